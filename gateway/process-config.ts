@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { GatewayConfig } from '../contracts/config/gateway-config';
+import { jsonFault } from '../contracts/json-fault';
 import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../loaders/gateway-config';
 
 /** Configuration of the gateway process. */
@@ -19,23 +20,34 @@ export interface ProcessConfig {
  */
 export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env): ProcessConfig {
   const { WHET_GATEWAY_CONFIG_FD: descriptor, WHET_GATEWAY_FILE: file } = environment;
-  const inline = descriptor ? readFileSync(Number(descriptor), 'utf8') : environment['WHET_GATEWAY_CONFIG'];
+  const inline = environment['WHET_GATEWAY_CONFIG'];
   const home = environment['WHET_HOME'] || '.whetstone';
   return {
-    gateway: inline
-      ? checkGatewayConfig(parsed(inline), 'WHET_GATEWAY_CONFIG')
-      : loadGatewayConfig(file || 'gateway.yaml'),
+    gateway:
+      descriptor !== undefined
+        ? checked('WHET_GATEWAY_CONFIG_FD', readDescriptor(descriptor))
+        : inline
+          ? checked('WHET_GATEWAY_CONFIG', inline)
+          : loadGatewayConfig(file || 'gateway.yaml'),
     storeRoot: resolve(environment['WHET_STORE'] || join(home, 'store')),
     modelApiKey: environment['WHET_MODEL_API_KEY'] || null,
   };
 }
 
-function parsed(text: string): unknown {
+function readDescriptor(descriptor: string): string {
   try {
-    return JSON.parse(text);
+    return readFileSync(Number(descriptor), 'utf8');
   } catch (error) {
-    throw new GatewayConfigError('WHET_GATEWAY_CONFIG', [
-      { path: '', message: `is not JSON: ${(error as Error).message}` },
-    ]);
+    const message = `cannot be read from descriptor ${JSON.stringify(descriptor)}: ${(error as Error).message}.`;
+    throw new GatewayConfigError('WHET_GATEWAY_CONFIG_FD', [{ path: '', message }]);
+  }
+}
+
+function checked(name: string, text: string): GatewayConfig {
+  try {
+    return checkGatewayConfig(JSON.parse(text), name);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new GatewayConfigError(name, [{ path: '', message: `is not JSON: ${jsonFault(error)}.` }]);
   }
 }

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Gateway } from '../../gateway/gateway';
+import { ListenError } from '../../gateway/listen-error';
 import { readProcessConfig } from '../../gateway/process-config';
+import { GatewayConfigError } from '../../loaders/gateway-config';
 import { GatewayServer } from '../../gateway/server';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-gateway-start-'));
@@ -15,15 +17,27 @@ describe('an address that the gateway cannot listen on', () => {
   // It does not get as far as to use its gateway.
   const server = () => new GatewayServer(undefined as unknown as Gateway);
 
-  test.each([
-    ['no.such.host.invalid', /(no host of that name|cannot be looked up now) \((ENOTFOUND|EAI_AGAIN)\)/],
-    ['192.0.2.1', /this machine does not have that address \(EADDRNOTAVAIL\)\. Name one of its own/],
-  ])('%s: a sentence about the configuration', async (host, says) => {
-    const refused = { message: expect.stringMatching(says) as string, isConfiguration: true };
-    await expect(server().listen(host, 0)).rejects.toMatchObject(refused);
-    const failure = server().listenForOperators(host, 0);
+  test('of another machine: a sentence about the configuration', async () => {
+    const refused = {
+      message: expect.stringContaining('this machine does not have that address (EADDRNOTAVAIL). Name one') as string,
+      isConfiguration: true,
+    };
+    await expect(server().listen('192.0.2.1', 0)).rejects.toMatchObject(refused);
+    const failure = server().listenForOperators('192.0.2.1', 0);
     await expect(failure).rejects.toMatchObject(refused);
-    await expect(failure).rejects.toThrow(`The gateway cannot listen on ${host}:0 (admin.host and port)`);
+    await expect(failure).rejects.toThrow('The gateway cannot listen on 192.0.2.1:0 (admin.host and port)');
+  });
+
+  test.each([
+    ['ENOTFOUND', 'there is no host of that name', true],
+    ['EAI_AGAIN', 'the name cannot be looked up now', false],
+    ['EMFILE', 'too many', false],
+  ])('%s: %s', (code, says, isConfiguration) => {
+    const error = new ListenError('host', 'gateway.example:8400', Object.assign(new Error('too many'), { code }));
+    expect(error.message).toContain(
+      `The gateway cannot listen on gateway.example:8400 (host and port): ${says} (${code}).`,
+    );
+    expect(error.isConfiguration).toBe(isConfiguration);
   });
 
   test('a port that is taken: a sentence about the machine', async () => {
@@ -53,4 +67,19 @@ test('a configuration larger than a variable of the environment comes through a 
   const { gateway } = readProcessConfig({ WHET_GATEWAY_CONFIG_FD: String(descriptor), WHET_GATEWAY_CONFIG: '{' });
   closeSync(descriptor);
   expect(gateway.agents).toHaveLength(2_000);
+});
+
+test.each([
+  ['closed', '987', undefined],
+  ['no number', 'three', undefined],
+  ['empty', null, ''],
+])('a descriptor that is %s is an error, and no other configuration is taken', (_name, given, text) => {
+  const path = join(folder, 'empty.json');
+  writeFileSync(path, text ?? '');
+  const descriptor = openSync(path, 'r');
+  const read = () =>
+    readProcessConfig({ WHET_GATEWAY_CONFIG_FD: given ?? String(descriptor), WHET_GATEWAY_FILE: 'gateway.yaml' });
+  expect(read).toThrow(GatewayConfigError);
+  expect(read).toThrow(/^WHET_GATEWAY_CONFIG_FD: /);
+  closeSync(descriptor);
 });
