@@ -24,6 +24,8 @@ IMPATIENT = """
 import whetstone.serve.connection as connection
 connection.HEAD_SECONDS = 0.2
 """
+PATIENCE = 3
+PATIENT = IMPATIENT.replace("0.2", str(PATIENCE))
 # Its one place for a connection is taken by whoever has a request under way.
 ONE_CONNECTION = """
 import whetstone.serve.connection as connection
@@ -109,6 +111,11 @@ def test_a_connection_that_sends_no_request_is_closed(tiny_dir: Path) -> None:
             slow.sendall(GET)
             status, body = answer(slow)
             assert (status, body["error"]["code"]) == (408, "request_timeout")
+
+
+def test_a_connection_that_stops_after_a_request_is_closed(tiny_dir: Path) -> None:
+    # Between connecting and sending, this test may be held up for a while.
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=PATIENT) as process:
         with connect(process) as later:
             later.sendall(GET + b"\r\n")
             assert answer(later)[0] == 200
@@ -119,8 +126,20 @@ def test_a_connection_that_sends_no_request_is_closed(tiny_dir: Path) -> None:
             assert answer(unread)[0] == 200
             unread.sendall(b"x")
             assert unread.recv(1) == b""
-        # Others wait for their answer as long as it takes.
-        assert process.chat(messages=ASK, max_tokens=400, temperature=0)["choices"]
+
+
+def test_a_connection_whose_body_came_after_its_answer_stays_open(tiny_dir: Path) -> None:
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=PATIENT) as process, connect(process) as client:
+        client.sendall(GET + b"content-length: 2\r\n\r\n")
+        assert answer(client)[0] == 200
+        client.sendall(b"x")
+        client.sendall(b"y")
+        client.settimeout(2 * PATIENCE)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(60)
+        client.sendall(GET + b"\r\n")
+        assert answer(client)[0] == 200
 
 
 def test_silent_connections_lock_nobody_out(tiny_dir: Path) -> None:

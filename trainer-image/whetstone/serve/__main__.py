@@ -128,7 +128,7 @@ def main(argv: list[str] | None = None) -> None:
     from whetstone.tree_hash import tree_sha256
 
     from .app import PolicyServer
-    from .connection import Connection, Room, most_connections
+    from .connection import BACKLOG, Connection, Room, most_connections
     from .requests import ApiError
 
     try:
@@ -185,6 +185,7 @@ def main(argv: list[str] | None = None) -> None:
     config = uvicorn.Config(
         server.app,
         http=functools.partial(Connection, room=Room(most_connections())),
+        backlog=BACKLOG,
         ws="none",
         log_level="warning",
         access_log=False,

@@ -19,8 +19,10 @@ HEAD_SECONDS = 15
 # After a refusal: many clients read no answer before they have sent everything.
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
 MOST_CONNECTIONS = 4096
-# File descriptors for everything that is no connection, with those that the listener takes in one go.
-OTHER_DESCRIPTORS = 96
+# Connections that the kernel holds until they are accepted. asyncio takes them all before any is looked at.
+BACKLOG = 64
+# File descriptors for everything that is no connection: files of models and adapters, pipes, listeners.
+OTHER_DESCRIPTORS = 64
 
 
 def most_connections() -> int:
@@ -28,7 +30,8 @@ def most_connections() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
-    return max(16, min(MOST_CONNECTIONS, soft - OTHER_DESCRIPTORS))
+    # Each port has a backlog of its own.
+    return max(16, min(MOST_CONNECTIONS, soft - OTHER_DESCRIPTORS - 2 * BACKLOG))
 
 
 class Room:
@@ -101,8 +104,8 @@ class Connection(HttpToolsProtocol):
             self._discarded += len(data)
             if self._discarded > DISCARDED_BYTES:
                 self.transport.abort()
-        # Not while an answer is made: it may take long.
-        elif self._timer is None and not self._is_busy():
+        # Only for a request that has begun, and not while an answer is made, which may take long.
+        elif self._timer is None and not self._is_busy() and (self._unused or self._in_body):
             self._start_timer(HEAD_SECONDS, self._expire)
 
     def on_message_begin(self) -> None:
@@ -119,7 +122,9 @@ class Connection(HttpToolsProtocol):
         """Called by the parser."""
         self._unused, self._in_body = 0, True
         self._stop_timer()
-        self._room.add(self)
+        # A request behind another one does not make that one's answer give way.
+        if not self._is_busy():
+            self._room.add(self)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -132,6 +137,9 @@ class Connection(HttpToolsProtocol):
         self._unused, self._in_body = 0, False
         if self._is_busy():
             self._room.remove(self)
+        else:
+            # It was answered before its body had come, and may send another request whenever it likes.
+            self._stop_timer()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
