@@ -25,6 +25,7 @@ import { isLost, toAnalystFailure, type AnalystFailureDetail, type AnalystPlace 
 import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
+import { LONGEST_TIMER_MS } from '../contracts/config/milliseconds';
 import { RateLimiter } from './rate/rate-limiter';
 import { Redactor, redactsFor, Replacements } from './redaction';
 import { createTransport } from './transport';
@@ -262,7 +263,7 @@ class OpenAiAnalyst implements Analyst {
         .create(this.body(request, messages), {
           headers: { 'Idempotency-Key': key },
           signal: AbortSignal.any([underWay.signal, clock.signal]),
-          timeout: 2 * timeoutMs,
+          timeout: Math.min(2 * timeoutMs, LONGEST_TIMER_MS),
         })
         .withResponse();
       if (!isCompletion(data)) throw this.noCompletion(response.status, data);

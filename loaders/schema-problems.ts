@@ -28,7 +28,8 @@ export const shown = (text: string): string =>
  * A key as a message repeats it: only what looks like the name of a field. A line of another file, such as one of
  * /etc/shadow, is a key as well where it ends with a colon.
  */
-export const fieldName = (key: string): string => (/^[\w.-]{1,64}$/.test(key) ? key : '(a key that is no word)');
+export const fieldName = (key: string): string =>
+  /^[\p{L}\p{N}_.-]{1,64}$/u.test(key) ? key : '(a key that is not shown)';
 
 /** Most problems of a file that one message lists. */
 const LISTED_PROBLEMS = 50;

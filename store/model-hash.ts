@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { jsonFault as unquotedFault } from '../contracts/json-fault';
+import { jsonFault } from '../contracts/json-fault';
+import { openFile, readWholeFile } from './missing-files';
 
 /** File extensions of what belongs to a model or adapter: configuration, tokenizer, weights. */
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
@@ -103,7 +103,7 @@ export async function damagedFiles(directory: string): Promise<string[]> {
     const fault = name.endsWith('.safetensors')
       ? await weightsFault(path)
       : name.endsWith('.json')
-        ? await jsonFault(path)
+        ? await jsonFileFault(path)
         : null;
     if (fault !== null) found.push(`${name} ${fault}`);
   }
@@ -136,7 +136,8 @@ async function fileSha256(
 ): Promise<string> {
   const hash = createHash('sha256');
   let read = 0;
-  for await (const piece of createReadStream(path, { highWaterMark: PIECE }) as AsyncIterable<Buffer>) {
+  const file = await openFile(path);
+  for await (const piece of file.createReadStream({ highWaterMark: PIECE }) as AsyncIterable<Buffer>) {
     signal?.throwIfAborted();
     hash.update(piece);
     onRead((read += piece.length));
@@ -166,12 +167,12 @@ async function weightsFault(path: string): Promise<string | null> {
   }
 }
 
-async function jsonFault(path: string): Promise<string | null> {
+async function jsonFileFault(path: string): Promise<string | null> {
   try {
-    JSON.parse(await readFile(path, 'utf8'));
+    JSON.parse((await readWholeFile(path)).toString('utf8'));
     return null;
   } catch (error) {
-    if (error instanceof SyntaxError) return `is not JSON (${unquotedFault(error)})`;
+    if (error instanceof SyntaxError) return `is not JSON (${jsonFault(error)})`;
     throw error;
   }
 }

@@ -226,10 +226,10 @@ test('a number that JSON has not is shown as it counts', () => {
 
 test('lines that pass for keys are not repeated', () => {
   const said = problemsOf('root:$y$hunter2:1:::\nbin:*:1:::\n');
-  expect(said).toContain('agent.yaml: (a key that is no word): unknown field.');
+  expect(said).toContain('agent.yaml: (a key that is not shown): unknown field.');
   expect(said).not.toContain('hunter2');
   expect(problemsOf('root:$y$hunter2:1:::\nroot:$y$hunter2:1:::\n')).toBe(
-    'agent.yaml: the key "(a key that is no word)" in line 2 is there twice.',
+    'agent.yaml: the key "(a key that is not shown)" in line 2 is there twice.',
   );
 });
 

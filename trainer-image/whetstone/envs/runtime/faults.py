@@ -16,10 +16,10 @@ class RuntimeFault(Exception):
 
     def to_json(self):
         """The protocol's error object."""
-        return {"type": self.kind, "message": printable(self.message), "traceback": self.traceback}
+        return {"type": self.kind, "message": sendable(self.message), "traceback": self.traceback}
 
 
-def printable(text):
+def sendable(text):
     """The text cut to the protocol's size, without lone surrogates."""
     return text[:MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")
 
@@ -66,4 +66,4 @@ def describe_exception(error, source_lines):
         lines.append(f"{place}: {source_lines[number - 1].strip()[:160]}" if is_shown else place)
     if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == ENVIRONMENT_FILE:
         lines.append(f"{ENVIRONMENT_FILE}:{error.lineno} in <module>")
-    return f"{name}: {text}", printable("\n".join(lines)) or None
+    return f"{name}: {text}", sendable("\n".join(lines)) or None

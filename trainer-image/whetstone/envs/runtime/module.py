@@ -45,6 +45,7 @@ class EnvironmentModule:
         found = module.__dict__.get("Environment")
         if not isinstance(found, type):
             raise bad_return("the module defines no class `Environment`")
+        self.source_lines = source.splitlines()
         missing = [name for name in REQUIRED if not callable(self._attribute(found, name))]
         if missing:
             raise bad_return(f"class Environment lacks: {', '.join(missing)}")
