@@ -10,6 +10,8 @@ export class UnreadableFileError extends Error {
   constructor(
     message: string,
     readonly isMissing = false,
+    /** The system's error, where something else than the file itself is in the way. */
+    override readonly cause?: Error,
   ) {
     super(message);
     this.name = 'UnreadableFileError';
@@ -28,11 +30,27 @@ export class UnreadableFileError extends Error {
  * UnreadableFileError.
  */
 export function readBounded(file: string, largest: number): Buffer {
+  return readFrom(file, (descriptor) => readOpen(descriptor, largest));
+}
+
+/**
+ * Reads at most the last `most` bytes of a file, which may grow meanwhile; what it is may be as odd as for
+ * `readBounded`. Throws UnreadableFileError.
+ */
+export function readEnd(file: string, most: number): Buffer {
+  return readFrom(file, (descriptor, size) => {
+    const end = Buffer.alloc(Math.min(size, most));
+    return end.subarray(0, readSync(descriptor, end, 0, end.length, size - end.length));
+  });
+}
+
+function readFrom(file: string, read: (descriptor: number, size: number) => Buffer): Buffer {
   try {
     const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     try {
-      if (!fstatSync(descriptor).isFile()) throw new UnreadableFileError('is not a file.');
-      return readOpen(descriptor, largest);
+      const found = fstatSync(descriptor);
+      if (!found.isFile()) throw new UnreadableFileError('is not a file.');
+      return read(descriptor, found.size);
     } finally {
       closeSync(descriptor);
     }
@@ -44,7 +62,7 @@ export function readBounded(file: string, largest: number): Buffer {
     if (code === 'ERR_INVALID_ARG_VALUE') throw new UnreadableFileError('has a NUL character in its name.');
     // A FIFO or socket without another end.
     if (code === 'ENXIO') throw new UnreadableFileError('is not a file.');
-    throw new UnreadableFileError(`cannot be read: ${message}.`);
+    throw new UnreadableFileError(`cannot be read: ${message}.`, false, error as Error);
   }
 }
 

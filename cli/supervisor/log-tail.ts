@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readEnd } from '../../loaders/read-bounded';
+
+/** Of a log, which grows for as long as its service runs. */
+const READ_BYTES = 1_000_000;
 
 /** The last lines of a log, for messages; empty when it cannot be read. */
 export function logTail(path: string, lines = 15): string {
-  try {
-    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
-  } catch {
-    return '';
-  }
+  return linesOf(path).slice(-lines).join('\n');
 }
 
 /** Where a service was started: what stands before is of earlier starts. */
@@ -39,9 +38,14 @@ export function vllmStep(path: string): string {
 }
 
 function linesOfLastStart(path: string): string[] {
+  const lines = linesOf(path);
+  return lines.slice(lines.findLastIndex((line) => START.test(line)) + 1);
+}
+
+/** The last lines of a log; none when it cannot be read. */
+function linesOf(path: string): string[] {
   try {
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
-    return lines.slice(lines.findLastIndex((line) => START.test(line)) + 1);
+    return readEnd(path, READ_BYTES).toString('utf8').trimEnd().split('\n');
   } catch {
     return [];
   }

@@ -1,7 +1,7 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { isMissing } from '../../store';
+import { readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { askHolder, holderOf, lockAddress } from './kernel-lock';
 import { isRunning } from './processes';
 
@@ -45,6 +45,9 @@ export type SupervisorState = z.infer<typeof supervisorStateSchema>;
 /** Address of the lock that a supervisor holds; it answers with its state. */
 export const supervisorLock = (home: string): string => lockAddress('supervisor', home);
 
+/** Far more than a state with every service has. */
+const LARGEST_BYTES = 1_000_000;
+
 const statePath = (home: string) => join(home, 'supervisor.json');
 
 /** What `<home>/supervisor.json` holds. */
@@ -60,10 +63,11 @@ export function readKeptState(home: string): KeptState {
   const path = statePath(home);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readBounded(path, LARGEST_BYTES).toString('utf8');
   } catch (error) {
-    if (isMissing(error)) return { kind: 'none' };
-    throw error;
+    if (!(error instanceof UnreadableFileError)) throw error;
+    if (error.cause !== undefined) throw error.cause;
+    return error.isMissing ? { kind: 'none' } : { kind: 'damaged', path, reason: error.sentence.replace(/\.$/, '') };
   }
   const state = parseState(text);
   if (state !== null) return { kind: 'state', state };
@@ -116,7 +120,7 @@ const stateText = (state: SupervisorState): string => `${JSON.stringify(state, n
 /** Whether the file holds exactly this state. */
 export function isStateKept(home: string, state: SupervisorState): boolean {
   try {
-    return readFileSync(statePath(home), 'utf8') === stateText(state);
+    return readBounded(statePath(home), LARGEST_BYTES).toString('utf8') === stateText(state);
   } catch {
     return false;
   }

@@ -1,4 +1,5 @@
 // tier: integration
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -124,6 +125,16 @@ describe('a damaged supervisor.json', () => {
       ]);
       expect(readKeptState(home)).toEqual({ kind: 'none' });
     }
+  });
+
+  test.each([
+    ['a pipe', (path: string) => execFileSync('mkfifo', [path]), 'it is not a file'],
+    ['far too large', (path: string) => writeFileSync(path, ' '.repeat(1_000_001)), 'it is larger than 1000000 bytes'],
+  ])('%s is not waited for or read', (_name, make, reason) => {
+    const path = join(home, 'supervisor.json');
+    make(path);
+    expect(readKeptState(home)).toEqual({ kind: 'damaged', path, reason });
+    rmSync(path);
   });
 });
 

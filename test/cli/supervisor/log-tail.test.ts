@@ -1,8 +1,9 @@
 // tier: unit
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { errorsOfLog, vllmStep } from '../../../cli/supervisor/log-tail';
+import { errorsOfLog, logTail, vllmStep } from '../../../cli/supervisor/log-tail';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-log-tail-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -24,6 +25,17 @@ const CONFIG = [
   '  Value error, User-specified max_model_len (5000) is greater than the derived max_model_len',
   '    For further information visit https://errors.pydantic.dev/2.14/v/value_error',
 ];
+
+test('the end of a log larger than any string is read, and a pipe in its place is not waited for', () => {
+  const path = join(folder, 'large.log');
+  writeFileSync(path, '');
+  truncateSync(path, 2 ** 30);
+  appendFileSync(path, '\nValueError: the last\nbye\n');
+  expect([logTail(path, 1), errorsOfLog(path)]).toEqual(['bye', 'ValueError: the last']);
+  const pipe = join(folder, 'pipe.log');
+  execFileSync('mkfifo', [pipe]);
+  expect(logTail(pipe)).toBe('');
+});
 
 describe('what a log says about the end of a service', () => {
   test('is the errors without the tracebacks, of the last start', () => {
