@@ -1,44 +1,14 @@
 // tier: e2e
-import { execFile, type ExecFileException } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { registrySchema } from '../../contracts/artifacts/registry';
-import { type Report, reportSchema } from '../../contracts/artifacts/report';
+import type { Report } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
 import { processesOfInstance } from '../../cli/supervisor/processes';
+import { ROOT, WhetHome } from './whet-home';
 
-/** The tiny configuration of the demo agent, with the built `whet` as a user starts it. Ports are free ones. */
-const ROOT = join(__dirname, '..', '..');
+const { home, whet, whetWith, demo } = new WhetHome();
 const AGENT = join(ROOT, 'examples', 'orders-desk', 'agent.tiny.yaml');
-const home = mkdtempSync(join(tmpdir(), 'whet-e2e-'));
-
-/** As a stranger's shell has it: no key of the developer's, no server of theirs. */
-const environment = (): NodeJS.ProcessEnv => {
-  const env: NodeJS.ProcessEnv = { ...process.env, WHET_HOME: home };
-  for (const name of ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'WHET_ANALYST_MODEL', 'TEMPORAL_ADDRESS', 'WHET_STORE'])
-    delete env[name];
-  return env;
-};
-
-interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-function whet(...words: string[]): Promise<Finished> {
-  return new Promise((resolve) => {
-    execFile(
-      join(ROOT, 'whet'),
-      words,
-      { env: environment(), maxBuffer: 16 << 20 },
-      (error: ExecFileException | null, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr });
-      },
-    );
-  });
-}
 
 afterAll(async () => {
   await whet('down');
@@ -49,13 +19,7 @@ describe('a tiny run, end to end', () => {
   let result: ImprovementRunResult;
   let report: Report;
 
-  beforeAll(async () => {
-    if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js'))) throw new Error('Not built: run `make build` first.');
-    const demo = await whet('demo', AGENT, '--keep', '--json');
-    if (demo.code !== 0) throw new Error(`whet demo ended with ${demo.code}:\n${demo.stdout}\n${demo.stderr}`);
-    result = JSON.parse(demo.stdout) as ImprovementRunResult;
-    report = reportSchema.parse(JSON.parse(readFileSync(join(result.reportDirectory!, 'report.json'), 'utf8')));
-  });
+  beforeAll(async () => void ({ result, report } = await demo(AGENT, '--keep')));
 
   test('goes through every stage and leaves a report of the documented form', () => {
     expect(report.runId).toBe(result.runId);
@@ -141,16 +105,7 @@ describe('bad input', () => {
   });
 
   test('a server that is not there is a sentence and exits with 1', async () => {
-    const ls = await new Promise<Finished>((resolve) => {
-      execFile(
-        join(ROOT, 'whet'),
-        ['ls'],
-        { env: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } },
-        (error, stdout, stderr) => {
-          resolve({ code: Number(error?.code ?? 0), stdout, stderr });
-        },
-      );
-    });
+    const ls = await whetWith({ TEMPORAL_ADDRESS: '127.0.0.1:1' }, 'ls');
     expect(ls).toMatchObject({ code: 1, stderr: expect.stringContaining('No Temporal server answers at 127.0.0.1:1') });
   });
 });

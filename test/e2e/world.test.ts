@@ -1,0 +1,49 @@
+// tier: e2e
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { registrySchema } from '../../contracts/artifacts/registry';
+import type { Report } from '../../contracts/artifacts/report';
+import type { ImprovementRunResult } from '../../contracts/messages/run';
+import { ROOT, WhetHome } from './whet-home';
+
+const { home, whet, demo } = new WhetHome();
+const WORLD = join(ROOT, 'examples', 'worlds', 'venue-desk');
+
+afterAll(async () => {
+  await whet('down');
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** Another agent than the demo's; discovery and environments are answers of a large language model, played again. */
+describe('a small run of a world', () => {
+  let result: ImprovementRunResult;
+  let report: Report;
+  beforeAll(async () => void ({ result, report } = await demo(join(WORLD, 'agent.small.yaml'))));
+
+  test('finds what was planted and nothing else', () => {
+    expect(report.analyst).toContain('recorded answers of a large language model');
+    expect(report.identification.planted).toMatchObject({ missed: [], invented: [] });
+  });
+
+  test('certifies the environments that the model wrote, as they were recorded, and trains in them', () => {
+    const folder = join(WORLD, 'analyst', 'environments');
+    const recorded = readdirSync(folder).map((name) =>
+      createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex'),
+    );
+    expect(report.sharpened.map(({ status }) => status)).toEqual(['trained', 'trained', 'trained']);
+    for (const { attempts } of report.sharpened) {
+      expect(recorded).toContain(attempts.at(-1)!.source?.sha256);
+      expect(attempts.at(-1)).toMatchObject({ validation: { passed: true }, calibration: { verdict: 'in-band' } });
+    }
+  });
+
+  test('promotes a version with a gain on held-out tasks', () => {
+    expect(report.evaluation!.routedMinusBase.low).toBeGreaterThan(0);
+    expect(result.verdict).toBe('promoted');
+    const registry = readFileSync(join(home, 'store', 'registry', `${report.agent}.json`), 'utf8');
+    expect(registrySchema.parse(JSON.parse(registry)).active).toBe(result.promotedVersion);
+  });
+});
