@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import select
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +28,17 @@ connection.HEAD_SECONDS = 0.2
 """
 PATIENCE = 3
 PATIENT = IMPATIENT.replace("0.2", str(PATIENCE))
+# Small buffers in the kernel, so that an answer waits in the server.
+UNREAD_IS_CLOSED = """
+import socket
+import whetstone.serve.connection as connection
+connection.UNREAD_SECONDS = 0.5
+made = connection.Connection.connection_made
+def made_small(self, transport):
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    made(self, transport)
+connection.Connection.connection_made = made_small
+"""
 # Its one place for a connection is taken by whoever has a request under way.
 ONE_CONNECTION = """
 import whetstone.serve.connection as connection
@@ -163,3 +176,39 @@ def test_a_request_under_way_keeps_its_connection(tiny_dir: Path) -> None:
                 status, body = answer(second)
                 assert (status, body["error"]["code"]) == (503, "too_many_connections")
         assert process.chat(messages=ASK, max_tokens=1)["choices"]
+
+
+def ask_for_much(server: ServerProcess) -> socket.socket:
+    asked = {"model": "tiny", "messages": ASK, "max_tokens": 300, "temperature": 0, "ignore_eos": True}
+    body = json.dumps({**asked, "logprobs": True, "top_logprobs": 20}).encode()
+    client = socket.socket()
+    client.settimeout(60)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(("127.0.0.1", server.port))
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    client.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
+    return client
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(tiny_dir: Path) -> None:
+    with (
+        ServerProcess(tiny_dir, "--served-name", "tiny", patch=UNREAD_IS_CLOSED) as process,
+        ask_for_much(process) as client,
+    ):
+        watched = select.poll()
+        watched.register(client, 0)
+        assert watched.poll(300_000), "it still waits for its reader"
+        assert process.chat(messages=ASK, max_tokens=1)["choices"]
+
+
+def test_a_client_that_reads_slowly_gets_its_whole_answer(tiny_dir: Path) -> None:
+    # The time limit is far above the pauses of this client, on a machine that is busy, too.
+    patch = UNREAD_IS_CLOSED.replace("0.5", "20")
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=patch) as process, ask_for_much(process) as client:
+        response = http.client.HTTPResponse(client)
+        response.begin()
+        text = b""
+        while piece := response.read1(16_384):
+            text += piece
+            time.sleep(0.05)
+        assert len(text) > 100_000 and json.loads(text)["choices"]

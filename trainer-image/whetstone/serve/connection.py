@@ -6,6 +6,8 @@ import asyncio
 import http
 import json
 import resource
+import socket
+import struct
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -18,6 +20,8 @@ HEAD_BYTES, PIECE = 65_536, 16_384
 HEAD_SECONDS = 15
 # After a refusal: many clients read no answer before they have sent everything.
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
+# Seconds in which a client must have taken something of an answer that waits for it. nginx allows as much.
+UNREAD_SECONDS = 60
 MOST_CONNECTIONS = 4096
 # Connections that the kernel holds until they are accepted. asyncio takes them all before any is looked at.
 BACKLOG = 64
@@ -64,7 +68,7 @@ class Room:
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection, with limits that it lacks: of headers, of the time for them, and of open connections."""
+    """uvicorn's connection, with limits that it lacks: of headers, of times, and of open connections."""
 
     def __init__(self, *arguments, room: Room, **named) -> None:
         super().__init__(*arguments, **named)
@@ -73,6 +77,7 @@ class Connection(HttpToolsProtocol):
         self._unused = self._discarded = 0
         self._in_body = self._refused = False
         self._timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Closes the connection that has waited longest where there are too many."""
@@ -87,6 +92,7 @@ class Connection(HttpToolsProtocol):
         """Forgets the connection."""
         self._room.remove(self)
         self._stop_timer()
+        self._stop_unread_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -148,6 +154,16 @@ class Connection(HttpToolsProtocol):
         if not self._is_busy() and not self.transport.is_closing():
             self._room.add(self)
 
+    def pause_writing(self) -> None:
+        """Called when the client leaves an answer unread, so that no more of it is made."""
+        super().pause_writing()
+        self._wait_for_reader()
+
+    def resume_writing(self) -> None:
+        """Called when the client has taken nearly all of what waited."""
+        self._stop_unread_timer()
+        super().resume_writing()
+
     def send_400_response(self, msg: str) -> None:
         """Called when the parser refuses what came in."""
         self._refuse(ApiError(400, msg))
@@ -183,6 +199,25 @@ class Connection(HttpToolsProtocol):
         self.transport.write_eof()
         self._room.add(self)
         self._start_timer(DISCARDING_SECONDS, self.transport.abort)
+
+    def _wait_for_reader(self) -> None:
+        self._stop_unread_timer()
+        size = self.transport.get_write_buffer_size()
+        self._unread_timer = self.loop.call_later(UNREAD_SECONDS, self._look_at_reader, size)
+
+    def _look_at_reader(self, size_before: int) -> None:
+        if self.transport.get_write_buffer_size() < size_before:
+            self._wait_for_reader()
+            return
+        # Without this the kernel would go on offering what it holds.
+        linger = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.transport.abort()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
     def _start_timer(self, seconds: float, then) -> None:
         self._stop_timer()
