@@ -22,11 +22,9 @@ import { student95 } from '../activities/statistics/student';
 import { table } from '../cli/output';
 import type { Interval } from '../contracts/artifacts/evaluation';
 import { projectRoot } from '../contracts/project-root';
-import { DEMO_ANALYST_MODEL, openDeskRules } from '../examples/orders-desk/analyst/answers';
-import { Journal } from '../examples/shared/analyst/journal';
-import { createAnalystServer } from '../examples/shared/analyst/server';
 import { type KindFigures, seedFigures, type SeedFigures } from './demo-seeds/seed-figures';
 import { writeDemoAgent, writeDemoEnvironment } from './shared/demo-agent';
+import { startDemoAnalyst } from './shared/demo-analyst';
 import { DESK } from './shared/demo-model';
 import { finishedRun } from './worlds/finished-run';
 
@@ -62,14 +60,11 @@ async function runUntagged(options: Options, seed: number): Promise<SeedFigures>
   const home = homeOf(options, `untagged-${seed}`);
   writeDemoEnvironment(home, [['            "tags": tags,\n', '']]);
   const agentPath = writeDemoAgent(home, UNTAGGED);
-  const rules = openDeskRules(join(DESK, 'analyst'));
-  const server = createAnalystServer({ rules, journal: new Journal(join(home, 'analyst.jsonl')) });
-  const baseUrl = `${await server.listen({ port: 0, host: '127.0.0.1' })}/v1`;
+  const analyst = await startDemoAnalyst(home);
   try {
-    const analyst = { baseUrl, model: DEMO_ANALYST_MODEL };
     return await seedFigures(await finishedRun({ ...options, home, seed, agentPath, analyst }));
   } finally {
-    await server.close();
+    await analyst.close();
   }
 }
 

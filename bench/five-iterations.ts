@@ -17,6 +17,7 @@ import { parse, stringify } from 'yaml';
 import { projectRoot } from '../contracts/project-root';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { LocalStore, readRegistry } from '../store';
+import { startDemoAnalyst } from './shared/demo-analyst';
 import { isCompared, problemsOf } from './five-iterations/read-attack';
 import { storedRun } from './worlds/finished-run';
 
@@ -59,9 +60,10 @@ async function main(): Promise<void> {
   if (before === null || first === null)
     throw new Error(`${name} has no active version, or no finished run with seed ${seed}, in ${home}: run make demo.`);
   const folder = mkdtempSync(join(tmpdir(), 'whet-five-'));
+  const analyst = await startDemoAnalyst(home);
   try {
     const words = ['demo', writeBriefAgent(resolve(values.agent), folder), '--seed', String(seed)];
-    const env = { ...process.env, WHET_HOME: home };
+    const env = { ...process.env, WHET_HOME: home, ...analyst.variables };
     const run = spawn(join(projectRoot(), 'whet'), words, { env, stdio: ['ignore', 'inherit', 'inherit'] });
     const [code] = (await once(run, 'close')) as [number | null];
     const last = await storedRun({ home, seed });
@@ -78,6 +80,7 @@ async function main(): Promise<void> {
     );
     if (problems.length > 0) process.exitCode = 1;
   } finally {
+    await analyst.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }

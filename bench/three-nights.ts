@@ -22,11 +22,8 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { table } from '../cli/output';
 import { projectRoot } from '../contracts/project-root';
-import { DEMO_ANALYST_MODEL, openDeskRules } from '../examples/orders-desk/analyst/answers';
-import { Journal } from '../examples/shared/analyst/journal';
-import { createAnalystServer } from '../examples/shared/analyst/server';
 import { writeDemoAgent } from './shared/demo-agent';
-import { DESK } from './shared/demo-model';
+import { type DemoAnalyst, startDemoAnalyst } from './shared/demo-analyst';
 import { type NightEnd, type NightFigures, readNight, servedAdapters } from './three-nights/night-figures';
 import { AGENT, writeEnvironment } from './three-nights/plant';
 import { inWords, problemsOf } from './three-nights/problems';
@@ -38,14 +35,14 @@ const NIGHT_LIMIT_MS = 2_400_000;
 interface Installation {
   home: string;
   agent: string;
-  analystUrl: string;
+  analyst: DemoAnalyst;
   seed: number;
 }
 
 /** Runs `whet`; rejects when it fails. */
-function whet({ home, analystUrl }: Installation, words: readonly string[]): Promise<string> {
+function whet({ home, analyst }: Installation, words: readonly string[]): Promise<string> {
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !FOREIGN.test(name)));
-  const env = { ...own, WHET_HOME: home, OPENAI_BASE_URL: analystUrl, WHET_ANALYST_MODEL: DEMO_ANALYST_MODEL };
+  const env = { ...own, WHET_HOME: home, ...analyst.variables };
   return new Promise((done, fail) => {
     const options = { env, maxBuffer: 16 << 20, timeout: NIGHT_LIMIT_MS, killSignal: 'SIGINT' } as const;
     execFile(join(projectRoot(), 'whet'), words, options, (error, stdout, stderr) => {
@@ -91,11 +88,9 @@ async function main(): Promise<void> {
   const { values } = parseArgs({ options: { folder: { type: 'string' }, seed: { type: 'string', default: '1' } } });
   const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'whet-nights-')) : resolve(values.folder);
   mkdirSync(folder, { recursive: true });
-  const rules = openDeskRules(join(DESK, 'analyst'));
-  const analyst = createAnalystServer({ rules, journal: new Journal(join(folder, 'analyst.jsonl')) });
-  const analystUrl = `${await analyst.listen({ port: 0, host: '127.0.0.1' })}/v1`;
+  const analyst = await startDemoAnalyst(folder);
   const home = join(folder, 'home');
-  const installation = { home, agent: writeDemoAgent(folder, AGENT), analystUrl, seed: Number(values.seed) };
+  const installation = { home, agent: writeDemoAgent(folder, AGENT), analyst, seed: Number(values.seed) };
   const nights: NightFigures[] = [];
   try {
     for (const night of [1, 2, 3]) nights.push(await playNight(installation, folder, night));

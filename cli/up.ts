@@ -46,6 +46,8 @@ export interface UpOptions {
   anyPort: boolean;
   /** true: also where open runs cannot go on with these services. Default false. */
   ignoreOpenRuns?: boolean | undefined;
+  /** true: nothing is started where a run would find no analyst. Default false: it is said. */
+  needsAnalyst?: boolean;
   /** Aborting ends the wait and stops what was started. */
   signal?: AbortSignal;
 }
@@ -60,8 +62,8 @@ export interface UpResult {
 /**
  * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing when they are up
  * for the same agent.
- * @throws CliError when they are up for another agent or model seed, a port is taken, or a part cannot start (its log's
- *   last lines are in the message).
+ * @throws CliError when they are up for another agent or model seed, a port is taken, an analyst that is needed is
+ *   missing, or a part cannot start (its log's last lines are in the message).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withUpLock(settings, out, async () => {
@@ -75,7 +77,9 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
     const plan = await planServices(settings, options);
     if (options.ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
     const missing = missingAnalyst(settings, options.agent, plan);
-    if (missing !== null) out.line(missing);
+    if (missing !== null && options.needsAnalyst === true)
+      throw new CliError(`${missing} Nothing was started.`, { exitCode: 2, type: 'Demo.NoAnalyst' });
+    if (missing !== null) out.line(`${missing} A run will stop until there is one.`);
     await startSupervisor(settings, plan);
     return true;
   });

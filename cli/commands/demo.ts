@@ -39,6 +39,7 @@ export async function demoCommand(
       agent,
       modelSeed: seed ?? agent.spec.seed,
       anyPort: true,
+      needsAnalyst: true,
       ignoreOpenRuns,
       signal: stop.signal,
     }));

@@ -173,8 +173,7 @@ export function missingAnalyst(
   if (agent === null || analystConfigured || agent.spec.analyst.baseUrl !== undefined || plan.analyst !== null)
     return null;
   return (
-    `No analyst is started: ${agent.path} has no analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set, and ` +
-    `${join(dirname(agent.path), 'analyst')} has none that can be played (examples/worlds/README.md). A run will stop ` +
-    'until there is one.'
+    `There is no analyst: ${agent.path} has no analyst.baseUrl, OPENAI_API_KEY and OPENAI_BASE_URL are not set, and ` +
+    `${join(dirname(agent.path), 'analyst')} has none that can be played (examples/worlds/README.md).`
   );
 }

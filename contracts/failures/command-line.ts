@@ -99,6 +99,11 @@ export const COMMAND_FAILURES = {
     meaning: 'The command was interrupted before the services were ready.',
     remedy: 'Run it again.',
   },
+  'Demo.NoAnalyst': {
+    exitCode: 2,
+    meaning: 'No analyst is set, and none comes with the agent.yaml of `whet demo`. Nothing was started.',
+    remedy: 'Set `analyst.baseUrl`, or OPENAI_API_KEY and OPENAI_BASE_URL.',
+  },
   'Demo.Interrupted': {
     exitCode: 1,
     meaning: 'The demo was interrupted during its run.',
