@@ -16,7 +16,10 @@ export interface ScheduleFlags {
   delete?: boolean;
 }
 
-/** A span like `90s`, `10m`, `2h`, `1d` in milliseconds. @throws CliError (exit 2) */
+/** Longest span: of a longer one the server makes some other time, without a word. */
+const MOST_DAYS = 365;
+
+/** A span like `90s`, `10m`, `2h`, `1d` in milliseconds, a year at most. @throws CliError (exit 2) */
 export function parseSpan(flag: string, text: string): number {
   const match = /^(\d+)(s|m|h|d)$/.exec(text);
   const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
@@ -25,7 +28,10 @@ export function parseSpan(flag: string, text: string): number {
       type: 'Schedule.Invalid',
     });
   }
-  return Number(match[1]) * unit;
+  const span = Number(match[1]) * unit;
+  if (span > MOST_DAYS * 86_400_000)
+    throw new CliError(`${flag} ${JSON.stringify(text)}: at most ${MOST_DAYS}d.`, { type: 'Schedule.Invalid' });
+  return span;
 }
 
 /**
@@ -73,6 +79,8 @@ export async function scheduleCommand(
     });
   const agent = readAgent(path);
   const { cron } = flags;
+  if (cron !== undefined && flags.delete === true)
+    throw new CliError('--cron and --delete together: name the one that is meant.', { type: 'Schedule.Invalid' });
   if (cron === undefined && flags.delete !== true)
     throw new CliError("Say when: --cron '0 2 * * *' (minute, hour, day of month, month, day of week), or --delete.", {
       type: 'Schedule.Invalid',

@@ -121,3 +121,21 @@ test('--json after a subcommand is its own', () => {
   schedule.parse(['ls', '--json'], { from: 'user' });
   expect([ls.opts(), schedule.opts()]).toEqual([{ json: true }, expect.not.objectContaining({ json: true })]);
 });
+
+test('--json after a subcommand is its own on the whole command line, too', async () => {
+  const program = createProgram();
+  const schedule = program.commands.find((command) => command.name() === 'schedule')!;
+  for (const command of schedule.commands) command.action(() => undefined);
+  for (const [name, ...rest] of [['ls'], ['pause', 'desk'], ['resume', 'desk'], ['trigger', 'desk']] as const) {
+    await program.parseAsync(['schedule', name, ...rest, '--json'], { from: 'user' });
+    expect(schedule.commands.find((command) => command.name() === name)!.opts()).toEqual({ json: true });
+  }
+});
+
+test('--cron and --delete together are refused, and so is a span longer than a year', async () => {
+  const path = writeSmallAgent(folder);
+  const order = (more: object) => printed((context) => scheduleCommand(context, path, { ...flags, ...more }));
+  await expect(order({ delete: true })).rejects.toThrow('--cron and --delete');
+  await expect(order({ jitter: '99999999999999999999999d' })).rejects.toThrow('at most 365d');
+  await expect(order({ catchUp: '366d' })).rejects.toThrow('at most 365d');
+});
