@@ -1,7 +1,7 @@
 import type { RunOutcome } from '../../contracts/names';
 import type { NoticeInput } from '../../contracts/messages/run';
 
-/** Longest text of a block and of a message, in characters. Slack takes 3,000 in a block. */
+/** Longest text of a block and of a message as it is sent, in characters. Slack takes 3,000 in a block. */
 const MAX_TEXT = 2_500;
 
 const WAITS_FOR: Record<string, string> = {
@@ -32,7 +32,9 @@ export function slackBody({ id, runId, agent, notice }: NoticeInput): string {
   const { kind, key, who, outcome, reasons, promotedVersion, atMs } = notice;
   const at = new Date(atMs).toISOString();
   const head = `${agent}: ${headline(runId, notice)}`;
-  const lines = kind === 'ended' ? reasons : reasons.map((reason) => (key === null ? reason : `${key}: ${reason}`));
+  const all = kind === 'ended' ? reasons : reasons.map((reason) => (key === null ? reason : `${key}: ${reason}`));
+  // Slack refuses an empty block.
+  const lines = all.filter((line) => line.trim() !== '');
   const text = [head, ...lines].join('\n');
   return JSON.stringify({
     text: escaped(text),
@@ -55,11 +57,17 @@ function headline(runId: string, { kind, who, outcome, promotedVersion }: Notice
   return `run ${runId} ${outcome == null ? 'ended' : ENDED[outcome]}${version}`;
 }
 
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+
 /**
  * Text in which Slack reads nothing as markup: reasons hold words of models, which must not mention a channel or make a
- * link. Shortened before, so that no escape is cut.
+ * link. Shortened by what is sent, since Slack refuses the whole notice for one block that is too long; no escape and
+ * no character is cut.
  */
 function escaped(text: string): string {
-  const short = text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 2)} …`;
-  return short.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+  const all = Array.from(text.replace(/\p{Surrogate}/gu, '\ufffd'), (character) => ESCAPES[character] ?? character);
+  if (all.join('').length <= MAX_TEXT) return all.join('');
+  let length = 0;
+  const short = all.filter((part) => (length += part.length) <= MAX_TEXT - 2);
+  return `${short.join('')} …`;
 }

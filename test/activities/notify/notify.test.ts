@@ -149,3 +149,22 @@ test('what a changed base model costs is told with its sentence', () => {
   expect(text).toBe(`desk: run run-1 makes adapters again\n${reasons[0]}`);
   expect(whetstone).toMatchObject({ kind: 'costs', reasons });
 });
+
+test('no block is longer than Slack takes, or empty, however much of a reason is escaped', () => {
+  interface Body {
+    text: string;
+    blocks: { text?: { text: string } }[];
+  }
+  const bodyOf = (reasons: string[]) =>
+    JSON.parse(slackBody({ ...input, notice: { ...input.notice, kind: 'ended', key: null, reasons } })) as Body;
+  for (const one of ['<', '&', '\u{1f600}', 'x<b>&amp;']) {
+    const { text, blocks } = bodyOf([one.repeat(3_000)]);
+    const texts = [text, ...blocks.flatMap((block) => block.text?.text ?? [])];
+    expect(Math.max(...texts.map(({ length }) => length))).toBeLessThanOrEqual(2_500);
+    for (const written of texts) {
+      expect(written).not.toMatch(/\p{Surrogate}/u);
+      expect(written).not.toMatch(/&(?!amp;|lt;|gt;)/);
+    }
+  }
+  expect(bodyOf([''])).toMatchObject({ blocks: [{ type: 'section' }, { type: 'context' }] });
+});
