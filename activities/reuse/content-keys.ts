@@ -55,6 +55,8 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
     successReward: environment.successReward,
     seed: runSeed,
     isolation: prepared.sandbox.mode,
+    // Members of their own only where there are such, so that calibrations of earlier versions keep their keys.
+    ...serverParsers(model),
   });
 }
 
@@ -92,6 +94,21 @@ export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
   if (typeof dependsOn !== 'object' || dependsOn === null || !('continues' in dependsOn)) return false;
   const { continues: _, ...content } = dependsOn;
   return JSON.stringify(content) === JSON.stringify(key.dependsOn);
+}
+
+/**
+ * With which parsers the model's server reads tool calls and reasoning, as far as agent.yaml names them: with another
+ * one the same answer is another call, or none.
+ */
+export function serverParsers({ vllm }: PreparedSpec['spec']['model']): {
+  toolCallParser?: string;
+  reasoningParser?: string;
+} {
+  const { toolCallParser, reasoningParser } = vllm ?? {};
+  return {
+    ...(toolCallParser !== undefined && { toolCallParser }),
+    ...(reasoningParser !== undefined && { reasoningParser }),
+  };
 }
 
 /** The image that a training runs in; null: the trainer is a process of the worker's own installation. */
