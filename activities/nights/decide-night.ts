@@ -185,7 +185,8 @@ function decide(
           document.nights.map((night) =>
             night.runId === runId
               ? {
-                  ...{ ...night, outcome, reasons, lacking, lack, adapters: tasks },
+                  // What was measured, whatever is active since the plan was made.
+                  ...{ ...night, version: figures.version, outcome, reasons, lacking, lack, adapters: tasks },
                   ...(drifting.length > 0 && { drifting }),
                 }
               : night,

@@ -1,5 +1,5 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import { type NightPlan, nightPlanSchema } from '../../contracts/artifacts/night';
+import { type NightPlan, nightPlanSchema, type Nights } from '../../contracts/artifacts/night';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { NightPlanResult } from '../../contracts/messages/night-stage';
@@ -24,23 +24,7 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
     const content = nightContent(prepared);
     const measures = typeof version !== 'string';
     const { nights } = await changeNights(store, agent, (before) =>
-      before.nights.some((night) => night.runId === runId)
-        ? before
-        : {
-            ...before,
-            nights: [
-              ...before.nights,
-              {
-                runId,
-                night: measures ? 1 + Math.max(0, ...before.nights.map(({ night }) => night)) : 0,
-                version: measures ? version.version : 0,
-                content,
-                outcome: null,
-                reasons: [],
-                worked: false,
-              },
-            ],
-          },
+      withNight(before, runId, { version: measures ? version.version : 0, content }),
     );
     const place = nights.findIndex((one) => one.runId === runId);
     const night = nights[place]?.night ?? 0;
@@ -84,6 +68,24 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
     };
   };
 }
+
+/**
+ * The nights with a place for a run. It keeps its place and number. Where another version has become active before its
+ * plan was written, it is that one's night.
+ */
+function withNight(before: Nights, runId: string, planned: Pick<Night, 'version' | 'content'>): Nights {
+  const next = planned.version === 0 ? 0 : 1 + Math.max(0, ...before.nights.map(({ night }) => night));
+  const own = before.nights.find((night) => night.runId === runId);
+  if (own === undefined) {
+    const night = { runId, night: next, ...planned, outcome: null, reasons: [], worked: false };
+    return { ...before, nights: [...before.nights, night] };
+  }
+  if (own.version === planned.version || own.outcome !== null || own.worked) return before;
+  const changed = { ...own, version: planned.version, night: own.night === 0 ? next : own.night };
+  return { ...before, nights: before.nights.map((night) => (night === own ? changed : night)) };
+}
+
+type Night = Nights['nights'][number];
 
 const tasksOf = (seeds: NightPlan['seeds']): number => seeds.reduce((sum, { count }) => sum + count, 0);
 

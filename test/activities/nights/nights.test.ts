@@ -3,7 +3,7 @@ import { createNightActivities } from '../../../activities/nights';
 import { nightPlanSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
-import { changeNights, changeDictionary, getJson, layout, putJson } from '../../../store';
+import { changeNights, changeDictionary, getJson, layout, putJson, readNights } from '../../../store';
 import { kept, NightFixture, SPEC_ENVIRONMENT } from './night-fixture';
 
 describe('planNight and decideNight', () => {
@@ -39,6 +39,18 @@ describe('planNight and decideNight', () => {
     expect(await seeds(first)).toEqual([{ start: 0, count: 20 }]);
     expect(await seeds(again)).toEqual([{ start: 0, count: 20 }]);
     expect(await seeds(await prepare('run-2'))).toEqual([{ start: 20, count: 20 }]);
+  });
+
+  test('a plan that is made again after another version became active is about that one', async () => {
+    await fixture.run(night().planNight, await prepare('run-1'));
+    await promote('run-0');
+    const nights = async () => (await readNights(fixture.store, 'parcels')).nights;
+    const planned = await fixture.run(night().planNight, await prepare('run-1'));
+    expect(planned.measure).toMatchObject({ night: 1, version: { version: 1 } });
+    expect(await nights()).toMatchObject([{ runId: 'run-1', night: 1, version: 1 }]);
+    await promote('run-9');
+    await fixture.run(night().planNight, await prepare('run-1'));
+    expect(await nights()).toMatchObject([{ runId: 'run-1', night: 1, version: 2 }]);
   });
 
   test('what the version has adapters for is no news while it stays lacking', async () => {
