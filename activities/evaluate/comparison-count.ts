@@ -1,11 +1,13 @@
 import type { Comparison, Nights } from '../../contracts/artifacts/night';
 import type { Judging } from '../../contracts/artifacts/evaluation-plan';
 import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
-import { type ArtifactStore, changeNights } from '../../store';
+import { type ArtifactStore, changeNights, readNights } from '../../store';
+import { recordedComparisons, withLostComparisons } from './lost-comparisons';
 
 /** How strictly a run's comparison is judged, by the comparisons that were made before. Writes nothing. */
 export async function judgingOf(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
-  return judging(await changeNights(store, agent, (nights) => nights), own, confidence);
+  const recorded = await recordedComparisons(store, agent);
+  return judging(withLostComparisons(await readNights(store, agent), own, recorded), own, confidence);
 }
 
 /**
@@ -13,11 +15,13 @@ export async function judgingOf(store: ArtifactStore, agent: string, own: Compar
  * stays counted: the result is known from then on.
  */
 export async function countComparison(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
-  const counted = await changeNights(store, agent, (nights) =>
-    nights.comparisons.some((one) => one.runId === own.runId && hasSameRival(one, own))
+  const recorded = await recordedComparisons(store, agent);
+  const counted = await changeNights(store, agent, (before) => {
+    const nights = withLostComparisons(before, own, recorded);
+    return nights.comparisons.some((one) => one.runId === own.runId && hasSameRival(one, own))
       ? nights
-      : { ...nights, comparisons: [...nights.comparisons, own] },
-  );
+      : { ...nights, comparisons: [...nights.comparisons, own] };
+  });
   return judging(counted, own, confidence);
 }
 
