@@ -1,10 +1,10 @@
 // tier: e2e
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { registrySchema } from '../../contracts/artifacts/registry';
 import type { Report } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
 import { processesOfInstance } from '../../cli/supervisor/processes';
+import { LocalStore, readRegistry } from '../../store';
 import { ROOT, WhetHome } from './whet-home';
 
 const { home, whet, whetWith, demo } = new WhetHome();
@@ -66,11 +66,10 @@ describe('a tiny run, end to end', () => {
     expect(report.notes.join(' ')).toMatch(/planted/i);
   });
 
-  test('promotes only when the gate is passed', () => {
-    const file = join(home, 'store', 'registry', `${report.agent}.json`);
-    expect(existsSync(file)).toBe(report.gate?.passed === true);
-    if (existsSync(file))
-      expect(registrySchema.parse(JSON.parse(readFileSync(file, 'utf8'))).active).toBe(result.promotedVersion);
+  test('promotes only when the gate is passed', async () => {
+    const { active } = await readRegistry(new LocalStore(join(home, 'store')), report.agent);
+    expect(active !== null).toBe(report.gate?.passed === true);
+    expect(active).toBe(result.promotedVersion ?? null);
   });
 
   test('is listed and explained, and its services go down without a trace', async () => {

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { registrySchema } from '../../contracts/artifacts/registry';
 import type { Report } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
+import { LocalStore, readRegistry } from '../../store';
 import { ROOT, WhetHome } from './whet-home';
 
 const { home, whet, demo } = new WhetHome();
@@ -40,10 +40,10 @@ describe('a small run of a world', () => {
     }
   });
 
-  test('promotes a version with a gain on held-out tasks', () => {
+  test('promotes a version with a gain on held-out tasks', async () => {
     expect(report.evaluation!.routedMinusBase.low).toBeGreaterThan(0);
     expect(result.verdict).toBe('promoted');
-    const registry = readFileSync(join(home, 'store', 'registry', `${report.agent}.json`), 'utf8');
-    expect(registrySchema.parse(JSON.parse(registry)).active).toBe(result.promotedVersion);
+    const { active } = await readRegistry(new LocalStore(join(home, 'store')), report.agent);
+    expect([active, result.promotedVersion]).toEqual([1, 1]);
   });
 });
