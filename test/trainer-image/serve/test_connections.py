@@ -44,6 +44,7 @@ ONE_CONNECTION = """
 import whetstone.serve.connection as connection
 connection.most_connections = lambda: 1
 """
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_a_head_without_end_is_cut(server: ServerProcess, start: bytes) -> None:
 
 def test_trailers_without_end_are_cut_and_never_headers(server: ServerProcess) -> None:
     body = json.dumps({"model": "tiny", "messages": ASK, "max_tokens": 1}).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head = HEAD
     head += b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n" % (len(body), body)
     with connect(server) as client:
         client.sendall(head + b"origin: https://evil.example\r\n\r\n")
@@ -167,7 +168,7 @@ def test_silent_connections_lock_nobody_out(tiny_dir: Path) -> None:
 
 def test_a_request_under_way_keeps_its_connection(tiny_dir: Path) -> None:
     asked = json.dumps({"model": "tiny", "messages": ASK, "stream": True, "max_tokens": 400}).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head = HEAD
     with ServerProcess(tiny_dir, "--served-name", "tiny", patch=ONE_CONNECTION) as process:
         with connect(process) as first:
             first.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(asked), asked))
@@ -178,22 +179,26 @@ def test_a_request_under_way_keeps_its_connection(tiny_dir: Path) -> None:
         assert process.chat(messages=ASK, max_tokens=1)["choices"]
 
 
-def ask_for_much(server: ServerProcess) -> socket.socket:
-    asked = {"model": "tiny", "messages": ASK, "max_tokens": 300, "temperature": 0, "ignore_eos": True}
-    body = json.dumps({**asked, "logprobs": True, "top_logprobs": 20}).encode()
+def completion(head: bytes = b"", **fields: object) -> bytes:
+    body = json.dumps({"model": "tiny", "messages": ASK, "temperature": 0, "ignore_eos": True, **fields}).encode()
+    return HEAD + head + b"content-length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def ask_for_much(server: ServerProcess, tokens: int = 300, head: bytes = b"") -> socket.socket:
     client = socket.socket()
     client.settimeout(60)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", server.port))
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-    client.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
+    client.sendall(completion(head, max_tokens=tokens, logprobs=True, top_logprobs=20))
     return client
 
 
-def test_a_client_that_does_not_read_its_answer_is_cut_off(tiny_dir: Path) -> None:
+@pytest.mark.parametrize("head", [b"", b"connection: close\r\n"], ids=["kept", "closing"])
+@pytest.mark.parametrize("tokens", [40, 300])
+def test_a_client_that_does_not_read_its_answer_is_cut_off(tiny_dir: Path, tokens: int, head: bytes) -> None:
     with (
         ServerProcess(tiny_dir, "--served-name", "tiny", patch=UNREAD_IS_CLOSED) as process,
-        ask_for_much(process) as client,
+        ask_for_much(process, tokens, head) as client,
     ):
         watched = select.poll()
         watched.register(client, 0)
@@ -212,3 +217,14 @@ def test_a_client_that_reads_slowly_gets_its_whole_answer(tiny_dir: Path) -> Non
             text += piece
             time.sleep(0.05)
         assert len(text) > 100_000 and json.loads(text)["choices"]
+
+
+def test_an_answer_that_nobody_reads_makes_room(tiny_dir: Path) -> None:
+    patch = UNREAD_IS_CLOSED.replace("0.5", "3600") + ONE_CONNECTION
+    with (
+        ServerProcess(tiny_dir, "--served-name", "tiny", patch=patch) as process,
+        ask_for_much(process, 40, b"connection: close\r\n") as client,
+    ):
+        # From the first bytes on the answer is whole, and waits.
+        assert client.recv(1) == b"H"
+        assert process.request("GET", "/healthz")[0] == 200

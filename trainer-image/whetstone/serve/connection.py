@@ -41,7 +41,8 @@ def most_connections() -> int:
 class Room:
     """How many connections there may be, and those that make room for others, the oldest first.
 
-    `waiting` are connections for which nothing is being done: no request of theirs has arrived as a whole.
+    `waiting` are connections for which nothing is being done: no request of theirs has arrived as a whole, or all that
+    is left is that they read their answer.
     """
 
     def __init__(self, most: int) -> None:
@@ -82,6 +83,8 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Closes the connection that has waited longest where there are too many."""
         super().connection_made(transport)
+        # However little of an answer waits for its reader, pause_writing is called.
+        transport.set_write_buffer_limits(0)
         if len(self.connections) > self._room.most and not self._room.close_oldest():
             self._refuse(ApiError(503, "too many requests are under way", code="too_many_connections"))
             return
@@ -151,7 +154,7 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Called when an answer has been sent."""
         super().on_response_complete()
-        if not self._is_busy() and not self.transport.is_closing():
+        if not self._is_busy() and self in self.connections:
             self._room.add(self)
 
     def pause_writing(self) -> None:
