@@ -44,6 +44,16 @@ ONE_CONNECTION = """
 import whetstone.serve.connection as connection
 connection.most_connections = lambda: 1
 """
+# A request that is not given up is under way for 20 s.
+SLOW_ENGINE = """
+import time
+import whetstone.engine
+step = whetstone.engine.Engine.step
+def slow_step(self):
+    time.sleep(0.05)
+    return step(self)
+whetstone.engine.Engine.step = slow_step
+"""
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
@@ -228,3 +238,19 @@ def test_an_answer_that_nobody_reads_makes_room(tiny_dir: Path) -> None:
         # From the first bytes on the answer is whole, and waits.
         assert client.recv(1) == b"H"
         assert process.request("GET", "/healthz")[0] == 200
+
+
+def test_a_client_that_goes_away_is_not_answered_whatever_it_sent_behind(tiny_dir: Path) -> None:
+    with ServerProcess(tiny_dir, "--served-name", "tiny", patch=SLOW_ENGINE) as process:
+
+        def metric(name: str) -> int:
+            text = process.request("GET", "/metrics")[1]
+            return int(next(line for line in text.splitlines() if line.startswith(f"whet_policy_{name} ")).split()[1])
+
+        with connect(process) as client:
+            client.sendall(completion(max_tokens=400) + GET + b"\r\n")
+            while metric("running") == 0:
+                time.sleep(0.1)
+        while metric("completion_tokens_total") == 0:
+            time.sleep(0.1)
+        assert metric("completion_tokens_total") < 400

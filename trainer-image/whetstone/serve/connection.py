@@ -9,7 +9,7 @@ import resource
 import socket
 import struct
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from .requests import ApiError
 
@@ -79,6 +79,8 @@ class Connection(HttpToolsProtocol):
         self._in_body = self._refused = False
         self._timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
+        # The request that is being answered. uvicorn knows the last one that came.
+        self._answered: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Closes the connection that has waited longest where there are too many."""
@@ -92,10 +94,13 @@ class Connection(HttpToolsProtocol):
         self._start_timer(HEAD_SECONDS, self._expire)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the connection."""
+        """Forgets the connection, and gives up the answer under way, also where further requests wait behind it."""
         self._room.remove(self)
         self._stop_timer()
         self._stop_unread_timer()
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -170,6 +175,10 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Called when the parser refuses what came in."""
         self._refuse(ApiError(400, msg))
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
