@@ -254,3 +254,11 @@ def test_a_client_that_goes_away_is_not_answered_whatever_it_sent_behind(tiny_di
         while metric("completion_tokens_total") == 0:
             time.sleep(0.1)
         assert metric("completion_tokens_total") < 400
+
+
+def test_requests_sent_ahead_without_end_are_cut(server: ServerProcess) -> None:
+    with connect(server) as client:
+        client.sendall(completion(max_tokens=400) + (GET + b"\r\n") * 1_000)
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    assert server.request("GET", "/healthz")[0] == 200

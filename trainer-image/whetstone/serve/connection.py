@@ -22,6 +22,8 @@ HEAD_SECONDS = 15
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
 # Seconds in which a client must have taken something of an answer that waits for it. nginx allows as much.
 UNREAD_SECONDS = 60
+# Requests that one connection may have sent ahead. What is read at once may hold 14,000.
+MOST_QUEUED = 100
 MOST_CONNECTIONS = 4096
 # Connections that the kernel holds until they are accepted. asyncio takes them all before any is looked at.
 BACKLOG = 64
@@ -136,6 +138,8 @@ class Connection(HttpToolsProtocol):
         """Called by the parser."""
         self._unused, self._in_body = 0, True
         self._stop_timer()
+        if self._refused or self._is_refused_for_its_head():
+            return
         # A request behind another one does not make that one's answer give way.
         if not self._is_busy():
             self._room.add(self)
@@ -179,6 +183,12 @@ class Connection(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app) -> None:
         self._answered = cycle
         super()._start_asgi_task(cycle, app)
+
+    def _is_refused_for_its_head(self) -> bool:
+        if len(self.pipeline) >= MOST_QUEUED:
+            self._refused = True
+            self.transport.abort()
+        return self._refused
 
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
