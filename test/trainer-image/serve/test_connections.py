@@ -262,3 +262,14 @@ def test_requests_sent_ahead_without_end_are_cut(server: ServerProcess) -> None:
         with contextlib.suppress(ConnectionResetError):
             assert client.recv(1) == b""
     assert server.request("GET", "/healthz")[0] == 200
+
+
+def test_another_protocol_is_not_taken_up_and_no_body_is_lost(server: ServerProcess) -> None:
+    upgrade = b"connection: upgrade\r\nupgrade: h2c\r\n"
+    with connect(server) as client:
+        for _ in range(2):
+            client.sendall(GET + upgrade + b"content-length: 0\r\n\r\n")
+            assert answer(client)[0] == 200
+        client.sendall(completion(upgrade, max_tokens=1))
+        status, body = answer(client)
+        assert status == 400 and "without the header Upgrade" in body["error"]["message"]

@@ -18,6 +18,7 @@ from .requests import ApiError
 HEAD_BYTES, PIECE = 65_536, 16_384
 # Seconds in which a connection must have sent a request's headers.
 HEAD_SECONDS = 15
+BODY_HEADERS = (b"content-length", b"transfer-encoding")
 # After a refusal: many clients read no answer before they have sent everything.
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
 # Seconds in which a client must have taken something of an answer that waits for it. nginx allows as much.
@@ -184,10 +185,17 @@ class Connection(HttpToolsProtocol):
         self._answered = cycle
         super()._start_asgi_task(cycle, app)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Keeps clients from writing into the log. They are answered in HTTP/1.1."""
+
     def _is_refused_for_its_head(self) -> bool:
         if len(self.pipeline) >= MOST_QUEUED:
             self._refused = True
             self.transport.abort()
+        # The parser takes what follows for another protocol, so that the body would be lost, or read as a request.
+        elif self.parser.should_upgrade() and any(n in BODY_HEADERS and value != b"0" for n, value in self.headers):
+            message = "this server speaks HTTP/1.1 only; send a request that has a body without the header Upgrade"
+            self._refuse(ApiError(400, message))
         return self._refused
 
     def _is_busy(self) -> bool:
