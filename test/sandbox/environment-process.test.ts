@@ -151,6 +151,7 @@ test.each([
   ['that is no Python', 'DB_PASSWORD = hunter2 !! x', /SyntaxError: invalid syntax[^]*environment\.py:1 in <module>$/],
   ['of variables', 'A = "x"\nDB_PASSWORD=hunter2', /NameError: its text is not shown[^]*environment\.py:2 in \?$/],
   ['of fields', 'password: hunter2', /NameError: its text is not shown/],
+  ['with another Environment', 'import os\nos.Environment("hunter2")', /AttributeError: its text is not shown/],
   ['with NUL', 'PATH=/bin\0DB_PASSWORD=hunter2', /Error/],
 ])('faults of a file %s do not show its content', async (_, source, says) => {
   const failure: unknown = await open(source).then(

@@ -181,6 +181,19 @@ def test_sources_that_do_not_load(service, source, kind):
     assert ask(service, "load", source=source)["type"] == kind
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "class Odd(Exception):\n    __traceback__ = property(lambda self: 1 / 0)\nraise Odd('ours')\n",
+        "odd = SyntaxError('ours')\nodd.filename, odd.lineno = 'environment.py', 'x' * 10**6\nraise odd\n",
+    ],
+)
+def test_what_an_exception_says_of_itself_is_not_asked(service, error):
+    fault = ask(service, "load", source=f"{error}class Environment: pass")
+    assert fault["type"] == "EnvironmentRaised" and "ours" in fault["message"]
+    assert len(fault["traceback"]) < 200 and "environment.py:3 in <module>: raise" in fault["traceback"]
+
+
 def test_dataclasses_and_annotations_work_in_a_module(service):
     source = (
         "from __future__ import annotations\nimport dataclasses\n\n@dataclasses.dataclass\nclass Order:\n    id: int\n"

@@ -34,6 +34,9 @@ def bad_return(message):
     return RuntimeFault("BadReturn", message)
 
 
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
+
+
 def describe_exception(error, source_lines):
     """(message, short traceback or None) of an exception of the environment, with the line numbers of its source.
 
@@ -50,7 +53,7 @@ def describe_exception(error, source_lines):
     except BaseException:
         name, text = "Exception", "(its text could not be read)"
     frames = []
-    step = error.__traceback__
+    step = _traceback_of(error)
     while step is not None:
         code = step.tb_frame.f_code
         if code.co_filename == ENVIRONMENT_FILE:
@@ -58,12 +61,14 @@ def describe_exception(error, source_lines):
             del frames[:-TRACEBACK_FRAMES]
         step = step.tb_next
     if source_lines is None and frames:
-        text = "its text is not shown, because the source names no class `Environment`"
+        text = "its text is not shown, because the source has no `class Environment`"
     lines = []
     for number, function in frames:
         place = f"{ENVIRONMENT_FILE}:{number} in {function if source_lines is not None else '?'}"
         is_shown = source_lines is not None and 0 < (number or 0) <= len(source_lines)
         lines.append(f"{place}: {source_lines[number - 1].strip()[:160]}" if is_shown else place)
-    if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == ENVIRONMENT_FILE:
-        lines.append(f"{ENVIRONMENT_FILE}:{error.lineno} in <module>")
+    if type(error) in (SyntaxError, IndentationError, TabError):
+        file, number = error.filename, error.lineno
+        if type(file) is str and type(number) is int and file == ENVIRONMENT_FILE:
+            lines.append(f"{file}:{number} in <module>")
     return f"{name}: {text}", sendable("\n".join(lines)) or None

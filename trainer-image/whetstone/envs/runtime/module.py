@@ -39,13 +39,14 @@ class EnvironmentModule:
         sys.modules["environment"] = module
 
         code = self.call("the module", lambda: compile(source, ENVIRONMENT_FILE, "exec", dont_inherit=True))
-        if "Environment" in code.co_names:
-            self.source_lines = source.splitlines()
+        lines = source.splitlines()
+        if defines_environment(code, lines):
+            self.source_lines = lines
         self.call("the module", lambda: exec(code, module.__dict__))
         found = module.__dict__.get("Environment")
         if not isinstance(found, type):
             raise bad_return("the module defines no class `Environment`")
-        self.source_lines = source.splitlines()
+        self.source_lines = lines
         missing = [name for name in REQUIRED if not callable(self._attribute(found, name))]
         if missing:
             raise bad_return(f"class Environment lacks: {', '.join(missing)}")
@@ -159,6 +160,13 @@ class EnvironmentModule:
 
     def _attribute(self, found, name):
         return self.call(f"class Environment, {name}", getattr, found, name, None)
+
+
+def defines_environment(code, lines):
+    """Whether compiled code has a name `Environment`, and a line of it begins such a class. Other files have that name,
+    too. The class is no constant of the code where a statement before it always raises."""
+    starts = ("class Environment:", "class Environment(")
+    return "Environment" in code.co_names and any(line.lstrip().startswith(starts) for line in lines)
 
 
 def plain(name, value):
