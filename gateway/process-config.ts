@@ -36,6 +36,8 @@ export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env):
 
 function readDescriptor(descriptor: string): string {
   try {
+    // As a number, an empty text is 0: standard input, which may never end.
+    if (!/^\d{1,9}$/.test(descriptor)) throw new Error('that is no number of a descriptor');
     return readFileSync(Number(descriptor), 'utf8');
   } catch (error) {
     const message = `cannot be read from descriptor ${JSON.stringify(descriptor)}: ${(error as Error).message}.`;

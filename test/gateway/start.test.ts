@@ -70,16 +70,18 @@ test('a configuration larger than a variable of the environment comes through a 
 });
 
 test.each([
-  ['closed', '987', undefined],
-  ['no number', 'three', undefined],
-  ['empty', null, ''],
-])('a descriptor that is %s is an error, and no other configuration is taken', (_name, given, text) => {
+  ['closed', '987', 'descriptor "987": EBADF'],
+  ['no number', 'three', 'descriptor "three": that is no number of a descriptor.'],
+  ['named by nothing', '', 'descriptor "": that is no number of a descriptor.'],
+  ['empty', null, 'is not JSON'],
+])('a descriptor that is %s is an error, and no other configuration is taken', (_name, given, says) => {
   const path = join(folder, 'empty.json');
-  writeFileSync(path, text ?? '');
+  writeFileSync(path, '');
   const descriptor = openSync(path, 'r');
   const read = () =>
     readProcessConfig({ WHET_GATEWAY_CONFIG_FD: given ?? String(descriptor), WHET_GATEWAY_FILE: 'gateway.yaml' });
   expect(read).toThrow(GatewayConfigError);
   expect(read).toThrow(/^WHET_GATEWAY_CONFIG_FD: /);
+  expect(read).toThrow(says);
   closeSync(descriptor);
 });
