@@ -160,13 +160,9 @@ function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: N
   return verdictOfItsRun(evidence, capabilityId) === 'kept' || wasRetired(evidence, capabilityId);
 }
 
-/** Whether the version was trained for another environment: its adapters have not been tried on that of today. */
+/** Whether the version was made from other content: today's environment and options have not been tried. */
 const madeForOtherContent = ({ version, content, nights }: NightEvidence): boolean =>
-  nights.some(
-    (night) =>
-      night.runId === version.runId &&
-      (night.content.environment !== content.environment || night.content.baseModel !== content.baseModel),
-  );
+  nights.some((night) => night.runId === version.runId && !isEqualContent(night.content, content));
 
 /** What the version's own run found about a capability, if the content is the same today. */
 function verdictOfItsRun(

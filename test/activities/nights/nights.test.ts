@@ -200,18 +200,22 @@ describe('planNight and decideNight', () => {
     expect(await fixture.run(night().keepMembers, { ...input, sharpened: ['a', 'b'] })).toEqual([]);
   });
 
-  test('what is lacking although its adapter is served is a reason once the environment has changed', async () => {
+  test.each([
+    ['the environment', { environment: 'f'.repeat(64) }, ['a', 'b'], { adapter: '1'.repeat(64) }],
+    ['an option', { options: 'f'.repeat(64) }, ['a', 'b'], { adapter: '1'.repeat(64) }],
+    ['an option, while the mixed adapter is served', { options: 'f'.repeat(64) }, ['mixed'], {}],
+  ])('what is lacking although its adapter is served is a reason once %s has changed', async (_, other, ids, more) => {
     await fixture.run(night().planNight, await prepare('run-0'));
-    await promote('run-0');
+    await promote('run-0', ids);
     expect((await decide('run-1', [kept('a', 'recurring')])).result.outcome).toBe('nothing-new');
     await changeNights(fixture.store, 'parcels', (before) => ({
       ...before,
       nights: before.nights.map((one) =>
-        one.runId === 'run-0' ? { ...one, content: { ...one.content, environment: 'f'.repeat(64) } } : one,
+        one.runId === 'run-0' ? { ...one, content: { ...one.content, ...other } } : one,
       ),
     }));
     const { result, decision } = await decide('run-2', [kept('a', 'recurring')]);
-    expect(decision.reasons).toEqual([{ kind: 'regressed', capabilityId: 'a', adapter: '1'.repeat(64) }]);
+    expect(decision.reasons).toEqual([{ kind: 'regressed', capabilityId: 'a', ...more }]);
     expect(result.sentence).toContain('a is lacking although its adapter is served');
   });
 
