@@ -1,5 +1,5 @@
 // tier: e2e
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Report } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
@@ -7,13 +7,10 @@ import { processesOfInstance } from '../../cli/supervisor/processes';
 import { LocalStore, readRegistry } from '../../store';
 import { ROOT, WhetHome } from './whet-home';
 
-const { home, whet, whetWith, demo } = new WhetHome();
+const { home, whet, whetWith, demo, dispose } = new WhetHome();
 const AGENT = join(ROOT, 'examples', 'orders-desk', 'agent.tiny.yaml');
 
-afterAll(async () => {
-  await whet('down');
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(dispose);
 
 describe('a tiny run, end to end', () => {
   let result: ImprovementRunResult;

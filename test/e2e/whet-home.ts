@@ -1,6 +1,6 @@
 /** The built `whet` as a user starts it, in a state directory of its own. */
 import { execFile, type ExecFileException } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
@@ -32,6 +32,12 @@ export class WhetHome {
         },
       );
     });
+
+  /** Stops what is up, and removes the state directory. */
+  readonly dispose = async (): Promise<void> => {
+    await this.whet('down');
+    rmSync(this.home, { recursive: true, force: true });
+  };
 
   /** Runs `whet demo` to its end and reads its report. Rejects when it fails. */
   readonly demo = async (

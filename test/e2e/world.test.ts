@@ -1,19 +1,16 @@
 // tier: e2e
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Report } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
 import { LocalStore, readRegistry } from '../../store';
 import { ROOT, WhetHome } from './whet-home';
 
-const { home, whet, demo } = new WhetHome();
+const { home, demo, dispose } = new WhetHome();
 const WORLD = join(ROOT, 'examples', 'worlds', 'venue-desk');
 
-afterAll(async () => {
-  await whet('down');
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(dispose);
 
 /** Another agent than the demo's; discovery and environments are answers of a large language model, played again. */
 describe('a small run of a world', () => {
