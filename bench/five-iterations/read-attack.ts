@@ -7,10 +7,12 @@ export interface Attack {
   report: Pick<Report, 'runId' | 'verdict' | 'promotedVersion'> & { evaluation: unknown };
 }
 
-/** What does not hold; empty when the active version stays. */
-export function problemsOf({ before, after, report }: Attack): string[] {
+/** What does not hold; empty when there was a candidate and the active version stays. */
+export function problemsOf(attack: Attack): string[] {
+  const { before, after, report } = attack;
   const { runId, verdict, promotedVersion } = report;
   return [
+    ...(isCompared(attack) ? [] : [`${runId} had no candidate (${verdict}), so the gate was not tried`]),
     ...(after === before ? [] : [`version ${before} was active, and ${after ?? 'no version'} is now`]),
     ...(promotedVersion === null ? [] : [`${runId} promoted version ${promotedVersion} (${verdict})`]),
   ];

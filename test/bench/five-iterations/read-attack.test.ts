@@ -1,14 +1,17 @@
 // tier: unit
-import { isCompared, problemsOf } from '../../../bench/five-iterations/read-attack';
+import { type Attack, isCompared, problemsOf } from '../../../bench/five-iterations/read-attack';
 
 const report = { runId: 'run-2', verdict: 'not-promoted' as const, promotedVersion: null, evaluation: {} };
 
-it('holds where the active version stays, and tells a comparison from a night that ended before', () => {
+it('holds where there was a candidate and the active version stays', () => {
   expect(problemsOf({ before: 1, after: 1, report })).toEqual([]);
   expect(isCompared({ before: 1, after: 1, report })).toBe(true);
-  expect(isCompared({ before: 1, after: 1, report: { ...report, verdict: 'nothing-new', evaluation: null } })).toBe(
-    false,
-  );
+});
+
+it('does not hold where a night ended before the gate', () => {
+  const attack: Attack = { before: 1, after: 1, report: { ...report, verdict: 'nothing-new', evaluation: null } };
+  expect(isCompared(attack)).toBe(false);
+  expect(problemsOf(attack)).toEqual(['run-2 had no candidate (nothing-new), so the gate was not tried']);
 });
 
 it('names a version that was replaced or promoted', () => {
