@@ -40,6 +40,10 @@ const liveSchema = z
   );
 export type LiveSpec = z.infer<typeof liveSchema>;
 
+const band = z
+  .tuple([fraction, fraction])
+  .refine(([lowest, highest]) => lowest <= highest, { error: 'the lower value first' });
+
 /** Paper, section 3 and its public repository: the band in which an environment can teach the base model something. */
 const calibrationSchema = z
   .strictObject({
@@ -50,8 +54,8 @@ const calibrationSchema = z
       .min(2)
       .default(16)
       .describe('Rollouts of the base model on each task; one group.'),
-    meanReward: z.tuple([fraction, fraction]).default([0.2, 0.6]).describe('Lowest and highest mean reward.'),
-    meanSuccess: z.tuple([fraction, fraction]).default([0.2, 0.6]).describe('Lowest and highest success rate.'),
+    meanReward: band.default([0.2, 0.6]).describe('Lowest and highest mean reward.'),
+    meanSuccess: band.default([0.2, 0.6]).describe('Lowest and highest success rate.'),
     maxAllSuccessGroups: fraction.default(0.2).describe('Most tasks, as a share, that every rollout solves.'),
     maxAllZeroGroups: fraction.default(0.2).describe('Most tasks on which every rollout earns 0.'),
     maxConstantGroups: fraction.default(0.5).describe('Most tasks on which all rollouts earn the same.'),

@@ -224,6 +224,12 @@ test('a number that JSON has not is shown as it counts', () => {
   expect(problemsOf(`${good}training: { rank: 1e400 }\n`)).toContain('training.rank: Infinity is not allowed.');
 });
 
+test.each(['meanReward', 'meanSuccess'])('a band whose lowest value is above its highest is refused: %s', (name) => {
+  expect(problemsOf(`${good}calibration: { ${name}: [0.9, 0.2] }\n`)).toContain(
+    `calibration.${name}: [0.9,0.2] is not allowed. Allowed: the lower value first.`,
+  );
+});
+
 test('lines that pass for keys are not repeated', () => {
   const said = problemsOf('root:$y$hunter2:1:::\nbin:*:1:::\n');
   expect(said).toContain('agent.yaml: (a key that is not shown): unknown field.');
