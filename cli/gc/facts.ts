@@ -66,7 +66,7 @@ export const documentReader =
       if (isMissing(cause) || cause instanceof StoreCorruptError) return '';
       throw new CliError(
         `${path} cannot be read (${(cause as Error).message}), and what it needs must not be removed. ` +
-          'Nothing was removed.',
+          'No file was removed.',
         { type: 'Gc.DocumentUnreadable', cause },
       );
     }

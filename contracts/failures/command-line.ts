@@ -162,7 +162,7 @@ export const COMMAND_FAILURES = {
   'Gc.DocumentUnreadable': {
     exitCode: 1,
     meaning: 'A document of the store cannot be read now, so `whet gc` cannot tell what it needs.',
-    remedy: 'Make the file that the message names readable, then run `whet gc` again; nothing was removed.',
+    remedy: 'Make the file that the message names readable, then run `whet gc` again; no file was removed.',
   },
   'Repair.UnderWay': {
     exitCode: 1,

@@ -353,7 +353,7 @@ test('a document that cannot be read ends a collection, which must not guess wha
   symlinkSync('loop.json', join(folder, 'loop.json'));
   await expect(read('loop.json')).rejects.toMatchObject({
     type: 'Gc.DocumentUnreadable',
-    message: expect.stringMatching(/loop\.json cannot be read \(.*\).*Nothing was removed\.$/) as string,
+    message: expect.stringMatching(/loop\.json cannot be read \(.*\).*No file was removed\.$/) as string,
   });
   rmSync(folder, { recursive: true });
 });
