@@ -182,7 +182,7 @@ function planSentences(evaluation: Evaluation): string[] {
   const level = percentOf(plan.judging?.confidence ?? confidence);
   const size = `${tasks} tasks with ${trials} ${trials === 1 ? 'trial' : 'trials'} each`;
   return [
-    ...(incumbent === undefined && noIncumbent !== null ? [noIncumbent] : []),
+    ...(incumbent === undefined && noIncumbent !== null ? [`When the evaluation began: ${noIncumbent}`] : []),
     ...(canary === null
       ? []
       : [
