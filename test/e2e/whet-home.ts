@@ -14,7 +14,7 @@ export interface Finished {
   stderr: string;
 }
 
-/** Ports are free ones. */
+/** A state directory of its own with `whet` in it, at free ports. */
 export class WhetHome {
   readonly home = mkdtempSync(join(tmpdir(), 'whet-e2e-'));
 
