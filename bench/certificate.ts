@@ -3,10 +3,11 @@
  * which none should be refused (bench/certificate/README.md). Each is checked as `whet env check` does it. With
  * `--calibrate` those that pass are then calibrated with the demo agent's base model, which is trained unless the cache
  * has it. Before the last line comes a table by check: what it refused, what it alone refused, and its seconds. The
- * last line is JSON.
+ * last line is JSON. The tasks that are looked at follow from the source's hash: with `--draws 4` each environment is
+ * checked four times, each time on other tasks.
  *
- *     node dist/bench/certificate.js [--set wrong|good] [--kind leak] [--only NAME,NAME] [--jobs 2] [--calibrate]
- *     [--seed 1] [--out FILE]
+ *     node dist/bench/certificate.js [--set wrong|good] [--kind leak] [--only NAME,NAME] [--draws 1] [--jobs 2]
+ *     [--calibrate] [--seed 1] [--out FILE]
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -56,18 +57,30 @@ function options() {
       set: { type: 'string' },
       kind: { type: 'string' },
       only: { type: 'string' },
+      draws: { type: 'string', default: '1' },
       jobs: { type: 'string', default: '2' },
       seed: { type: 'string', default: '1' },
       calibrate: { type: 'boolean', default: false },
       out: { type: 'string' },
     },
   });
-  const [jobs, seed] = [Number(values.jobs), Number(values.seed)];
+  const [jobs, seed, draws] = [Number(values.jobs), Number(values.seed), Number(values.draws)];
+  if (!Number.isInteger(draws) || draws < 1 || draws > 100)
+    throw new RangeError(`--draws ${JSON.stringify(values.draws)}: a whole number from 1 to 100.`);
   if (!Number.isInteger(jobs) || jobs < 1)
     throw new RangeError(`--jobs ${JSON.stringify(values.jobs)}: a whole number above 0.`);
   if (!Number.isInteger(seed) || seed < 0 || seed > 999)
     throw new RangeError(`--seed ${JSON.stringify(values.seed)}: a whole number from 0 to 999.`);
-  return { ...values, jobs, seed };
+  return { ...values, jobs, seed, draws };
+}
+
+/** A fixture `draws` times, each time with another hash and so with other tasks. */
+function drawn(fixture: Fixture, draws: number): Fixture[] {
+  return Array.from({ length: draws }, (_, draw) =>
+    draw === 0
+      ? fixture
+      : { ...fixture, name: `${fixture.name}-${draw + 1}`, source: `${fixture.source}\n# Draw ${draw + 1}\n` },
+  );
 }
 
 /** The fixtures that the flags choose. @throws RangeError when a flag names what is not there. */
@@ -103,7 +116,7 @@ function choose({ set, kind, only }: { set?: string; kind?: string; only?: strin
 
 async function main(): Promise<void> {
   const flags = options();
-  const fixtures = choose(flags);
+  const fixtures = choose(flags).flatMap((fixture) => drawn(fixture, flags.draws));
   const folder = await mkdtemp(join(tmpdir(), 'whet-certificate-'));
   try {
     const runs = await atATime(fixtures, flags.jobs, async (fixture) => {

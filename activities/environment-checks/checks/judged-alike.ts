@@ -1,4 +1,5 @@
 import { type CheckResult, wholePercent } from '../check';
+import { allInOneGroup } from '../../statistics/all-in-one-group';
 import { bySeedRange } from '../environment-task';
 import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
 import { CHECK_LIMITS } from '../limits';
@@ -11,10 +12,12 @@ const FEWEST = 4;
 const FEWEST_OTHERWISE = 3;
 /** Share of tries from which on a change counts as always accepted; one minus it, as always refused. */
 const ALWAYS = 0.9;
-/** Fewest answers of a kind of call from which on it is known which kinds of answer there are. */
+/** Fewest answers of the agent's own tool to a kind of call from which on it is known which kinds there are. */
 const FEWEST_ANSWERS = 12;
 /** Share of the agent's answers from which on a kind of answer must be met here as well. */
 const OFTEN = 0.2;
+/** Share of validations that may find a difference of answers where there is none. */
+const BY_CHANCE = 0.01;
 
 /**
  * Checks that what the agent's own environment accepts is accepted here: other looks first, another order, a second
@@ -92,52 +95,92 @@ function compared(
 
 /**
  * Checks that the tools do what the agent's do: to the same kind of call, right or wrong, early or late, no kind of
- * answer comes that the agent's tool never gives, and wrong calls are refused where the agent's tool refuses them.
+ * answer comes that the agent's tool never gives, and wrong calls are refused where the agent's tool refuses them. A
+ * rare answer may be missing on either side by chance: only differences that chance makes in less than `BY_CHANCE` of
+ * all validations count (Bonferroni over everything that is compared).
  */
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);
-  const problems = bySeedRange(answered).flatMap(({ tasks }) =>
-    [...groupedBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
+  const comparisons = [answered, ...bySeedRange(answered).map(({ tasks }) => tasks)].flatMap((range) =>
+    [...groupedBy(range, ({ change }) => change)].flatMap(([change, group]) => {
       const kinds = target.answers.get(change);
       const total = [...(kinds?.values() ?? [])].reduce((sum, count) => sum + count, 0);
       if (kinds === undefined || total < FEWEST_ANSWERS || group.length < FEWEST) return [];
-      return answerProblems(group, kinds, total);
+      return comparedAnswers(group, kinds, total);
     }),
   );
-  const worst = Math.max(0, ...problems.map(({ share }) => share));
+  const problems = comparisons
+    .filter(({ share, limit, chance }) => share > limit && chance < BY_CHANCE / comparisons.length)
+    .sort((a, b) => b.share - a.share);
   return {
     passed: problems.length === 0,
     detail:
       [...new Set(problems.map(({ sentence }) => sentence))].slice(0, 3).join(' ') ||
       `${answered.length} answers to right and wrong calls are of the kinds that the agent's tools give.`,
-    figures: [{ name: 'answers of a strange kind', value: worst, atMost: CHECK_LIMITS.maxStrangeAnswers }],
+    figures: [
+      { name: 'answers of a strange kind', value: problems[0]?.share ?? 0, atMost: CHECK_LIMITS.maxStrangeAnswers },
+    ],
   };
 }
 
-function answerProblems(
+/** One kind of answer to one kind of change, here and in the agent's own environment. */
+interface ComparedAnswers {
+  /** Of the answers on the side that alone has it; 0 when both sides have it. */
+  share: number;
+  limit: number;
+  /** Probability that chance alone puts all of them on that side. */
+  chance: number;
+  sentence: string;
+}
+
+function comparedAnswers(
   group: readonly JudgedVariation[],
   kinds: ReadonlyMap<string, number>,
   total: number,
-): { sentence: string; share: number }[] {
-  const { about } = group[0]!;
-  const strange = [...groupedBy(group, ({ answer }) => answer!)]
-    .filter(([answer]) => !kinds.has(answer))
-    .map(([answer, some]) => ({ answer, share: some.length / group.length }))
-    .filter(({ share }) => share > CHECK_LIMITS.maxStrangeAnswers)
-    .map(({ answer, share }) => ({
-      share,
-      sentence: `${about}: ${wholePercent(share)} of the calls get ${answer}, which the agent's tool never gives there.`,
-    }));
-  const missing =
-    group.length >= FEWEST_ANSWERS
-      ? [...kinds]
-          .filter(([answer, count]) => count / total >= OFTEN && group.every((one) => one.answer !== answer))
-          .map(([answer, count]) => ({
-            share: count / total,
-            sentence: `${about} never gets ${answer}; from the agent's tool ${wholePercent(count / total)} of the calls do.`,
-          }))
-      : [];
-  return [...strange, ...missing];
+): ComparedAnswers[] {
+  const here = groupedBy(group, ({ answer }) => answer!);
+  return [...new Set([...kinds.keys(), ...here.keys()])].map((answer) => {
+    const known = kinds.get(answer) ?? 0;
+    const [first, ...others] = here.get(answer) ?? [];
+    if (first === undefined) return missingAnswer(answer, group, known, total);
+    if (known === 0) return strangeAnswer(answer, first, others.length + 1, group.length, total);
+    return { share: 0, limit: 0, chance: 1, sentence: '' };
+  });
+}
+
+function strangeAnswer(
+  answer: string,
+  { about, seed, observation }: JudgedVariation,
+  count: number,
+  size: number,
+  total: number,
+): ComparedAnswers {
+  const example = observation === undefined ? '' : ` (${JSON.stringify(observation)})`;
+  return {
+    share: count / size,
+    limit: CHECK_LIMITS.maxStrangeAnswers,
+    chance: allInOneGroup(count, size, total),
+    sentence:
+      `${about}: ${count} of ${size} calls get ${answer}, as with seed ${seed}${example}; ` +
+      `of ${total} calls of the agent's own tool none does.`,
+  };
+}
+
+function missingAnswer(
+  answer: string,
+  group: readonly JudgedVariation[],
+  known: number,
+  total: number,
+): ComparedAnswers {
+  const { about, seed } = group[0]!;
+  return {
+    share: known / total,
+    limit: OFTEN,
+    chance: allInOneGroup(known, total, group.length),
+    sentence:
+      `${about} never gets ${answer} in ${group.length} calls, as with seed ${seed}; ` +
+      `of ${total} calls of the agent's own tool ${known} do.`,
+  };
 }
 
 const shareOf = <T>(items: readonly T[], holds: (item: T) => boolean): number =>

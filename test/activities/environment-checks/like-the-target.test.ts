@@ -236,6 +236,22 @@ describe('changed solutions', () => {
     expect(checkToolAnswers(both, answers).passed).toBe(true);
     expect(checkToolAnswers(judged({}), answers).detail).toMatch(/^A look first never gets a refusal/);
     const strange = [...both, ...judged({ answer: 'an answer with ok false' })];
-    expect(checkToolAnswers(strange, answers).detail).toMatch(/33 % of the calls get an answer with ok false/);
+    expect(checkToolAnswers(strange, answers).detail).toMatch(
+      /^A look first: 20 of 60 calls get an answer with ok false, as with seed 500000; of 40 calls .* none does\.$/,
+    );
+  });
+
+  test('may get a rare answer that the agent’s tools gave to no call by chance', () => {
+    const answers = judgementOf(judged({}));
+    const rare = (count: number) => [...judged({}, 6 - count), ...judged({ answer: 'a refusal' }, count)];
+    expect(checkToolAnswers(rare(1), answers).passed).toBe(true);
+    expect(checkToolAnswers(rare(2), answers).passed).toBe(true);
+    expect(checkToolAnswers(rare(6), answers).passed).toBe(false);
+  });
+
+  test('may miss an answer that the agent’s tools give to every third call by chance', () => {
+    const answers = judgementOf([...judged({}), ...judged({ answer: 'a refusal' }, 10)]);
+    expect(checkToolAnswers(judged({}, 12), answers).passed).toBe(true);
+    expect(checkToolAnswers(judged({}, 60), answers).passed).toBe(false);
   });
 });
