@@ -4,10 +4,13 @@ import { MIXED } from '../../contracts/names';
 import { type ArtifactStore, layout } from '../../store';
 import { adapterRecords } from '../reuse/adapter-records';
 
+/** This run wrote no environment for what it keeps. */
+const NOTHING_DONE = { attempts: [], environment: null, tokens: [] };
+
 /**
  * Makes the activity `keepMembers`: the adapters of the active version whose capabilities this run did not sharpen, as
- * members of its candidate. One of which there is no record, because an earlier version of Whetstone trained it, cannot
- * be kept. Throws StoreMissingError and StoreCorruptError for a manifest that is gone.
+ * members of its candidate. One whose record cannot be read, because an earlier version of Whetstone trained it or the
+ * record is damaged, is skipped and says so. Throws StoreMissingError and StoreCorruptError when a manifest is gone.
  */
 export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInput) => Promise<SharpenResult[]> {
   return async ({ context: { runId, agent }, version, sharpened, retires = [] }) => {
@@ -21,7 +24,22 @@ export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInpu
     for (const { capabilityId, sha256 } of wanted) {
       const record = trained.get(sha256);
       const capability = version.capabilities.find(({ id }) => id === capabilityId);
-      if (record === undefined || capability === undefined) continue;
+      if (capability === undefined) continue;
+      if (record === undefined) {
+        const reason =
+          `version ${version.version} has its adapter ${sha256.slice(0, 12)}, but no record of that training can be ` +
+          `read in ${store.localPath(layout.reuse(agent))}: it is left out of the candidate`;
+        members.push({
+          capability,
+          status: 'skipped',
+          reason,
+          attempts: [],
+          environment: null,
+          adapter: null,
+          tokens: [],
+        });
+        continue;
+      }
       // A copy of its own: the run that trained it may be removed.
       const folder = layout.training(runId, `${capabilityId}-kept`);
       const manifest = await store.put(folder, 'manifest.json', await store.get(record.adapter.manifest), {
@@ -29,7 +47,7 @@ export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInpu
       });
       const reason = `kept from version ${version.version}`;
       const adapter = { ...record.adapter, manifest, reusedFrom: record.runId };
-      members.push({ capability, status: 'trained', reason, attempts: [], environment: null, adapter, tokens: [] });
+      members.push({ ...NOTHING_DONE, capability, status: 'trained', reason, adapter });
     }
     return members;
   };

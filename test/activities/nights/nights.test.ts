@@ -1,4 +1,6 @@
 // tier: integration (real store)
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createNightActivities } from '../../../activities/nights';
 import { nightPlanSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
@@ -198,6 +200,19 @@ describe('planNight and decideNight', () => {
     ]);
     expect(members[0]!.adapter!.manifest.key).toMatch(/^runs\/run-1\//);
     expect(await fixture.run(night().keepMembers, { ...input, sharpened: ['a', 'b'] })).toEqual([]);
+  });
+
+  test('a member of the version whose record is damaged is skipped, and it is said', async () => {
+    await promote('run-0');
+    const records = fixture.store.localPath(layout.reuse('parcels'));
+    for (const entry of await readdir(records, { recursive: true, withFileTypes: true }))
+      if (entry.isFile()) await writeFile(join(entry.parentPath, entry.name), '{ "torn');
+    const context = await prepare('run-1');
+    const { measure } = await fixture.run(night().planNight, context);
+    const input = { context, version: measure!.version, sharpened: ['a'] };
+    const members = await fixture.run(night().keepMembers, input);
+    expect(members).toMatchObject([{ capability: { id: 'b' }, status: 'skipped', adapter: null }]);
+    expect(members[0]!.reason).toMatch(/^version 1 has its adapter 1{12}, but no record .* can be read in .*reuse/);
   });
 
   test.each([
