@@ -63,11 +63,15 @@ export async function readLineage(store: LocalStore): Promise<StoreLineage> {
     await read(layout.registry(agent), () => addVersions(graph, store, agent));
   }
   for (const agent of await store.list('traces'))
-    for (const day of await store.list(`traces/${agent}`))
-      for (const name of await store.list(layout.traces(agent, day))) {
-        const key = `${layout.traces(agent, day)}/${name}`;
-        if (name.endsWith('.jsonl')) await read(key, () => addTraces(graph, store, agent, day, key));
-      }
+    await read(`traces/${agent}`, async () => {
+      for (const day of await store.list(`traces/${agent}`))
+        await read(layout.traces(agent, day), async () => {
+          for (const name of await store.list(layout.traces(agent, day))) {
+            const key = `${layout.traces(agent, day)}/${name}`;
+            if (name.endsWith('.jsonl')) await read(key, () => addTraces(graph, store, agent, day, key));
+          }
+        });
+    });
   for (const report of reports) {
     const collected = report.artifacts.find(({ role }) => role === COLLECTED)?.ref;
     if (collected !== undefined && (report.collect?.live ?? 0) > 0)

@@ -107,6 +107,15 @@ test.each(['nothing', '../../registry', 'ab', '\u001b[2J'])('%j is refused with 
   await expect(lineage(unknown)).rejects.toMatchObject(refused);
 });
 
+test('files where traces have folders are named as damaged', async () => {
+  const keys = ['traces/notes', 'traces/parcels/today'];
+  mkdirSync(store.localPath('traces/parcels'), { recursive: true });
+  for (const key of keys) writeFileSync(store.localPath(key), 'kept here for later');
+  const { damaged } = await lineage(adapter.name);
+  for (const key of keys) rmSync(store.localPath(key));
+  expect(damaged.map(({ file }) => file)).toEqual(expect.arrayContaining(keys.map((key) => store.localPath(key))));
+});
+
 test('a report or traces that are a pipe are named as damaged', async () => {
   const paths = [`${layout.report('run-pipe')}/report.json`, `${layout.traces(report.agent, '2026-11-24')}/x.jsonl`];
   for (const path of paths.map((key) => store.localPath(key))) {
