@@ -2,13 +2,13 @@
  * Measures the latency that a gateway adds to a request, for this gateway, Portkey's (npm) and LiteLLM's (PyPI). All
  * are in front of the same stub model server, on one machine, and take turns. `added` is a percentile of the times
  * through the gateway minus the same percentile without it, in milliseconds. Bodies have 1 KB, 8 KB and 100 KB,
- * streamed and not; the result is the worst of the six. `rps` is at 8 connections with bodies of 1 KB; load generator
- * and stub share the cores. The last line is JSON.
+ * streamed and not; the result is the worst of the six. `rps` is at 8 connections with bodies of 1 KB, the median of
+ * five turns of `--seconds`; load generator and stub share the cores. The last line is JSON.
  *
- *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 4] [--warm-up 150] [--only whetstone,portkey]
+ *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 2] [--warm-up 150] [--only whetstone,portkey]
  *
  * `--before DIST` is the dist/ of an earlier commit's clone: its gateway takes its turns too, and `slowerPercent` says
- * for each cell how much longer a request through this one takes at the median.
+ * for each cell how much longer a request through this one takes at the median, and how many fewer it answers.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
@@ -27,6 +27,7 @@ interface Options {
   requests: number;
   /** Requests to each target before anything is timed. */
   warmUp: number;
+  /** Length of a turn of the load at 8 connections. */
   seconds: number;
 }
 
@@ -53,6 +54,7 @@ function requestOf(target: Target, { size, isStream }: Cell): LoadRequest {
   return { path: target.path, headers: target.headers, body: Buffer.from(JSON.stringify(envelope)) };
 }
 
+const SMALL: Cell = { size: '1KB', isStream: false };
 const keyOf = ({ size, isStream }: Cell) => `${size}${isStream ? ' stream' : ''}`;
 const round = (value: number, digits = 3) => Number(value.toFixed(digits));
 
@@ -75,6 +77,22 @@ async function latencies(
     }
   }
   return found;
+}
+
+/** Turns that each target gets for its requests a second. */
+const LOAD_TURNS = 5;
+
+/** Requests a second of each target, by its name: the median of turns in an order that changes. */
+async function throughputs(targets: readonly Target[], { seconds }: Options): Promise<Map<string, number>> {
+  const found = new Map<string, number[]>();
+  for (let turn = 0; turn < LOAD_TURNS; turn++) {
+    for (const target of targets.map((_, i) => targets[(i + turn) % targets.length]!)) {
+      const load = await measureThroughput(target.origin, requestOf(target, SMALL), false, 8, seconds);
+      if (load.failed > 0) throw new Error(`${target.name} failed ${load.failed} requests under load.`);
+      found.set(target.name, [...(found.get(target.name) ?? []), load.rps]);
+    }
+  }
+  return new Map([...found].map(([name, turns]) => [name, Math.round(percentile(turns, 0.5))]));
 }
 
 interface Added {
@@ -105,15 +123,10 @@ function added(found: ReadonlyMap<string, Timing[]>, target: Target, cell: Cell)
 
 async function measure(targets: readonly Target[], options: Options): Promise<Record<string, unknown>> {
   const found = await latencies(targets, options);
-  const results: Record<string, Record<string, unknown>> = {};
-  const small: Cell = { size: '1KB', isStream: false };
-  for (const target of targets) {
-    const load = await measureThroughput(target.origin, requestOf(target, small), false, 8, options.seconds);
-    if (load.failed > 0) throw new Error(`${target.name} failed ${load.failed} requests under load.`);
-    if (target.name === 'direct') {
-      results['direct'] = { rps: Math.round(load.rps) };
-      continue;
-    }
+  const loads = await throughputs(targets, options);
+  const results: Record<string, Record<string, unknown>> = { direct: { rps: loads.get('direct') } };
+  for (const target of targets.filter(({ name }) => name !== 'direct')) {
+    const rps = loads.get(target.name)!;
     const cells = CELLS.flatMap((cell) => {
       const figures = added(found, target, cell);
       return figures === null ? [] : [[keyOf(cell), figures] as const];
@@ -124,18 +137,20 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
           `first byte p50 ${firstByteP50.toFixed(3)} ms`,
       );
     }
-    console.log(`${target.name.padEnd(10)} ${Math.round(load.rps)} requests/s at 8 connections`);
+    console.log(`${target.name.padEnd(10)} ${rps} requests/s at 8 connections`);
     const worst = (of: (cell: Added) => number) => Math.max(...cells.map(([, cell]) => of(cell)));
     results[target.name] = {
       addedP50Ms: worst(({ p50 }) => p50),
       addedP99Ms: worst(({ p99 }) => p99),
       addedFirstByteP50Ms: worst(({ firstByteP50 }) => firstByteP50),
-      rps: Math.round(load.rps),
+      rps,
       cells: Object.fromEntries(cells),
     };
   }
   const { whetstone, ...others } = results;
-  const slowerPercent = found.has(`before ${keyOf(small)}`) ? { slowerPercent: compare(found) } : {};
+  const before = loads.get('before');
+  const fewer = before === undefined ? 0 : round((1 - loads.get('whetstone')! / before) * 100, 1);
+  const slowerPercent = before === undefined ? {} : { slowerPercent: { ...compare(found), rps: fewer } };
   return { name: 'gateway', cores: cpus().length, ...whetstone, ...others, ...slowerPercent };
 }
 
@@ -159,7 +174,7 @@ async function main(): Promise<void> {
     options: {
       rounds: string('12'),
       requests: string('60'),
-      seconds: string('4'),
+      seconds: string('2'),
       'warm-up': string('150'),
       only: string('whetstone,portkey,litellm'),
       before: { type: 'string' },
