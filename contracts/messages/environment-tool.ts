@@ -15,6 +15,11 @@ export type EnvironmentToolLine =
   | { type: 'opening'; seed: number; tools: EnvironmentTool[]; messages: OpeningMessage[] }
   /** The environment's answer to a move. */
   | { type: 'observation'; move: unknown; observation: string; done: boolean }
+  /**
+   * A task was played with its reference solution, in so many moves, and without a move. Rewards lie in [0, 1]; the
+   * success threshold is agent.yaml's.
+   */
+  | { type: 'tried'; seed: number; moves: number; reward: number; idleReward: number }
   /** The episode is over. The reward lies in [0, 1]. */
   | { type: 'end'; seed: number; reward: number }
   /** Without `failure`: a line of the input was not a move. With it: the tool could not do what was asked. */

@@ -33,15 +33,18 @@ function validateWith(
   });
 }
 
-test('validate imports the environment and plays a task', () => {
+test('validate imports the environment and plays train and held-out tasks', () => {
   const { status, stdout } = validate(fixture('post_office.py'));
   expect(stdout).toMatch(
-    /valid \(agent desk, its environment starts; the reference solution of task 0 earns 1; tools: \w+.*\)/,
+    /valid \(agent desk, its environment starts; the reference solutions of 16 of 16 tasks succeed; tools: \w+.*\)/,
   );
   expect(status).toBe(0);
+  const { tasks } = JSON.parse(validate(fixture('post_office.py'), '--json').stdout) as { tasks: { seed: number }[] };
+  const seeds = tasks.map(({ seed }) => seed);
+  expect(seeds).toEqual([0, 5, 10, 15, 20, 25, 30, 35, 1000, 1005, 1010, 1015, 1020, 1025, 1030, 1035]);
 });
 
-test('validate finds what only shows when a task is played', () => {
+test('validate finds what only shows when tasks are played', () => {
   const changed = (name: string, from: string, to: string) => {
     const file = join(folder, name);
     const source = readFileSync(fixture('parcel_desk.py'), 'utf8');
@@ -50,10 +53,24 @@ test('validate finds what only shows when a task is played', () => {
     return validate(file);
   };
   const raising = changed('raising.py', '        weighed, reward', '        1 / 0\n        weighed, reward');
-  expect(raising.stderr).toMatch(/raising\.py fails while its first task is played: .*ZeroDivisionError/s);
+  expect(raising.stderr).toMatch(
+    /raising\.py fails while a task is played, after 0 that could be: .*ZeroDivisionError/s,
+  );
   expect(raising.status).toBe(2);
   const low = changed('low.py', '(1.0 if weighed else 0.3)', '(0.9 if weighed else 0.3)');
-  expect(low.stdout).toContain('task 0 earns 0.9, less than environment.successReward (1): no solution of this task');
+  expect(low.stderr).toMatch(
+    /environment\.path: no reference solution of .*low\.py succeeds: task 0 earns 0\.9 after \d+/,
+  );
+  expect(low.stderr).toContain('none of 16 tasks earns environment.successReward (1).');
+  expect(low.status).toBe(2);
+  const isAnother = 'task != Environment.generate_task(1000)';
+  const seldom = changed('seldom.py', '(1.0 if weighed else 0.3)', `(1.0 if weighed and ${isAnother} else 0.3)`);
+  expect(seldom.stdout).toMatch(
+    /15 of 16 tasks succeed.*\n.*solutions of 1 of 16 tasks do not succeed: task 1000 earns/s,
+  );
+  const idle = changed('idle.py', '        weighed, reward', '        return {"reward": 1.0}\n        weighed, reward');
+  expect(idle.stdout).toContain('an agent that does nothing succeeds in 16 of 16 tasks, as in task 0.');
+  expect([seldom.status, idle.status]).toEqual([0, 0]);
 });
 
 test('validate names file, line and exception of an environment that cannot be imported, and --no-run leaves it out', () => {
