@@ -101,8 +101,8 @@ function compared(
  */
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);
-  const comparisons = [answered, ...bySeedRange(answered).map(({ tasks }) => tasks)].flatMap((range) =>
-    [...groupedBy(range, ({ change }) => change)].flatMap(([change, group]) => {
+  const comparisons = bySeedRange(answered).flatMap(({ tasks }) =>
+    [...groupedBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
       const kinds = target.answers.get(change);
       const total = [...(kinds?.values() ?? [])].reduce((sum, count) => sum + count, 0);
       if (kinds === undefined || total < FEWEST_ANSWERS || group.length < FEWEST) return [];
