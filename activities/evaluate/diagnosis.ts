@@ -90,6 +90,15 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
         (names.length === 0 ? '.' : `, and their reward hardly rose in training (${names.join(', ')}).`),
     };
   }
+  if (reachable.high > detectable) {
+    return {
+      culprit: 'power',
+      sentence:
+        'The cause is the size of the evaluation: even with each task at its best arm neither a gain nor its absence ' +
+        `is shown (${pointsRangeWithUnit(reachable)}). ${evaluation.tasks} tasks with ${evaluation.trials} trials prove ` +
+        `gains from about ${pointsWithUnit(detectable)} on: raise environment.heldOutSeeds.count or evaluation.trials.`,
+    };
+  }
   return {
     culprit: 'environment',
     sentence:

@@ -170,6 +170,12 @@ describe('the culprit', () => {
       0.6,
       'power',
     ],
+    [
+      'too few tasks: the best arms may gain much or nothing',
+      evaluation([-0.07, -0.01, 0.05], NO_LOSS, { oracle: [-0.04, 0.02, 0.08] }),
+      0.6,
+      'power',
+    ],
     ['too few tasks: a loss that is not excluded', evaluation(GAIN, [-0.02, 0.05, 0.12]), 0.6, 'power'],
     [
       'too few tasks: ahead of the active version by chance',
