@@ -150,15 +150,17 @@ async function learnedBy(store: ArtifactStore, { adapters, plan }: CompareInput)
 }
 
 /**
- * One line for people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2
- * points)`.
+ * One line for people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (95 % interval +41.0 to
+ * +51.2 points)`.
  */
-export function evaluationSummary({ base, bestSingle, incumbent, routed, routedMinusBase }: Evaluation): string {
+export function evaluationSummary(evaluation: Evaluation): string {
+  const { base, bestSingle, incumbent, routed, routedMinusBase, confidence } = evaluation;
   const rate = (value: number) => `${(value * 100).toFixed(1)} %`;
   return (
     `base ${rate(base.passRate.estimate)}, best single ${rate(bestSingle.passRate.estimate)}, ` +
     (incumbent ? `version ${incumbent.version} ${rate(incumbent.arm.passRate.estimate)}, ` : '') +
     `routed ${rate(routed.passRate.estimate)}, ` +
-    `difference ${pointsWithUnit(routedMinusBase.estimate)} (${pointsRangeWithUnit(routedMinusBase)})`
+    `difference ${pointsWithUnit(routedMinusBase.estimate)} ` +
+    `(${Math.round(confidence * 100)} % interval ${pointsRangeWithUnit(routedMinusBase)})`
   );
 }

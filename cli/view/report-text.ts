@@ -65,8 +65,18 @@ function resultTable({ evaluation, night }: Report): string {
   return [
     table(rows),
     `${evaluation.tasks} held-out tasks, ${trials} each`,
+    ...otherConfidence(evaluation),
     ...evaluation.caveats.map(cleanBlock),
   ].join('\n');
+}
+
+/** Why the gate's interval of the gain is another one than the table's, where it is. */
+function otherConfidence({ judged, confidence }: NonNullable<Report['evaluation']>): string[] {
+  if (judged === undefined || judged.confidence === confidence) return [];
+  const [strict, usual] = [judged.confidence, confidence].map((share) => `${Number((share * 100).toFixed(3))} %`);
+  return [
+    `The gate judges the same gain at ${strict}, so its interval above is wider than that of the table (${usual}).`,
+  ];
 }
 
 /** What was found, the verdict with its reasons, and the table of pass rates. */
@@ -76,10 +86,14 @@ export function reportText(report: Report): string {
   const reused = report.sharpened.flatMap(({ capability, adapter }) =>
     adapter?.reusedFrom === undefined ? [] : [`${capability.id} (${adapter.reusedFrom})`],
   );
+  const untrained = report.sharpened.filter(({ adapter }) => adapter === null);
   const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
   return [
     `analyst: ${report.analyst}`,
-    `capabilities kept: ${list(identification.kept)}`,
+    `capabilities found lacking: ${list(identification.kept)}`,
+    ...untrained.map(
+      ({ capability, status, reason }) => `  without an adapter: ${capability.id}, ${status}: ${reason}`,
+    ),
     ...(reused.length === 0 ? [] : [`adapters of earlier runs: ${list(reused)}`]),
     // Without an evaluation it stands where the table would.
     ...(report.night && report.evaluation !== null ? [report.night.sentence] : []),

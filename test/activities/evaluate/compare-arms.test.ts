@@ -139,7 +139,7 @@ describe('compareArms', () => {
     expect(evaluation.regression.significant).toBe(false);
     expect(result.gatePassed).toBe(true);
     expect(result.summary).toMatch(
-      /^base \d+\.\d %, best single \d+\.\d %, routed \d+\.\d %, difference \+\d+\.\d points \(\+\d+\.\d to \+\d+\.\d points\)$/,
+      /^base \d+\.\d %, best single \d+\.\d %, routed \d+\.\d %, difference \+\d+\.\d points \(95 % interval \+\d+\.\d to \+\d+\.\d points\)$/,
     );
   });
 
@@ -347,10 +347,11 @@ describe('evaluationSummary', () => {
       base: rate(0.341),
       bestSingle: rate(0.48),
       routed: rate(0.802),
+      confidence: 0.95,
       routedMinusBase: { estimate: 0.461, low: 0.41, high: 0.512 },
     } as Evaluation;
     expect(evaluationSummary(figures)).toBe(
-      'base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (+41.0 to +51.2 points)',
+      'base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (95 % interval +41.0 to +51.2 points)',
     );
     const incumbent = { version: 3, arm: rate(0.7) } as Evaluation['incumbent'];
     expect(evaluationSummary({ ...figures, incumbent })).toContain('version 3 70.0 %, routed 80.2 %');

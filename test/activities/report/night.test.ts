@@ -170,6 +170,28 @@ test('an adapter of an earlier run is named with it, and its training is not cou
   expect(reportText(report)).toContain(`adapters of earlier runs: ${capability.id} (run-last-week)`);
 });
 
+test('a capability that was skipped is said with its reason, apart from those that were found', async () => {
+  const input = await sampleRun(store);
+  const first = input.sharpened.find(({ adapter }) => adapter !== null)!;
+  Object.assign(first, { status: 'skipped', reason: 'no environment passed', adapter: null });
+  const { report } = await render(input);
+  expect(reportText(report)).toMatch(/^capabilities found lacking: /m);
+  const said = `  without an adapter: ${first.capability.id}, skipped: no environment passed`;
+  expect(reportText(report).split('\n')).toContain(said);
+});
+
+test('the text says why the interval of the gate is another one than that of the table', async () => {
+  const { report } = await render(await sampleRun(store));
+  const { judged, confidence, ...evaluation } = report.evaluation!;
+  const text = (strict?: number) => {
+    const stricter = strict && { judged: { ...judged!, confidence: strict } };
+    return reportText({ ...report, evaluation: { ...evaluation, confidence, ...stricter } });
+  };
+  expect(text(0.96956)).toContain('The gate judges the same gain at 96.956 %');
+  expect(text(confidence)).not.toContain('The gate judges the same gain');
+  expect(text()).not.toContain('The gate judges the same gain');
+});
+
 test('what a night began beside stands in its report and its history', async () => {
   const beside = 'It began beside: run-1 fails again and again.';
   const { report, record } = await render({ ...(await sampleRun(store)), beside });
