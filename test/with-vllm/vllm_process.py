@@ -64,6 +64,11 @@ class VllmProcess:
         self._process.wait()
         self._port.close()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the server has ended by itself."""
+        return self._process.poll() is not None
+
     def wait(self) -> None:
         """Returns when the server is ready; fails with the end of its log when it ends, or does not get there."""
         deadline = time.monotonic() + START_SECONDS
