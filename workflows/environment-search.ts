@@ -1,11 +1,14 @@
 import { patched } from '@temporalio/workflow';
 import { wholeWords } from '../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
+import type { FailureType } from '../contracts/failures/run';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../contracts/messages/run-context';
 import type { AttemptRefs, EnvironmentInput, SharpenInput, SynthesisResult } from '../contracts/messages/sharpen-stage';
 import { llm, sandbox } from './activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
+import { applicationFailureOf, messageOf } from './failure-causes';
+import { oneLine } from './one-line';
 import type { OperatorGate } from './operator-gate';
 
 /** Attempts whose outcomes the analyst is told, the latest ones. */
@@ -13,12 +16,17 @@ const SHOWN_ATTEMPTS = 6;
 /** Attempts with which a later one is compared, the first ones. */
 const COMPARED_ATTEMPTS = 6;
 
+/** Longest reason of a skipped capability, in characters. */
+const MAX_REFUSAL = 500;
+
 /** Makes environments for one capability until one is accepted, and records every attempt. */
 export class EnvironmentSearch {
   /** Attempts that have ended, in order. */
   readonly attempts: AttemptRefs[] = [];
   /** Tokens used so far, including those of attempts that an activity's failure cut short. */
   readonly tokens: TokenUse[] = [];
+  /** Why the capability is skipped, where the analyst refused to write an environment and nobody is to be asked. */
+  refusal: string | null = null;
 
   /**
    * @param gate waits for a person when an attempt fails in a way that a person can correct.
@@ -34,16 +42,34 @@ export class EnvironmentSearch {
 
   /**
    * Makes at most `size` more attempts, and stops at the first one that is accepted unless an edited environment waits
-   * to be tried. Returns the last attempt, or null when a person skips the capability.
+   * to be tried. Returns the last attempt, or null when a person skips the capability, or `refusal` says why it is.
    */
   runRound(size: number): Promise<AttemptRefs | null> {
     const start = this.attempts.length;
     return this.gate.runUnlessSkipped(async () => {
       while (this.madeSince(start) < size && (!this.last?.accepted || this.hasEdited())) {
-        this.attempts.push(await this.attempt());
+        const made = await this.attemptUnlessRefused();
+        if (made === null) return null;
+        this.attempts.push(made);
       }
       return this.last;
     });
+  }
+
+  /**
+   * An attempt. Null where agent.yaml says that a capability without an environment is skipped, and the analyst refuses
+   * the question itself: the same question again would be refused again. Earlier versions waited for a person.
+   */
+  private async attemptUnlessRefused(): Promise<AttemptRefs | null> {
+    try {
+      return await this.attempt();
+    } catch (error) {
+      const isRefused = applicationFailureOf(error)?.type === ('Analyst.BadRequest' satisfies FailureType);
+      if (!isRefused || this.input.onRejected !== 'skip' || this.edited.hasUntried) throw error;
+      if (!patched('a-refused-question-skips')) throw error;
+      this.refusal = oneLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);
+      return null;
+    }
   }
 
   /** Attempts since the `start`-th. One that an earlier run made cost nothing, and does not count. */

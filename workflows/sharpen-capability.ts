@@ -97,7 +97,8 @@ async function findEnvironment({ input, gate, edited, search }: Stage, firstRoun
     if ((await gate.waitForAnswer({ reason, who: 'owner' })) === 'skip') return { environment: null, reason };
     attempt = await search.runRound(edited.hasUntried ? 1 : input.maxAttempts);
   }
-  return attempt === null ? { environment: null, reason: 'skipped by a person' } : { environment: attempt.source };
+  if (attempt === null) return { environment: null, reason: search.refusal ?? 'skipped by a person' };
+  return { environment: attempt.source };
 }
 
 /** Trains an adapter in an environment. Null when an edited environment arrived before the training began. */

@@ -103,8 +103,9 @@ export async function envEditCommand(
     const last = lastAttempt(store.localPath(folder));
     if (last === null) {
       throw new CliError(
-        `Run ${runId} has no environment for a capability ${capabilityId}. ` +
-          `\`whet status ${runId}\` lists its capabilities.`,
+        `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +
+          `\`whet status ${runId}\` lists its capabilities. Where one waits for an environment, write it ` +
+          `(docs/environments.md), then: ${editCommand(runId, capabilityId)} FILE`,
         {
           type: 'Env.Unknown',
         },

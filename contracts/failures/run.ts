@@ -109,7 +109,10 @@ export const FAILURES = {
     retryable: false,
     curedBy: 'operator',
     meaning: 'The analyst endpoint refused the request as invalid.',
-    remedy: 'Check analyst.model and whether the endpoint supports structured outputs.',
+    remedy:
+      'Where the endpoint does not know the model or the form of the answer, correct analyst.model, or take one with ' +
+      'structured outputs. Where it has no answer to this question, as an analyst with recorded answers, add that ' +
+      'answer, or `whet skip` leaves the capability out.',
   },
   'Analyst.RateLimited': {
     retryable: true,

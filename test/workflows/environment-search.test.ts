@@ -1,7 +1,9 @@
 // integration: attempts at an environment that an earlier run wrote, on a real Temporal server, with fake activities.
+import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ReportInput } from '../../contracts/messages/run';
 import { fakeActivities } from '../fakes/activities';
+import { keepHistories } from '../helpers/histories';
 import { startRun } from '../helpers/runs';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 
@@ -43,4 +45,30 @@ test('a reused environment that is not valid today is written anew, and counts a
     [undefined, false, 'too hard: success 0.05'],
     [undefined, true, 'in band'],
   ]);
+});
+
+test('where rejected environments are skipped, so is a capability that the analyst refuses to write one for', async () => {
+  const { activities, calls } = fakeActivities({ kept: ['a', 'b'], onRejected: 'skip' });
+  const { synthesiseEnvironment } = activities.llm;
+  const { renderReport } = activities.orchestration;
+  let reported: ReportInput | null = null;
+  activities.llm.synthesiseEnvironment = async (input) => {
+    if (input.capability.id !== 'b') return synthesiseEnvironment!(input);
+    throw ApplicationFailure.create({
+      ...{ message: 'It has no environment for "b".', type: 'Analyst.BadRequest', nonRetryable: true },
+    });
+  };
+  activities.orchestration.renderReport = async (input) => {
+    reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, result } = await startRun(temporal);
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, handle.workflowId, 'refused-question');
+  });
+  expect(calls.filter((call) => call.startsWith('train'))).not.toContain('train:b');
+  const skipped = (reported as unknown as ReportInput).sharpened.find(({ capability }) => capability.id === 'b')!;
+  expect(skipped).toMatchObject({ status: 'skipped', attempts: [] });
+  expect(skipped.reason).toBe('the analyst refused to write an environment: It has no environment for "b".');
 });

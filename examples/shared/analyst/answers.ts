@@ -111,8 +111,8 @@ class RecordedAnswers {
     const path = existsSync(draft) ? draft : file('');
     if (!capability || !existsSync(path)) {
       throw new UnknownQuestionError(
-        `The ${this.parts.name} has no environment for the capability ${JSON.stringify(name)}: ` +
-          'it has only those that were recorded.',
+        `The ${this.parts.name} has no environment for the capability ${JSON.stringify(name)}: it has only those ` +
+          `that were recorded.${capability ? ` Record one in environments/${capability.id}.py of its folder.` : ''}`,
       );
     }
     const rationale =

@@ -70,7 +70,11 @@ describe('whet env', () => {
     ],
     ['a seed that is no number', ['run', environment('good/procedural.py'), '--seed', 'x'], /no whole number/],
     ['no file', ['check'], /missing required argument/],
-    ['a run that is not there', ['edit', 'run-0', 'stamps'], /has no environment for a capability stamps/],
+    [
+      'a run that is not there',
+      ['edit', 'run-0', 'stamps'],
+      /has no environment for a capability stamps yet.*whet env edit run-0 stamps FILE\n$/,
+    ],
   ])('%s is wrong input: exit code 2', (_, args, message) => {
     const { status, stderr } = whet(args);
     expect(stderr).toMatch(message);
