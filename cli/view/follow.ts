@@ -8,13 +8,18 @@ import { formatStageLine, type StageLine, stageLines } from './stage-lines';
 
 /** Without a terminal, a line about the running stage is printed this often. */
 const PLAIN_EVERY_MS = 10_000;
+/** Without a terminal, a stage that runs or waits without anything new is printed again this often. */
+const STILL_EVERY_MS = 60_000;
+/** Without a terminal, what a person has to do is printed again this often. */
+const WAIT_EVERY_MS = 300_000;
 const POLL_MS = 1_000;
 /** A server that restarts, or whose disk gets space again, is back within this time; a longer silence is a failure. */
 const PATIENCE_MS = 600_000;
 
 /**
  * Shows one live line for each stage until the run ends or `signal` aborts, and returns the last state. Without a
- * terminal it prints a line when a stage changes, and one every ten seconds for the stage that runs.
+ * terminal it prints a line when a stage changes, one every ten seconds for a stage that has news, and one a minute for
+ * a stage that has none; what waits for a person is repeated every five minutes.
  * While the server has trouble it says so, asks again, and says when it is back.
  * @throws the server's error when that lasts ten minutes.
  */
@@ -48,13 +53,13 @@ export async function followRun(client: Client, runId: string, out: Output, sign
 }
 
 /**
- * Makes a printer of run states. It remembers when each stage was first seen running, because the workflow gives the
- * time of ended stages only.
+ * Makes a printer of run states for `followRun`. It remembers when each stage was first seen running, because the
+ * workflow gives the time of ended stages only.
  */
-function createPrinter(out: Output): { show(state: RunState): void } {
+export function createPrinter(out: Output): { show(state: RunState): void } {
   const since = new Map<string, number>();
   const printed = new Map<string, { status: string; text: string; at: number }>();
-  let waiting: string | null = null;
+  let waiting: { for: string; since: number; said: number } | null = null;
 
   const timed = (line: StageLine, now: number): StageLine => {
     if (line.status !== 'running' && line.status !== 'paused') return line;
@@ -65,7 +70,18 @@ function createPrinter(out: Output): { show(state: RunState): void } {
     const last = printed.get(line.name);
     if (last === undefined) return line.status !== 'waiting' && line.status !== '?';
     if (last.status !== line.status) return line.status !== '?';
-    return line.status === 'running' && line.text !== last.text && now - last.at >= PLAIN_EVERY_MS;
+    if (line.status !== 'running' && line.status !== 'paused') return false;
+    return now - last.at >= (line.text === last.text ? STILL_EVERY_MS : PLAIN_EVERY_MS);
+  };
+  const sayWait = (wait: string | null, now: number): void => {
+    if (wait === null) waiting = null;
+    else if (waiting?.for !== wait) {
+      out.line(cleanBlock(`waits: ${wait}`));
+      waiting = { for: wait, since: now, said: now };
+    } else if (now - waiting.said >= WAIT_EVERY_MS) {
+      out.line(cleanBlock(`waits for ${duration((now - waiting.since) / 1000)}: ${wait}`));
+      waiting.said = now;
+    }
   };
 
   return {
@@ -83,8 +99,7 @@ function createPrinter(out: Output): { show(state: RunState): void } {
         printed.set(line.name, { status: line.status, text: line.text, at: state.now });
         out.line(formatStageLine(line));
       }
-      if (wait !== waiting && wait !== null) out.line(cleanBlock(`waits: ${wait}`));
-      waiting = wait;
+      sayWait(wait, state.now);
     },
   };
 }
