@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { AgentSpecError, loadAgentSpec } from '../loaders/agent-spec';
 import { CliError } from './errors';
@@ -28,4 +28,17 @@ export function readAgent(path: string): Agent {
 export function defaultAgentPath(): string | null {
   const candidates = [resolve('agent.yaml'), join(projectRoot(), 'examples', 'orders-desk', 'agent.yaml')];
   return candidates.find((path) => existsSync(path)) ?? null;
+}
+
+/** Folders above a file that are searched for an agent.yaml, as for `AGENT/analyst/environments/FILE`. */
+const NEAR = 3;
+
+/** The agent.yaml in a file's folder, or in one of the three above it. Null when there is none. */
+export function agentPathNear(file: string): string | null {
+  let folder = dirname(resolve(file));
+  for (let above = 0; above <= NEAR; above++, folder = dirname(folder)) {
+    const path = join(folder, 'agent.yaml');
+    if (existsSync(path)) return path;
+  }
+  return null;
 }

@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import {
   environmentBatchSchema,
   type EnvironmentCall,
-  type EnvironmentErrorBody,
   type EnvironmentMethod,
   type EnvironmentMove,
   type EnvironmentOutcome,
@@ -16,20 +15,18 @@ import { deathOf } from './death-of-process';
 import {
   BadOutput,
   BadRequest,
-  BadReturn,
   EnvironmentClosed,
   EnvironmentDied,
   EnvironmentHung,
   EnvironmentKilled,
-  EnvironmentRaised,
   EnvironmentStartFailed,
-  NoSuchEpisode,
   OutputFlood,
   type SandboxError,
 } from './errors';
 import type { LaunchedRuntime } from './launch';
 import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
 import type { JailProfile } from './profile';
+import { requestError } from './request-error';
 
 /**
  * Where an environment runs: in the jail; in the owner's jail, because it is the agent owner's own; in a plain process,
@@ -299,7 +296,7 @@ export class EnvironmentProcess {
       const outcome = outcomes[index]!;
       if ('result' in outcome) item.resolve(outcome.result as never);
       else if (outcome.error.type === 'NotRun') again.push(item);
-      else item.reject(requestError(this.name, outcome.error));
+      else item.reject(requestError(this, outcome.error));
     });
     this.queue.unshift(...again);
     this.flush();
@@ -377,19 +374,5 @@ export class EnvironmentProcess {
     if (this.inFlight) clearTimeout(this.inFlight.timer);
     this.inFlight = null;
     for (const item of waiting) item.reject(error);
-  }
-}
-
-function requestError(name: string, error: EnvironmentErrorBody): SandboxError {
-  const message = `Environment ${name}: ${error.message}${error.traceback ? `\n${error.traceback}` : ''}`;
-  switch (error.type) {
-    case 'EnvironmentRaised':
-      return new EnvironmentRaised(message, error.traceback);
-    case 'BadReturn':
-      return new BadReturn(message);
-    case 'NoSuchEpisode':
-      return new NoSuchEpisode(message);
-    default:
-      return new BadRequest(message);
   }
 }

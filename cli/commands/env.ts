@@ -6,7 +6,7 @@ import { editCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
 import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { layout, LocalStore } from '../../store';
-import { defaultAgentPath, readAgent } from '../agent';
+import { agentPathNear, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { runEnvironmentTool } from '../run-environment-tool';
@@ -15,17 +15,19 @@ import { readRunState } from '../view/run-state';
 
 /**
  * `whet env check FILE [--agent AGENT_YAML]`: makes every check that needs no model and prints each as it ends. Exit
- * code 1 when one fails.
+ * code 1 when one fails. Without `--agent` it is for the agent.yaml of this directory, or of the file's or one of the
+ * three above it, or for the demo's.
  */
 export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
   const { path: source } = environmentFile(file);
-  const agentPath = agent ?? defaultAgentPath();
+  const here = resolve('agent.yaml');
+  const agentPath = agent ?? (existsSync(here) ? here : (agentPathNear(source) ?? defaultAgentPath()));
   if (agentPath === null)
     throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', {
       type: 'Env.NoAgent',
     });
   const { path } = readAgent(agentPath);
-  out.line(`checked for the agent of ${path}`);
+  out.line(`checked for the agent of ${path}${agent === undefined ? '; --agent AGENT_YAML names another' : ''}`);
   let certificate: Certificate | undefined;
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check')

@@ -46,6 +46,7 @@ describe('whet env', () => {
 
   test('check prints each check and ends with 0 when all hold', () => {
     const { status, stdout } = whet(['check', environment('good/procedural.py'), '--agent', procedural]);
+    expect(stdout).toMatch(/^checked for the agent of .*procedural\.yaml$/m);
     expect(stdout).toMatch(/^✓ parses +The source is Python\.$/m);
     expect(stdout).toContain('Not calibrated; 29 checks passed. Calibration needs a model; a run does it.');
     expect(status).toBe(0);
