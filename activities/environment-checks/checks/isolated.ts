@@ -30,13 +30,15 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   const some = tasks.filter(({ skillCalls }) => skillCalls!.length > 0).slice(0, TASKS);
   const scripts = some.flatMap((task) => variantsOf(task, values));
   const earned = await rewardsOf(environment, scripts);
-  const of = (wrong: 'skill' | 'rest', among: readonly EnvironmentTask[]): number[] =>
-    earned.filter((_, index) => scripts[index]!.wrong === wrong && among.includes(scripts[index]!.task));
-  const ranges = bySeedRange(some).map(({ name, tasks: inRange }) => ({
-    name,
-    withoutSkill: of('skill', inRange),
-    withoutRest: of('rest', inRange),
-  }));
+  const played = scripts.map((script, index): Played => ({ ...script, reward: earned[index]! }));
+  const ranges = bySeedRange(some).map(({ name, tasks: inRange }) => {
+    const episodes = played.filter(({ task }) => inRange.includes(task));
+    return {
+      name,
+      withoutSkill: episodes.filter(({ wrong }) => wrong === 'skill'),
+      withoutRest: episodes.filter(({ wrong }) => wrong === 'rest'),
+    };
+  });
   const verdicts = ranges.map(judge);
   const problems = verdicts.flatMap((verdict) => verdict.problems);
   const worst = verdicts.find((verdict) => verdict.problems.length > 0) ?? verdicts[0]!;
@@ -63,9 +65,11 @@ function undeclared(tasks: readonly EnvironmentTask[]): string | null {
   return null;
 }
 
-function judge({ name, withoutSkill, withoutRest }: { name: string; withoutSkill: number[]; withoutRest: number[] }) {
-  const successes = withoutSkill.filter((reward) => reward >= SUCCESS).length / Math.max(1, withoutSkill.length);
-  const [lacking, other] = [meanOrZero(withoutSkill), meanOrZero(withoutRest)];
+function judge({ name, withoutSkill, withoutRest }: { name: string; withoutSkill: Played[]; withoutRest: Played[] }) {
+  const succeeding = withoutSkill.filter(({ reward }) => reward >= SUCCESS);
+  const successes = succeeding.length / Math.max(1, withoutSkill.length);
+  const mean = (episodes: readonly Played[]) => meanOrZero(episodes.map(({ reward }) => reward));
+  const [lacking, other] = [mean(withoutSkill), mean(withoutRest)];
   const gap = other - lacking;
   const hasRest = withoutRest.length > 0;
   const figures: Figure[] = [
@@ -84,14 +88,27 @@ function judge({ name, withoutSkill, withoutRest }: { name: string; withoutSkill
     `(${twoDecimals(successes)} of these episodes succeed), ${otherWay}`;
   const problems = [
     ...(successes > CHECK_LIMITS.maxSuccessWithoutSkill
-      ? [`at most ${CHECK_LIMITS.maxSuccessWithoutSkill} may succeed without the capability`]
+      ? [
+          `at most ${CHECK_LIMITS.maxSuccessWithoutSkill} may succeed without the capability` +
+            `; ${exampleOf(succeeding[0]!)}, so either that move does not show the capability, or the reward does not ` +
+            'depend on it',
+        ]
       : []),
     ...(hasRest && gap < CHECK_LIMITS.minIsolationGap
-      ? [`the capability must decide, by a difference of at least ${CHECK_LIMITS.minIsolationGap}`]
+      ? [
+          `the capability must decide, by a difference of at least ${CHECK_LIMITS.minIsolationGap}` +
+            `; ${exampleOf(leastOf(withoutRest))} although the moves of "skill_calls" are right`,
+        ]
       : []),
   ];
   return { figures, numbers, problems };
 }
+
+const leastOf = (episodes: readonly Played[]): Played =>
+  episodes.reduce((least, one) => (one.reward < least.reward ? one : least));
+
+const exampleOf = ({ seed, about, reward }: Played): string =>
+  `seed ${seed} earns ${twoDecimals(reward)} with ${about}`;
 
 /** The reference solution of a task with something wrong in it. */
 interface Variant {
@@ -99,6 +116,13 @@ interface Variant {
   seed: number;
   moves: Move[];
   wrong: 'skill' | 'rest';
+  /** What is wrong, after "with". */
+  about: string;
+}
+
+/** A variant, and what it earned. */
+interface Played extends Variant {
+  reward: number;
 }
 
 function variantsOf(task: EnvironmentTask, values: ReadonlyMap<string, readonly unknown[]>): Variant[] {
@@ -113,12 +137,14 @@ function variantsOf(task: EnvironmentTask, values: ReadonlyMap<string, readonly 
   const replaced = reference.flatMap((move, position) =>
     withOneWrongArgument(move, values, random)
       .filter(({ right }) => skill.has(position) || !ofSkill.has(JSON.stringify(right)))
-      .map(({ move: wrong }): Variant => ({
+      .map(({ move: wrong, key }): Variant => ({
         task,
         seed,
         moves: reference.map((right, index) => (index === position ? wrong : right)),
         wrong: skill.has(position) ? 'skill' : 'rest',
+        about: `another ${key} in move ${position} (${asCall(move).name})`,
       })),
   );
-  return [...replaced, { task, seed, moves: reference.filter((_, position) => !skill.has(position)), wrong: 'skill' }];
+  const left = reference.filter((_, position) => !skill.has(position));
+  return [...replaced, { task, seed, moves: left, wrong: 'skill', about: 'the moves of "skill_calls" left out' }];
 }
