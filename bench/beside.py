@@ -104,8 +104,8 @@ def main() -> None:
     parser.add_argument("--only", default="label,jail,train,gateway", help="measurements, with commas between them")
     arguments = parser.parse_args()
     before = arguments.before.resolve()
-    if not (before / "dist" / "bench" / "label.js").exists():
-        parser.error(f"--before: {before} has no dist/bench: run `make build` there")
+    if not (before / "dist" / "workflow-bundle.js").exists():
+        parser.error(f"--before: {before} has no dist/workflow-bundle.js: run `make build` there")
     with tempfile.TemporaryDirectory() as name:
         trainer = Trainer(pathlib.Path(name)) if "train" in arguments.only.split(",") else None
         measures: dict[str, Callable[[pathlib.Path], Figures]] = {"label": measure_label, "jail": measure_jail}
