@@ -100,7 +100,7 @@ function addServiceCommands(program: Command): void {
 }
 
 function addRunCommands(program: Command): void {
-  add(program, 'validate <agent.yaml>', 'check an agent.yaml, import its environment and play tasks')
+  add(program, 'validate <agent.yaml>', 'check an agent.yaml, import its environment and play some tasks')
     .option('--no-run', 'execute nothing of the environment')
     .action(withContext(validateCommand));
   add(program, 'run <agent.yaml>', 'start an improvement run')

@@ -1,21 +1,34 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { EnvironmentMove } from '../contracts/messages/environment-protocol';
+import { type Clock, systemClock } from '../activities/clock';
+import { type EnvironmentHandle } from '../activities/environment';
+import { type Move, play } from '../activities/environment-checks/play';
+import { wholeWords } from '../contracts/clean-text';
+import type { AgentSpec } from '../contracts/config/agent-spec';
+import type { EnvironmentToolLine } from '../contracts/messages/environment-tool';
 import { loadAgentSpec } from '../loaders/agent-spec';
-import { type EnvironmentProcess, openEnvironment } from '../sandbox';
+import { openEnvironment } from '../sandbox';
 import { writeLine } from './output';
 
-/** Name of the one episode in the environment's process. */
-const EPISODE = 'validate';
-/** Most moves that are played. */
+/** Most moves of a reference solution that are played. */
 const MOST_MOVES = 64;
+
 /** Tasks of each range that are played. */
-const TASKS = 8;
+const TASKS_OF_RANGE = 8;
+
+/** No further task begins after so long: a slow environment shall not hold up a command that people wait for. */
+const MOST_MS = 20_000;
+
+/** Most characters of a move or an answer that are shown, and of all of them together. */
+const SHOWN = { one: 100, all: 1000 };
+
+/** The only turn of an agent that says nothing. */
+const SILENCE: Move[] = [{ text: '' }];
 
 /**
- * Imports the owner's environment of an agent.yaml as a run does. Plays some of its train tasks and of its held-out
- * tasks, each with the reference solution and with no move at all. Every request has the time limit of the profile.
- * Throws SandboxError, with the traceback in its message, when the environment fails.
+ * Imports the owner's environment of an agent.yaml as a run does, and plays some of its train and held-out tasks: with
+ * the reference solution, and with an agent that says nothing. Every request has the time limit of the profile. Throws
+ * SandboxError, with the traceback in its message, when the environment fails.
  */
 export async function tryEnvironment(agentPath: string): Promise<void> {
   const spec = loadAgentSpec(agentPath);
@@ -23,41 +36,67 @@ export async function tryEnvironment(agentPath: string): Promise<void> {
   const source = readFileSync(path, 'utf8');
   const environment = await openEnvironment({ source, trust: 'owner', name: path, agent: spec.name });
   try {
-    const { tools } = await environment.describe();
-    const seeds = [...spread(spec.environment.trainSeeds), ...spread(spec.environment.heldOutSeeds)];
-    const { messages } = await environment.reset(EPISODE, seeds[0]!);
-    writeLine({ type: 'opening', seed: seeds[0]!, tools, messages });
-    await environment.drop(EPISODE);
-    for (const seed of seeds) {
-      const idle = await playMoves(environment, seed, []);
-      const solution = (await environment.reference(seed)).slice(0, MOST_MOVES);
-      writeLine({ type: 'tried', seed, ...(await playMoves(environment, seed, solution)), idleReward: idle.reward });
-    }
+    writeLine({ type: 'loaded', tools: (await environment.describe()).tools });
+    await tryTasks(environment, tasksToTry(spec.environment), writeLine);
   } finally {
     await environment.close();
   }
 }
 
-async function playMoves(
-  environment: EnvironmentProcess,
-  seed: number,
-  solution: readonly EnvironmentMove[],
-): Promise<{ moves: number; reward: number }> {
-  await environment.reset(EPISODE, seed);
-  let moves = 0;
-  for (const move of solution) {
-    moves += 1;
-    const { done } =
-      'text' in move ? await environment.say(EPISODE, move.text) : await environment.step(EPISODE, [move]);
-    if (done) break;
-  }
-  const { reward } = await environment.evaluate(EPISODE);
-  await environment.drop(EPISODE);
-  return { moves, reward };
+/** A task of the agent, and the field of agent.yaml that it is from. */
+interface TriedTask {
+  seed: number;
+  range: 'trainSeeds' | 'heldOutSeeds';
 }
 
-/** Seeds of a range at even distances, its first one among them. */
-function spread({ start, count }: { start: number; count: number }): number[] {
-  const some = Math.min(TASKS, count);
-  return Array.from({ length: some }, (_, place) => start + Math.floor((place * count) / some));
+/** Tasks spread over both ranges, from each its first and its last; the ranges take turns. */
+export function tasksToTry(ranges: Pick<AgentSpec['environment'], TriedTask['range']>): TriedTask[] {
+  const tasks = (['trainSeeds', 'heldOutSeeds'] as const).flatMap((range) => {
+    const { start, count } = ranges[range];
+    const most = Math.min(TASKS_OF_RANGE, count);
+    return Array.from({ length: most }, (_, turn) => {
+      const seed = start + Math.round((turn * (count - 1)) / Math.max(1, most - 1));
+      return { turn, seed, range };
+    });
+  });
+  return tasks.sort((a, b) => a.turn - b.turn).map(({ seed, range }) => ({ seed, range }));
+}
+
+/** Plays tasks one after the other and tells each, before it begins and when it is over. Rejects as `play` does. */
+export async function tryTasks(
+  environment: EnvironmentHandle,
+  tasks: readonly TriedTask[],
+  tell: (line: EnvironmentToolLine) => void,
+  clock: Pick<Clock, 'now'> = systemClock,
+): Promise<void> {
+  const began = clock.now();
+  for (const task of tasks) {
+    if (clock.now() - began > MOST_MS) return;
+    tell({ type: 'trying', ...task });
+    const moves = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
+    const { reward, observations } = await play(environment, task.seed, moves);
+    const { reward: idleReward } = await play(environment, task.seed, SILENCE);
+    tell({
+      type: 'tried',
+      ...task,
+      moves: observations.length,
+      reward,
+      idleReward,
+      played: describe(moves, observations),
+    });
+  }
+}
+
+/** What was played and answered, in one line: `weigh({"parcel":"P41"}) -> "250 g", ...`. */
+function describe(moves: readonly Move[], observations: readonly string[]): string {
+  const cut = (text: string): string => wholeWords(text, SHOWN.one);
+  const said = observations.map((observation, index) => {
+    const move = moves[index]!;
+    const made = 'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
+    return `${cut(made)} -> ${cut(JSON.stringify(observation))}`;
+  });
+  const left = moves.length - said.length;
+  const rest =
+    left > 0 ? ` (the episode ended there, ${left} more ${left === 1 ? 'move was' : 'moves were'} left)` : '';
+  return (wholeWords(said.join(', '), SHOWN.all) || 'nothing') + rest;
 }

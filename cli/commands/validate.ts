@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
-import { readAgent } from '../agent';
+import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
@@ -12,92 +12,102 @@ export interface ValidateFlags {
   run: boolean;
 }
 
-const counted = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+type Tried = Extract<EnvironmentToolLine, { type: 'tried' }>;
 
-/** A task as `environment-tool try` played it. */
-type TriedTask = Extract<EnvironmentToolLine, { type: 'tried' }>;
+/** Most tasks that are named one by one. */
+const MOST_NAMED = 3;
+
+const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 
 /**
- * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some of its
- * train and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
- * played. `--no-run` executes nothing of the environment. Says where notices are not signed.
- * @throws CliError (exit 2) with file, line and exception when the environment fails, and when no reference solution
- *   succeeds.
+ * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
+ * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
+ * played. `--no-run` executes nothing of the environment. Warns where an agent that says nothing succeeds, and where
+ * notices are not signed.
+ * @throws CliError (exit 2) with file, line and exception when the environment fails, and with seed, reward and moves
+ * when a reference solution does not succeed.
  */
 export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
-  const { spec, path: absolute } = readAgent(path);
-  const { tools, tried } = run ? await playTasks(absolute, spec.environment.path) : { tools: [], tried: [] };
-  const { played, warnings } = judge(absolute, spec.environment, tried);
-  const unsigned = unsignedNotices(spec.notify);
-  if (unsigned !== null) warnings.push(unsigned);
-  const told = run ? `, its environment starts; ${played}; tools: ${tools.join(', ') || 'none'}` : '';
+  const agent = readAgent(path);
+  const { spec, path: absolute } = agent;
+  const { tools, tried } = run ? await tryEnvironment(agent) : { tools: [], tried: [] };
+  refuseUnsolved(agent, tried);
+  const played = run
+    ? `, its environment starts; the reference solutions of ${tasksOf(tried)} succeed; ` +
+      `tools: ${tools.join(', ') || 'none'}`
+    : '';
+  const warnings = [silentSuccess(agent, tried), unsignedNotices(spec.notify)].filter((text) => text !== null);
   out.result(
     {
       path: absolute,
       spec,
       ...(run && { tasks: tried.map(({ type: _, ...task }) => task) }),
-      ...(warnings.length > 0 && { warning: warnings.join(' ') }),
+      ...(warnings.length > 0 && { warning: warnings.join('\n') }),
     },
-    [`${absolute}: valid (agent ${spec.name}${told})`, ...warnings].join('\n'),
+    [`${absolute}: valid (agent ${spec.name}${played})`, ...warnings].join('\n'),
   );
 }
 
-/** Plays some tasks of the environment in a process of its own. */
-async function playTasks(agentPath: string, environmentPath: string): Promise<{ tools: string[]; tried: TriedTask[] }> {
+const fileOf = ({ spec, path }: Agent): string => resolve(dirname(path), spec.environment.path);
+
+/** Loads the agent's environment and plays it in a process of its own. @throws CliError when it fails. */
+async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: Tried[] }> {
   const tools: string[] = [];
-  const tried: TriedTask[] = [];
-  let begun = false;
+  const tried: Tried[] = [];
+  let where = 'before its first move';
   try {
-    await runEnvironmentTool(['try', agentPath], (line) => {
-      begun ||= line.type === 'opening';
-      if (line.type === 'opening') tools.push(...line.tools.map((tool) => tool.function.name));
+    await runEnvironmentTool(['try', agent.path], (line) => {
+      if (line.type === 'loaded') tools.push(...line.tools.map((tool) => tool.function.name));
+      if (line.type === 'trying') where = `while task ${line.seed} of environment.${line.range} is played`;
       if (line.type === 'tried') tried.push(line);
     });
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    const file = resolve(dirname(agentPath), environmentPath);
-    const when = begun ? `while a task is played, after ${tried.length} that could be` : 'before its first move';
     throw new CliError(
-      `${agentPath}: environment.path: ${file} fails ${when}: ${error.message}\n` +
-        'Correct it; `whet validate --no-run` checks agent.yaml alone.',
+      `${agent.path}: environment.path: ${fileOf(agent)} fails ${where}: ${error.message}\nCorrect it; ${NO_RUN}`,
       { exitCode: 2, type: 'Env.Failed', cause: error },
     );
   }
   return { tools, tried };
 }
 
-/** What the tasks that were played say of the environment. @throws CliError (exit 2) when no solution succeeds. */
-function judge(
-  agentPath: string,
-  { path, successReward }: { path: string; successReward: number },
-  tried: readonly TriedTask[],
-): { played: string; warnings: string[] } {
-  const isSuccess = (reward: number) => reward >= successReward;
-  const low = tried.filter(({ reward }) => !isSuccess(reward));
-  const idle = tried.filter(({ idleReward }) => isSuccess(idleReward));
-  const [first] = low;
-  const example = first && `task ${first.seed} earns ${first.reward} after ${counted(first.moves, 'move')}`;
-  if (first !== undefined && low.length === tried.length)
-    throw new CliError(
-      `${agentPath}: environment.path: no reference solution of ${resolve(dirname(agentPath), path)} succeeds: ` +
-        `${example}, and none of ${tried.length} tasks earns environment.successReward (${successReward}).\n` +
-        'Correct reference_solution or evaluate, or lower environment.successReward.',
-      { exitCode: 2, type: 'Env.Failed' },
+/** `8 train and 8 held-out tasks`. */
+function tasksOf(tried: readonly Tried[]): string {
+  const train = tried.filter(({ range }) => range === 'trainSeeds').length;
+  return `${train} train and ${tried.length - train} held-out tasks`;
+}
+
+/** @throws CliError when a reference solution does not succeed: then no success of the agent can be told either. */
+function refuseUnsolved(agent: Agent, tried: readonly Tried[]): void {
+  const { successReward } = agent.spec.environment;
+  const unsolved = tried.filter(({ reward }) => reward < successReward);
+  if (unsolved.length === 0) return;
+  const named = unsolved
+    .slice(0, MOST_NAMED)
+    .map(
+      ({ seed, range, reward, played }) => `  task ${seed} of environment.${range} earns ${reward}; played: ${played}`,
     );
-  const warnings = [
-    ...(first !== undefined
-      ? [
-          `Warning: the reference solutions of ${low.length} of ${tried.length} tasks do not succeed: ${example}, less ` +
-            `than environment.successReward (${successReward}). Where no solution succeeds, the agent fails whatever it does.`,
-        ]
-      : []),
-    ...(idle.length > 0
-      ? [
-          `Warning: an agent that does nothing succeeds in ${idle.length} of ${tried.length} tasks, as in task ` +
-            `${idle[0]!.seed}. Such a task says nothing about the agent.`,
-        ]
-      : []),
-  ];
-  const played = `the reference solutions of ${tried.length - low.length} of ${counted(tried.length, 'task')} succeed`;
-  return { played, warnings };
+  throw new CliError(
+    [
+      `${agent.path}: environment.path: reference solutions of ${fileOf(agent)} earn less than ` +
+        `environment.successReward (${successReward}) in ${unsolved.length} of ${tried.length} tasks tried:`,
+      ...named,
+      ...(unsolved.length > MOST_NAMED ? [`  and ${unsolved.length - MOST_NAMED} more`] : []),
+      'Correct reference_solution, so that it solves every task, or evaluate, so that it pays for the solution; ' +
+        `where less is a success, lower environment.successReward. ${NO_RUN}`,
+    ].join('\n'),
+    { exitCode: 2, type: 'Env.Failed' },
+  );
+}
+
+/** A warning where an agent that says nothing succeeds; null where it does not. */
+function silentSuccess({ path, spec }: Agent, tried: readonly Tried[]): string | null {
+  const silent = tried.filter((task) => task.idleReward >= spec.environment.successReward);
+  const [first] = silent;
+  if (first === undefined) return null;
+  return (
+    `${path}: environment.path: an agent that says nothing succeeds in ${silent.length} of ${tried.length} tasks ` +
+    `tried, such as task ${first.seed} of environment.${first.range} (reward ${first.idleReward}). Such tasks cannot show ` +
+    'what an agent lacks: let evaluate ask for what the agent has to do.'
+  );
 }

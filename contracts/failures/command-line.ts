@@ -266,7 +266,8 @@ export const COMMAND_FAILURES = {
   },
   'Env.Failed': {
     exitCode: 1,
-    meaning: '`whet env check` or `whet env run` could not finish.',
+    meaning:
+      '`whet env check` or `whet env run` could not finish, or `whet validate` refused the environment (exit code 2).',
     remedy: 'Read the message and what the command printed before.',
   },
 } as const satisfies Record<string, CommandFailure>;

@@ -5,7 +5,10 @@ import type { FailureType } from '../failures/run';
 import type { SandboxFailureType } from '../failures/sandbox';
 import type { EnvironmentTool, OpeningMessage } from './environment-protocol';
 
-/** A line that `environment-tool` writes to its standard output, as JSON, for `whet env check` and `whet env run`. */
+/**
+ * A line that `environment-tool` writes to its standard output, as JSON, for `whet env check`, `whet env run` and
+ * `whet validate`.
+ */
 export type EnvironmentToolLine =
   /** One check has ended: the `done`th of `total`. */
   | { type: 'check'; done: number; total: number; check: EnvironmentCheck }
@@ -15,12 +18,24 @@ export type EnvironmentToolLine =
   | { type: 'opening'; seed: number; tools: EnvironmentTool[]; messages: OpeningMessage[] }
   /** The environment's answer to a move. */
   | { type: 'observation'; move: unknown; observation: string; done: boolean }
-  /**
-   * A task was played with its reference solution, in so many moves, and without a move. Rewards lie in [0, 1]; the
-   * success threshold is agent.yaml's.
-   */
-  | { type: 'tried'; seed: number; moves: number; reward: number; idleReward: number }
   /** The episode is over. The reward lies in [0, 1]. */
   | { type: 'end'; seed: number; reward: number }
+  /** The agent's own environment is loaded. */
+  | { type: 'loaded'; tools: EnvironmentTool[] }
+  /** A task of it is about to be played. */
+  | { type: 'trying'; seed: number; range: 'trainSeeds' | 'heldOutSeeds' }
+  /**
+   * It was played. `reward`: of the reference solution, of which `moves` were made; `played` tells them.
+   * `idleReward`: of an agent that says nothing. Rewards lie in [0, 1]; the success threshold is agent.yaml's.
+   */
+  | {
+      type: 'tried';
+      seed: number;
+      range: 'trainSeeds' | 'heldOutSeeds';
+      moves: number;
+      reward: number;
+      idleReward: number;
+      played: string;
+    }
   /** Without `failure`: a line of the input was not a move. With it: the tool could not do what was asked. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

@@ -36,41 +36,65 @@ function validateWith(
 test('validate imports the environment and plays train and held-out tasks', () => {
   const { status, stdout } = validate(fixture('post_office.py'));
   expect(stdout).toMatch(
-    /valid \(agent desk, its environment starts; the reference solutions of 16 of 16 tasks succeed; tools: \w+.*\)/,
+    /valid \(agent desk, its environment starts; the reference solutions of 8 train and 8 held-out tasks succeed; tools: \w+.*\)\n$/,
   );
   expect(status).toBe(0);
   const { tasks } = JSON.parse(validate(fixture('post_office.py'), '--json').stdout) as { tasks: { seed: number }[] };
-  const seeds = tasks.map(({ seed }) => seed);
-  expect(seeds).toEqual([0, 5, 10, 15, 20, 25, 30, 35, 1000, 1005, 1010, 1015, 1020, 1025, 1030, 1035]);
+  expect(tasks).toHaveLength(16);
+  expect(tasks[1]).toMatchObject({ seed: 1000, range: 'heldOutSeeds', reward: 1, idleReward: 0 });
 });
 
-test('validate finds what only shows when tasks are played', () => {
-  const changed = (name: string, from: string, to: string) => {
-    const file = join(folder, name);
-    const source = readFileSync(fixture('parcel_desk.py'), 'utf8');
-    if (!source.includes(from)) throw new Error(`The fixture does not contain ${from}`);
-    writeFileSync(file, source.replace(from, to));
-    return validate(file);
-  };
-  const raising = changed('raising.py', '        weighed, reward', '        1 / 0\n        weighed, reward');
+/** Validates the parcel desk with another text in the place of one. */
+function validateChanged(name: string, from: string, to: string) {
+  const file = join(folder, name);
+  const source = readFileSync(fixture('parcel_desk.py'), 'utf8');
+  if (!source.includes(from)) throw new Error(`The fixture does not contain ${from}`);
+  writeFileSync(file, source.replace(from, to));
+  return { file, ...validate(file) };
+}
+
+test('validate finds what only shows when a task is played', () => {
+  const raising = validateChanged('raising.py', '        weighed, reward', '        1 / 0\n        weighed, reward');
   expect(raising.stderr).toMatch(
-    /raising\.py fails while a task is played, after 0 that could be: .*ZeroDivisionError/s,
+    /raising\.py fails while task 0 of environment\.trainSeeds is played: .*ZeroDivisionError/s,
   );
   expect(raising.status).toBe(2);
-  const low = changed('low.py', '(1.0 if weighed else 0.3)', '(0.9 if weighed else 0.3)');
-  expect(low.stderr).toMatch(
-    /environment\.path: no reference solution of .*low\.py succeeds: task 0 earns 0\.9 after \d+/,
+});
+
+test('validate refuses a reference solution that does not succeed, whichever task it is of', () => {
+  const all = validateChanged('low.py', '(1.0 if weighed else 0.3)', '(0.9 if weighed else 0.3)');
+  expect(all.status).toBe(2);
+  expect(all.stdout).toBe('');
+  expect(all.stderr).toContain(
+    `agent.yaml: environment.path: reference solutions of ${all.file} earn less than environment.successReward (1) ` +
+      'in 16 of 16 tasks tried:\n',
   );
-  expect(low.stderr).toContain('none of 16 tasks earns environment.successReward (1).');
-  expect(low.status).toBe(2);
-  const isAnother = 'task != Environment.generate_task(1000)';
-  const seldom = changed('seldom.py', '(1.0 if weighed else 0.3)', `(1.0 if weighed and ${isAnother} else 0.3)`);
-  expect(seldom.stdout).toMatch(
-    /15 of 16 tasks succeed.*\n.*solutions of 1 of 16 tasks do not succeed: task 1000 earns/s,
+  expect(all.stderr).toMatch(
+    /task 0 of environment\.trainSeeds earns 0\.9; played: weigh\(\{"parcel":"P\d+"\}\) -> "\d+ g", send\(.*\) -> "sent"\n/,
   );
-  const idle = changed('idle.py', '        weighed, reward', '        return {"reward": 1.0}\n        weighed, reward');
-  expect(idle.stdout).toContain('an agent that does nothing succeeds in 16 of 16 tasks, as in task 0.');
-  expect([seldom.status, idle.status]).toEqual([0, 0]);
+  expect(all.stderr).toContain('  and 13 more\n');
+  // 1039 is the last held-out seed; only its solution is wrong.
+  const late = validateChanged('late.py', '"skill_calls": [1]}', '"skill_calls": [1], "late": seed == 1039}').file;
+  const source = readFileSync(late, 'utf8');
+  writeFileSync(
+    late,
+    source.replace(
+      'return [\n            {"name": "weigh"',
+      'return [] if task["late"] else [\n            {"name": "weigh"',
+    ),
+  );
+  const { status, stderr } = validate(late);
+  expect(stderr).toMatch(
+    /in 1 of 16 tasks tried:\n +task 1039 of environment\.heldOutSeeds earns 0; played: nothing\n/,
+  );
+  expect(status).toBe(2);
+});
+
+test('validate warns where an agent that says nothing succeeds', () => {
+  const { status, stdout } = validateChanged('gift.py', 'weighed, reward = False, 0.0', 'weighed, reward = False, 1.0');
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/agent\.yaml: environment\.path: an agent that says nothing succeeds in 16 of 16 tasks tried/);
+  expect(stdout).toContain('such as task 0 of environment.trainSeeds (reward 1)');
 });
 
 test('validate names file, line and exception of an environment that cannot be imported, and --no-run leaves it out', () => {
