@@ -26,6 +26,9 @@ interface Failed {
 /** A training whose reward rose by less has not learned its environment. */
 const LEARNED = 0.05;
 
+/** A gain that is worth having, where the owner names none (`evaluation.detectableGain`). */
+const USEFUL_GAIN = 0.05;
+
 /** The router is to blame when it leaves more than this share of what the arms could gain. */
 const ROUTED_AWAY = 0.5;
 
@@ -52,13 +55,13 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
     culprit: 'power',
     sentence:
       'The cause is the size of the evaluation: no loss is proved, but with so few tasks that passed before a loss ' +
-      `cannot be excluded either. More held-out tasks or trials narrow the interval.${harmHint(evaluation)}`,
+      `cannot be excluded either. ${provable(evaluation)}.${harmHint(evaluation)}`,
   };
 }
 
 /** The gain over base is not proved. */
 function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagnosis {
-  const { routedMinusBase: gain, oracle, plan } = evaluation;
+  const { routedMinusBase: gain, oracle } = evaluation;
   const reachable = oracle.minusBase;
   if (reachable.low > 0 && gain.estimate < ROUTED_AWAY * reachable.estimate) {
     return {
@@ -69,18 +72,23 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
         `${pointsWithUnit(gain.estimate)} of it.${harmHint(evaluation)}${mixedHint(evaluation)}`,
     };
   }
-  const detectable = plan?.minimumDetectableGain ?? width(gain);
-  if (gain.estimate > 0 && gain.high >= detectable) {
+  if (gain.estimate > 0 && gain.high >= detectableGain(evaluation)) {
     return {
       culprit: 'power',
       sentence:
-        `The cause is the size of the evaluation: ${evaluation.tasks} tasks with ${evaluation.trials} trials prove ` +
-        `gains from about ${pointsWithUnit(detectable)} on, and this one, ${pointsWithUnit(gain.estimate)}, may be ` +
-        'smaller. More held-out tasks or trials would tell.',
+        `The cause is the size of the evaluation: this gain, ${pointsWithUnit(gain.estimate)}, may be smaller than ` +
+        `what it can prove. ${provable(evaluation)}.`,
     };
   }
   const untaught = learned.filter((training) => training.gain < LEARNED);
-  if (learned.length === 0 || untaught.length > learned.length / 2) {
+  const hardlyRose = untaught.length > learned.length / 2;
+  const untold = untoldGain(evaluation);
+  if (untold !== null && !hardlyRose)
+    return {
+      culprit: 'power',
+      sentence: `The cause is the size of the evaluation: ${untold}. ${provable(evaluation)}.`,
+    };
+  if (learned.length === 0 || hardlyRose) {
     const names = untaught.map(({ capabilityId, gain: rise }) => `${capabilityId} ${pointsWithUnit(rise)}`);
     return {
       culprit: 'adapter',
@@ -88,15 +96,6 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
         'The cause is the adapters: not even with each task at its best arm is a gain proved ' +
         `(${pointsWithUnit(reachable.estimate)}, ${pointsRangeWithUnit(reachable)})` +
         (names.length === 0 ? '.' : `, and their reward hardly rose in training (${names.join(', ')}).`),
-    };
-  }
-  if (reachable.high > detectable) {
-    return {
-      culprit: 'power',
-      sentence:
-        'The cause is the size of the evaluation: even with each task at its best arm neither a gain nor its absence ' +
-        `is shown (${pointsRangeWithUnit(reachable)}). ${evaluation.tasks} tasks with ${evaluation.trials} trials prove ` +
-        `gains from about ${pointsWithUnit(detectable)} on: raise environment.heldOutSeeds.count or evaluation.trials.`,
     };
   }
   return {
@@ -108,15 +107,47 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
   };
 }
 
+/**
+ * Why the held-out tasks leave open whether the adapters help there; null where they show that not even each task's
+ * best arm gains what is worth having. The interval decides and not the gain that is provable: with few tasks that one
+ * is so large that no interval would ever reach it.
+ */
+function untoldGain({ oracle: { minusBase: reachable }, plan }: Evaluation): string | null {
+  const useful = plan?.aim?.gain ?? USEFUL_GAIN;
+  const range = pointsRangeWithUnit(reachable);
+  if (reachable.low > 0)
+    return `with each task at its best arm there is a gain (${range}), too small to be proved of routed`;
+  if (reachable.high <= useful) return null;
+  return (
+    `even with each task at its best arm the gain may be anything from none to ${pointsWithUnit(useful)} and more ` +
+    `(${range})`
+  );
+}
+
+const detectableGain = ({ plan, routedMinusBase }: Evaluation): number =>
+  plan?.minimumDetectableGain ?? width(routedMinusBase);
+
+/** The smallest gain that the evaluation proves, and which fields of agent.yaml make it smaller. */
+function provable(evaluation: Evaluation): string {
+  const { tasks, trials, plan } = evaluation;
+  const ofTasks = plan?.rotation === undefined ? 'environment.heldOutSeeds.count' : 'evaluation.heldOutTasks';
+  const ofTrials = plan?.aim === undefined ? 'evaluation.trials' : 'evaluation.maxTrials';
+  return (
+    `${tasks} tasks with ${trials} ${trials === 1 ? 'trial' : 'trials'} prove gains over base from about ` +
+    `${pointsWithUnit(detectableGain(evaluation))} on: raise ${ofTasks} or ${ofTrials}`
+  );
+}
+
 /** Better than base, and not proved better than what is served. */
-function behindIncumbent({ incumbent, tasks, trials }: Evaluation): Diagnosis {
+function behindIncumbent(evaluation: Evaluation): Diagnosis {
+  const { incumbent, tasks, trials } = evaluation;
   const { version, routedMinus, differing } = incumbent!;
   if (differing > 0 && routedMinus.high >= 0 && routedMinus.estimate > 0) {
     return {
       culprit: 'power',
       sentence:
         `The cause is the size of the evaluation: ${tasks} tasks with ${trials} trials cannot tell a difference of ` +
-        `${pointsWithUnit(routedMinus.estimate)} to version ${version} from chance.`,
+        `${pointsWithUnit(routedMinus.estimate)} to version ${version} from chance. ${provable(evaluation)}.`,
     };
   }
   return {

@@ -3,6 +3,7 @@ import { rewardGain } from '../../../activities/evaluate/diagnosis';
 import { decideGate } from '../../../activities/evaluate/gate';
 import type { RouterChoice } from '../../../contracts/artifacts/router';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
+import type { EvaluationPlan } from '../../../contracts/artifacts/evaluation-plan';
 
 type Three = readonly [number, number, number];
 const SETTINGS = { minGain: 0, maxRegression: 0.05, lossMargin: 0.1 };
@@ -188,6 +189,52 @@ describe('the culprit', () => {
     const gate = decideGate(figures, SETTINGS, learned(gain));
     expect(gate).toMatchObject({ passed: false, culprit });
     expect(gate.reasons.at(-1)).toMatch(/^The cause is /);
+  });
+
+  /** The plan of few tasks: only a gain of 25 points or more is provable. */
+  const few = (figures: Evaluation, more: Partial<EvaluationPlan> = {}): Evaluation => {
+    const plan = { minimumDetectableGain: 0.25, power: 0.8, tasks: 20, trials: 2, basePassRate: 0.5, canary: null };
+    return { ...figures, tasks: 20, plan: { ...plan, noIncumbent: null, active: null, ...more } };
+  };
+  const unclear = evaluation([-0.2, -0.02, 0.16], NO_LOSS, { oracle: [-0.14, 0.03, 0.2] });
+
+  it('is power where the best arms may gain nothing or much, though less than so few tasks can prove', () => {
+    const { culprit, reasons } = decideGate(few(unclear), SETTINGS, learned(0.6));
+    expect(culprit).toBe('power');
+    expect(reasons.at(-1)).toBe(
+      'The cause is the size of the evaluation: even with each task at its best arm the gain may be anything from ' +
+        'none to +5.0 points and more (−14.0 to +20.0 points). 20 tasks with 2 trials prove gains over base from ' +
+        'about +25.0 points on: raise environment.heldOutSeeds.count or evaluation.trials.',
+    );
+    // Without curves nothing says that the adapters learned nothing.
+    expect(decideGate(few(unclear), SETTINGS, []).culprit).toBe('power');
+    expect(decideGate(few(unclear), SETTINGS, learned(0.01)).culprit).toBe('adapter');
+  });
+
+  it('is power where the best arms do gain, whatever the trainings say', () => {
+    const small = evaluation([-0.01, 0.015, 0.02], NO_LOSS, { oracle: [0.001, 0.02, 0.03] });
+    const { culprit, reasons } = decideGate(few(small), SETTINGS, learned(0.6));
+    expect(culprit).toBe('power');
+    expect(reasons.at(-1)).toContain('with each task at its best arm there is a gain (+0.1 to +3.0 points), too small');
+  });
+
+  it('measures against the gain that the owner wants, and names the fields that this agent has', () => {
+    const aim = { gain: 0.3, leastTrials: 2, mostTrials: 4, reached: false, floor: 0.2 };
+    const wanted = few(unclear, { aim, rotation: { block: 1, of: 80, seeds: [{ start: 0, count: 20 }] } });
+    expect(decideGate(wanted, SETTINGS, learned(0.6)).culprit).toBe('environment');
+    const less = decideGate(few(unclear, { ...wanted.plan, aim: { ...aim, gain: 0.1 } }), SETTINGS, learned(0.6));
+    expect(less.culprit).toBe('power');
+    expect(less.reasons.at(-1)).toMatch(/on: raise evaluation\.heldOutTasks or evaluation\.maxTrials\.$/);
+  });
+
+  it.each([
+    ['a gain that is not proved', evaluation([-0.01, 0.03, 0.3], NO_LOSS, { oracle: [0, 0.03, 0.07] })],
+    ['a loss that is not excluded', evaluation(GAIN, [-0.02, 0.05, 0.12])],
+    ['a lead by chance', against(evaluation(GAIN, NO_LOSS), [-0.01, 0.02, 0.05])],
+  ])('power names the provable gain and what to raise: %s', (_, figures) => {
+    expect(decideGate(few(figures), SETTINGS, learned(0.6)).reasons.at(-1)).toContain(
+      'from about +25.0 points on: raise environment.heldOutSeeds.count or evaluation.trials.',
+    );
   });
 
   it('is the router with what train tasks had not excluded, where the bound of its harm was above the margin', () => {
