@@ -1,6 +1,7 @@
 import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
+import { judgedApart } from '../../contracts/statistics/judged-apart';
 import { join } from 'node:path';
 import { readWholeFile, StoreCorruptError } from '../../store';
 import { readDamageable } from '../documents';
@@ -61,22 +62,14 @@ function resultTable({ evaluation, night }: Report): string {
     row(evaluation.router.choice?.chosen === 'mixed' ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
     row('oracle over adapters', evaluation.oracle),
   ];
+  const apart = judgedApart(evaluation);
   const trials = `${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'}`;
   return [
     table(rows),
     `${evaluation.tasks} held-out tasks, ${trials} each`,
-    ...otherConfidence(evaluation),
+    ...(apart === null ? [] : [apart]),
     ...evaluation.caveats.map(cleanBlock),
   ].join('\n');
-}
-
-/** Why the gate's interval of the gain is another one than the table's, where it is. */
-function otherConfidence({ judged, confidence }: NonNullable<Report['evaluation']>): string[] {
-  if (judged === undefined || judged.confidence === confidence) return [];
-  const [strict, usual] = [judged.confidence, confidence].map((share) => `${Number((share * 100).toFixed(3))} %`);
-  return [
-    `The gate judges the same gain at ${strict}, so its interval above is wider than that of the table (${usual}).`,
-  ];
 }
 
 /** What was found, the verdict with its reasons, and the table of pass rates. */

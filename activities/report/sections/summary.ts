@@ -1,6 +1,7 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Arm, Culprit, Evaluation, Gate } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
+import { judgedApart } from '../../../contracts/statistics/judged-apart';
 import type { RunOutcome } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
@@ -51,12 +52,14 @@ export function headerSection({ report }: ReportDocument): Markup {
 /** The key table with its plot, the gate's reasons, the notes and the facts of the run. */
 export function summarySection({ report, sources }: ReportDocument): Markup {
   const { evaluation, gate, notes, night } = report;
+  const apart = evaluation && judgedApart(evaluation);
   return markup`${night && markup`<p>${typeset(night.sentence)}</p>`}
     ${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
     ${
       gate &&
       markup`<h3>${gateTitle(gate)}</h3>
-        <ul class="reasons">${gate.reasons.map((reason) => markup`<li>${typeset(reason)}</li>`)}</ul>`
+        <ul class="reasons">${gate.reasons.map((reason) => markup`<li>${typeset(reason)}</li>`)}</ul>
+        ${apart && markup`<p>${typeset(apart)}</p>`}`
     }
     ${evaluation && sources.evaluation && forest(report, evaluation, sources.evaluation)}
     ${

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
 import { reportText } from '../../../cli/view/report-text';
+import { evaluationSchema } from '../../../contracts/artifacts/evaluation';
 import { type NightDecision, nightDecisionSchema, type Remaking } from '../../../contracts/artifacts/night';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { type RunRecord, runRecordSchema } from '../../../contracts/artifacts/run-record';
@@ -190,6 +191,22 @@ test('the text says why the interval of the gate is another one than that of the
   expect(text(0.96956)).toContain('The gate judges the same gain at 96.956 %');
   expect(text(confidence)).not.toContain('The gate judges the same gain');
   expect(text()).not.toContain('The gate judges the same gain');
+});
+
+test('the page says so too, beside the reasons of the gate', async () => {
+  const page = async (strict?: number) => {
+    const input = await sampleRun(store);
+    const { judged: _, ...evaluation } = await getJson(store, input.comparison!.evaluation, evaluationSchema);
+    const { routedMinusBase } = evaluation;
+    const judged = { against: null, comparison: 2, routedMinusBase, routedMinusIncumbent: null, loss: null };
+    const stricter = strict === undefined ? evaluation : { ...evaluation, judged: { ...judged, confidence: strict } };
+    const ref = await putJson(store, layout.evaluation(input.context.runId), 'evaluation.json', stricter);
+    return (await render({ ...input, comparison: { ...input.comparison!, evaluation: ref } })).page;
+  };
+  const words = /The gate judges the same gain at 96\.956.%, so its interval is wider than that of the table \(95.%\)/;
+  expect((await page(0.96956)).replaceAll(/\s+/g, ' ')).toMatch(words);
+  expect(await page(0.95)).not.toContain('The gate judges the same gain');
+  expect(await page()).not.toContain('The gate judges the same gain');
 });
 
 test('what a night began beside stands in its report and its history', async () => {

@@ -1,0 +1,15 @@
+/** Why a gain stands with two intervals: the report and the command line say it in the same words. */
+import type { Evaluation } from '../artifacts/evaluation';
+
+/**
+ * A sentence where the gate judges the gain at another confidence than the table of arms has; null where both have the
+ * same, or nothing was judged apart.
+ */
+export function judgedApart({ judged, confidence }: Pick<Evaluation, 'judged' | 'confidence'>): string | null {
+  if (judged === undefined || judged.confidence === confidence) return null;
+  const percent = (share: number) => `${Number((share * 100).toFixed(3))} %`;
+  return (
+    `The gate judges the same gain at ${percent(judged.confidence)}, so its interval is wider than that of the table ` +
+    `(${percent(confidence)}): two intervals of one gain, from the same tasks, trials and draws.`
+  );
+}
