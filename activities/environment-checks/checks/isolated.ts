@@ -2,6 +2,7 @@ import type { Figure } from '../../../contracts/artifacts/environment-check';
 import type { EnvironmentHandle } from '../../environment';
 import { meanOrZero } from '../../statistics/mean';
 import { seededRandom } from '../../statistics/random';
+import { wholeWords } from '../../../contracts/clean-text';
 import { type CheckInput, type CheckResult, twoDecimals, wholePercent } from '../check';
 import { bySeedRange, type EnvironmentTask } from '../environment-task';
 import { CHECK_LIMITS, SUCCESS } from '../limits';
@@ -11,6 +12,10 @@ import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
 /** Number of tasks played, each with one move wrong at a time. */
 const TASKS = 50;
+
+/** Most characters of a move that is shown, and of a solution. */
+const MOST_SHOWN = 90;
+const MOST_MOVES_SHOWN = 300;
 
 /**
  * Checks that the reward follows the capability and not the rest. `generate_task` names the moves of the reference
@@ -42,18 +47,23 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   const verdicts = ranges.map(judge);
   const problems = verdicts.flatMap((verdict) => verdict.problems);
   const worst = verdicts.find((verdict) => verdict.problems.length > 0) ?? verdicts[0]!;
-  const detail = `${worst.numbers}${problems.length > 0 ? `: ${[...new Set(worst.problems)].join('; ')}` : ''}.`;
+  // What was played comes first: a list of problems has room for the beginning only.
+  const detail = [...worst.problems, worst.numbers].map((sentence) => `${sentence}.`).join(' ');
   return { passed: problems.length === 0, detail, figures: worst.figures };
 }
 
 /** What is wrong with the marks of the skill moves, as a sentence, or null. */
 function undeclared(tasks: readonly EnvironmentTask[]): string | null {
   const without = tasks.find(({ skillCalls }) => skillCalls === null);
-  if (without)
+  if (without) {
+    const moves = without.reference.map((move, position) => `${position}: ${shown(move)}`).join(', ');
     return (
       `The task of seed ${without.seed} does not say in "skill_calls" which positions of its reference solution ` +
-      'show the capability (a list of indices, from 0; empty for a task in which it must not be shown).'
+      'show the capability, or names one that is not there. Let generate_task return a list of them (from 0; empty ' +
+      'for a task in which it must not be shown), so that these moves can be played wrong. An environment of ' +
+      `agent.yaml needs no such list: whet validate checks it. The solution: ${wholeWords(moves, MOST_MOVES_SHOWN)}.`
     );
+  }
   for (const range of bySeedRange(tasks)) {
     const share = range.tasks.filter(({ skillCalls }) => skillCalls!.length > 0).length / range.tasks.length;
     if (share < CHECK_LIMITS.minTasksWithSkill)
@@ -89,15 +99,18 @@ function judge({ name, withoutSkill, withoutRest }: { name: string; withoutSkill
   const problems = [
     ...(successes > CHECK_LIMITS.maxSuccessWithoutSkill
       ? [
-          `at most ${CHECK_LIMITS.maxSuccessWithoutSkill} may succeed without the capability` +
-            `; ${exampleOf(succeeding[0]!)}, so either that move does not show the capability, or the reward does not ` +
-            'depend on it',
+          `${exampleOf(succeeding[0]!)}, where less than ${SUCCESS} was expected; ${succeeding.length} of ` +
+            `${withoutSkill.length} such episodes succeed, and at most ` +
+            `${wholePercent(CHECK_LIMITS.maxSuccessWithoutSkill)} may. Let evaluate pay less without these moves, or ` +
+            'take out of "skill_calls" what does not show the capability',
         ]
       : []),
     ...(hasRest && gap < CHECK_LIMITS.minIsolationGap
       ? [
-          `the capability must decide, by a difference of at least ${CHECK_LIMITS.minIsolationGap}` +
-            `; ${exampleOf(leastOf(withoutRest))} although the moves of "skill_calls" are right`,
+          `${exampleOf(leastOf(withoutRest))}, although every move of "skill_calls" was right; such episodes must earn ` +
+            `at least ${CHECK_LIMITS.minIsolationGap} more on average than those with a move of "skill_calls" wrong, ` +
+            `and the difference is ${twoDecimals(gap)}. Let evaluate pay for the capability rather than for the other ` +
+            'moves, or name in "skill_calls" the moves that show it',
         ]
       : []),
   ];
@@ -108,7 +121,13 @@ const leastOf = (episodes: readonly Played[]): Played =>
   episodes.reduce((least, one) => (one.reward < least.reward ? one : least));
 
 const exampleOf = ({ seed, about, reward }: Played): string =>
-  `seed ${seed} earns ${twoDecimals(reward)} with ${about}`;
+  `At seed ${seed} the reference solution, ${about}, earned ${twoDecimals(reward)}`;
+
+/** `send({"stamps":4})` or, for a text, `"on its way"`. */
+function shown(move: Move): string {
+  const call = 'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
+  return wholeWords(call, MOST_SHOWN);
+}
 
 /** The reference solution of a task with something wrong in it. */
 interface Variant {
@@ -116,7 +135,7 @@ interface Variant {
   seed: number;
   moves: Move[];
   wrong: 'skill' | 'rest';
-  /** What is wrong, after "with". */
+  /** What is wrong in it, after "the reference solution,". */
   about: string;
 }
 
@@ -137,14 +156,14 @@ function variantsOf(task: EnvironmentTask, values: ReadonlyMap<string, readonly 
   const replaced = reference.flatMap((move, position) =>
     withOneWrongArgument(move, values, random)
       .filter(({ right }) => skill.has(position) || !ofSkill.has(JSON.stringify(right)))
-      .map(({ move: wrong, key }): Variant => ({
+      .map(({ move: wrong }): Variant => ({
         task,
         seed,
         moves: reference.map((right, index) => (index === position ? wrong : right)),
         wrong: skill.has(position) ? 'skill' : 'rest',
-        about: `another ${key} in move ${position} (${asCall(move).name})`,
+        about: `with ${shown(wrong)} in the place of move ${position}, ${shown(move)}`,
       })),
   );
   const left = reference.filter((_, position) => !skill.has(position));
-  return [...replaced, { task, seed, moves: left, wrong: 'skill', about: 'the moves of "skill_calls" left out' }];
+  return [...replaced, { task, seed, moves: left, wrong: 'skill', about: 'with the moves of "skill_calls" left out' }];
 }

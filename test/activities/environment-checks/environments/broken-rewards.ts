@@ -130,7 +130,8 @@ HELD_OUT = [
       ],
     ],
     fails: ['isolated', 'faults'],
-    reason: /at most 0\.1 may succeed without the capability; seed \d+ earns 1\.00 with another stamps in move \d \(send\)/,
+    reason:
+      /isolated: At seed \d+ the reference solution, with send\(\{.*"stamps":\d+.*\}\) in the place of move 1, send\(\{.*"stamps":\d+.*\}\), earned 1\.00, where less than 0\.99 was expected; \d+ of \d+ such episodes succeed, and at most 10 % may\. Let evaluate pay less/,
   },
   reward_out_of_range: {
     what: 'the full reward is 10',
@@ -219,7 +220,8 @@ import re`,
       ],
     ],
     fails: ['isolated'],
-    reason: /does not say in "skill_calls"/,
+    reason:
+      /does not say in "skill_calls".* An environment of agent\.yaml needs no such list: whet validate checks it\./,
   },
   unsolvable: {
     what: 'the reference solution forgets that a started hundred counts',
