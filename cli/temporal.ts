@@ -52,7 +52,7 @@ async function connectTemporal(settings: Settings): Promise<Temporal> {
         cause: error,
       });
     throw new CliError(
-      `No Temporal server answers at ${address}. Start one with \`whet up\`, ` +
+      `No Temporal server answers at ${address}. Start one with \`whet up AGENT_YAML\`, ` +
         'or set TEMPORAL_ADDRESS to the address of yours.',
       { type: 'Temporal.Unreachable', cause: error },
     );

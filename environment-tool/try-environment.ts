@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Clock, systemClock } from '../activities/clock';
@@ -74,14 +75,18 @@ export async function tryTasks(
     if (clock.now() - began > MOST_MS) return;
     tell({ type: 'trying', ...task });
     const moves = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
-    const { reward, observations } = await play(environment, task.seed, moves);
-    const { reward: idleReward } = await play(environment, task.seed, SILENCE);
+    const { reward, observations, messages } = await play(environment, task.seed, moves);
+    const { reward: idleReward, messages: again } = await play(environment, task.seed, SILENCE);
+    const solution = JSON.stringify(moves);
+    const movesAgain = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
     tell({
       type: 'tried',
       ...task,
       moves: observations.length,
       reward,
       idleReward,
+      changes: JSON.stringify(messages) !== JSON.stringify(again) || solution !== JSON.stringify(movesAgain),
+      sha256: createHash('sha256').update(JSON.stringify(messages)).update(solution).digest('hex'),
       played: describe(moves, observations),
     });
   }

@@ -299,5 +299,7 @@ function outcomeLine({
   const figures =
     `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, ` +
     `informative groups ${informativeGroups.toFixed(2)}`;
-  return `${verdict}: ${figures} (${rollouts} rollouts)`;
+  const line = `${verdict}: ${figures} (${rollouts} rollouts)`;
+  // The thresholds that were missed need not be those of the figures above.
+  return wholeWords([line, ...problems].join('. ').replace(/\.$/, ''), ATTEMPT_OUTCOME_CHARS);
 }

@@ -42,7 +42,8 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
     case 'too-little-power':
       return (
         `${measured} May be lacking, but these tasks are too few to tell: ${facts.undecided.join(', ')}. ` +
-        `${hasOthers ? 'Other tasks follow in the next night' : 'The next night plays the same tasks anew'}.` +
+        `${hasOthers ? 'Other tasks follow in the next night' : 'The next night plays the same tasks anew'}; ` +
+        '`whet run` begins it now.' +
         `${known}${drifting} ${seen} ${spent}`
       );
   }

@@ -25,9 +25,11 @@ export async function reportCommand(context: Context, runId: string): Promise<vo
     return stored;
   });
   const report = await readReport(directory);
+  // What the table must be read with is among the notes of the page, too.
+  const notes = report.notes.filter((note) => !report.evaluation?.caveats.includes(note));
   context.out.result(
     report,
-    `${reportText(report)}\n\n${report.notes.map(cleanBlock).join('\n')}\n\n${directory}/report.html\nreport: ${directory}/report.json`,
+    `${reportText(report)}\n\n${notes.map(cleanBlock).join('\n')}\n\n${directory}/report.html\nreport: ${directory}/report.json`,
   );
 }
 

@@ -31,12 +31,15 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
   const agent = readAgent(path);
   const { spec, path: absolute } = agent;
   const { tools, tried } = run ? await tryEnvironment(agent) : { tools: [], tried: [] };
+  refuseChanging(agent, tried);
   refuseUnsolved(agent, tried);
   const played = run
     ? `, its environment starts; the reference solutions of ${tasksOf(tried)} succeed; ` +
       `tools: ${tools.join(', ') || 'none'}`
     : '';
-  const warnings = [silentSuccess(agent, tried), unsignedNotices(spec.notify)].filter((text) => text !== null);
+  const warnings = [silentSuccess(agent, tried), trainedOn(agent, tried), unsignedNotices(spec.notify)].filter(
+    (text) => text !== null,
+  );
   out.result(
     {
       path: absolute,
@@ -77,6 +80,18 @@ function tasksOf(tried: readonly Tried[]): string {
   return `${train} train and ${tried.length - train} held-out tasks`;
 }
 
+/** @throws CliError when a task is another one each time: then nothing that is measured on it can be compared. */
+function refuseChanging(agent: Agent, tried: readonly Tried[]): void {
+  const changing = tried.find(({ changes }) => changes);
+  if (changing === undefined) return;
+  throw new CliError(
+    `${agent.path}: environment.path: task ${changing.seed} of environment.${changing.range} of ${fileOf(agent)} is ` +
+      'another one when it is made again. Let generate_task, reset and reference_solution depend on nothing but the ' +
+      `seed: random.Random(seed), no clock, no set whose order is printed. ${NO_RUN}`,
+    { exitCode: 2, type: 'Env.Failed' },
+  );
+}
+
 /** @throws CliError when a reference solution does not succeed: then no success of the agent can be told either. */
 function refuseUnsolved(agent: Agent, tried: readonly Tried[]): void {
   const { successReward } = agent.spec.environment;
@@ -109,5 +124,18 @@ function silentSuccess({ path, spec }: Agent, tried: readonly Tried[]): string |
     `${path}: environment.path: an agent that says nothing succeeds in ${silent.length} of ${tried.length} tasks ` +
     `tried, such as task ${first.seed} of environment.${first.range} (reward ${first.idleReward}). Such tasks cannot show ` +
     'what an agent lacks: let evaluate ask for what the agent has to do.'
+  );
+}
+
+/** A warning where a held-out task is a train task, too; null where none of those tried is. */
+function trainedOn({ path }: Agent, tried: readonly Tried[]): string | null {
+  const train = new Map(tried.filter(({ range }) => range === 'trainSeeds').map((task) => [task.sha256, task.seed]));
+  const same = tried.filter(({ range, sha256 }) => range === 'heldOutSeeds' && train.has(sha256));
+  const [first] = same;
+  if (first === undefined) return null;
+  return (
+    `${path}: environment.heldOutSeeds: ${same.length} of the held-out tasks tried are train tasks as well, such as ` +
+    `task ${first.seed}, which is task ${train.get(first.sha256)}. What was learned there proves nothing: let other ` +
+    'seeds make other tasks.'
   );
 }

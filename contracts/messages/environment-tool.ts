@@ -27,6 +27,7 @@ export type EnvironmentToolLine =
   /**
    * It was played. `reward`: of the reference solution, of which `moves` were made; `played` tells them.
    * `idleReward`: of an agent that says nothing. Rewards lie in [0, 1]; the success threshold is agent.yaml's.
+   * `changes`: opening or solution were others when the task was made again. `sha256`: of opening and solution.
    */
   | {
       type: 'tried';
@@ -35,6 +36,8 @@ export type EnvironmentToolLine =
       moves: number;
       reward: number;
       idleReward: number;
+      changes: boolean;
+      sha256: string;
       played: string;
     }
   /** Without `failure`: a line of the input was not a move. With it: the tool could not do what was asked. */

@@ -228,7 +228,7 @@ test('a scheduled run takes its id from the workflow that the server started', a
 
 test('a server that is not there and a run that is not there are sentences', async () => {
   await expect(lsCommand(capture('127.0.0.1:1').context, { limit: 1 })).rejects.toThrow(
-    'No Temporal server answers at 127.0.0.1:1. Start one with `whet up`, or set TEMPORAL_ADDRESS',
+    'No Temporal server answers at 127.0.0.1:1. Start one with `whet up AGENT_YAML`, or set TEMPORAL_ADDRESS',
   );
   await expect(statusCommand(capture().context, 'run-desk-nothing', {})).rejects.toThrow(
     /There is no run run-desk-nothing at .*whet ls/,

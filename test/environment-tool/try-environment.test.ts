@@ -41,7 +41,8 @@ test('each task is played with its solution and with silence, and told with move
   const tried = await triedOf(1);
   expect(tried).toHaveLength(16);
   expect(tried[1]).toEqual({
-    ...{ type: 'tried', seed: 1000, range: 'heldOutSeeds', moves: 1, reward: 1, idleReward: 0 },
+    ...{ type: 'tried', seed: 1000, range: 'heldOutSeeds', moves: 1, reward: 1, idleReward: 0, changes: false },
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     played: 'send({}) -> "sent 1" (the episode ended there, 1 more move was left)',
   });
 });

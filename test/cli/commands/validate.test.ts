@@ -97,6 +97,23 @@ test('validate warns where an agent that says nothing succeeds', () => {
   expect(stdout).toContain('such as task 0 of environment.trainSeeds (reward 1)');
 });
 
+test('validate refuses tasks that change, and warns where held-out tasks are train tasks', () => {
+  const changed = (name: string, seed: string) => {
+    const file = join(folder, name);
+    const source = readFileSync(fixture('parcel_desk.py'), 'utf8');
+    writeFileSync(file, source.replaceAll('random.Random(seed)', `random.Random(${seed})`));
+    return validate(file);
+  };
+  const drawn = changed('drawn.py', '');
+  expect(drawn.stderr).toMatch(/drawn\.py is another one when it is made again\. Let generate_task, reset and/);
+  expect(drawn.status).toBe(2);
+  const repeated = changed('repeated.py', 'seed % 1000');
+  expect(repeated.stdout).toMatch(
+    /environment\.heldOutSeeds: 8 of the held-out tasks tried are train tasks as well, such/,
+  );
+  expect(repeated.status).toBe(0);
+});
+
 test('validate names file, line and exception of an environment that cannot be imported, and --no-run leaves it out', () => {
   const broken = join(folder, 'broken.py');
   writeFileSync(broken, 'import json\nimport no_such_module\nclass Environment: pass\n');
