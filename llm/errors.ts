@@ -23,6 +23,8 @@ export interface AnalystFailureDetail {
 }
 
 const MAX_QUOTE = 300;
+/** Code of an analyst with recorded answers: address, model and form are right, but this answer is not recorded. */
+const UNKNOWN_QUESTION = 'unknown_question';
 /** Milliseconds until Temporal retries when the key's quota is used up, which does not change within seconds. */
 const QUOTA_RETRY_MS = 300_000;
 
@@ -85,6 +87,8 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
       retryAfterMs(api?.headers, now),
     );
   }
+  if (detail.code === UNKNOWN_QUESTION)
+    return make('Analyst.BadRequest', `The analyst at ${place.endpoint} has no answer to this question.${said}`);
   if (status !== null) {
     return make(
       'Analyst.BadRequest',

@@ -240,7 +240,10 @@ export const agentSpecSchema = z.strictObject({
       onRejected: z
         .enum(['wait', 'skip'])
         .default('wait')
-        .describe('When no environment passes: wait for a person, or go on without the capability.'),
+        .describe(
+          'When no environment passes, or the analyst refuses to write one: wait for a person, or go on without the ' +
+            'capability.',
+        ),
     })
     .prefault({}),
   certificate: certificateSpecSchema,

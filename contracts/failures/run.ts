@@ -111,8 +111,8 @@ export const FAILURES = {
     meaning: 'The analyst endpoint refused the request as invalid.',
     remedy:
       'Where the endpoint does not know the model or the form of the answer, correct analyst.model, or take one with ' +
-      'structured outputs. Where it has no answer to this question, as an analyst with recorded answers, add that ' +
-      'answer, or `whet skip` leaves the capability out.',
+      'structured outputs. Where it has no answer to this question, as an analyst with recorded answers, add the ' +
+      'file that the message names, then `whet retry RUN CAPABILITY`; or `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Analyst.RateLimited': {
     retryable: true,

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 /** Kinds of questions that the analyst recognises by their words. */
 export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise';
@@ -109,18 +109,28 @@ class RecordedAnswers {
     const file = (suffix: string) => join(this.parts.directory, 'environments', `${capability?.id}${suffix}.py`);
     const draft = file(`.attempt-${rejected + 1}`);
     const path = existsSync(draft) ? draft : file('');
-    if (!capability || !existsSync(path)) {
-      throw new UnknownQuestionError(
-        `The ${this.parts.name} has no environment for the capability ${JSON.stringify(name)}: it has only those ` +
-          `that were recorded.${capability ? ` Record one in environments/${capability.id}.py of its folder.` : ''}`,
-      );
-    }
+    if (!capability || !existsSync(path)) throw new UnknownQuestionError(this.missing(name, capability));
     const rationale =
       path === draft
         ? `${rejected === 0 ? 'A first' : 'Another'} environment for: ${capability.summary}.`
         : `An environment for: ${capability.summary}. ` +
           'Small tasks that need this habit alone, with credit for each step towards it.';
     return { rationale, source: readFileSync(path, 'utf8') };
+  }
+
+  /** What to add for a capability without an environment. The file comes first: clients quote the beginning only. */
+  private missing(name: string, capability: KnownCapability | undefined): string {
+    const asked = JSON.stringify(name);
+    const directory = resolve(this.parts.directory);
+    if (capability) {
+      const file = join(directory, 'environments', `${capability.id}.py`);
+      return `Add ${file}: no environment is recorded for the capability ${asked} of the ${this.parts.name}.`;
+    }
+    const file = join(directory, 'capabilities.json');
+    return (
+      `Add it to ${file}, write environments/ID.py beside that and start the services again: no environment is ` +
+      `recorded for the capability ${asked}, which the ${this.parts.name} does not know.`
+    );
   }
 
   private async label(prompt: string): Promise<Judgement> {

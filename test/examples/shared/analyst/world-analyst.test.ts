@@ -1,10 +1,12 @@
 // tier: integration
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { APIError } from 'openai';
 import { discoverAnswerSchema, discoverMessages } from '../../../../activities/identify/prompts/discover';
 import { labelMessages } from '../../../../activities/identify/prompts/label';
 import { strictJsonSchema } from '../../../../llm';
+import { toAnalystFailure } from '../../../../llm/errors';
 import type { Candidate } from '../../../../contracts/artifacts/identification';
 import type { ChatMessage, Trajectory } from '../../../../contracts/artifacts/trajectory';
 import { type RuleBook, UnknownQuestionError } from '../../../../examples/shared/analyst/answers';
@@ -146,8 +148,29 @@ test('prompts of discovery and synthesis are kept, answered or not; the same key
   await app.close();
 });
 
-test('a capability without a recorded environment is refused', async () => {
-  await expect(analyst.answer('\nWrite the environment for the capability "Juggle".')).rejects.toThrow(
-    UnknownQuestionError,
+test('a capability without a recorded environment is refused with the file to add, which a failure still quotes', async () => {
+  const directory = join(folder, 'a'.repeat(60), 'analyst');
+  mkdirSync(join(folder, 'a'.repeat(60)));
+  for (const name of ['labels.py', 'capabilities.json', 'environments'])
+    cpSync(join(folder, name), join(directory, name), { recursive: true });
+  rmSync(join(directory, 'environments'), { recursive: true });
+  const [known] = JSON.parse(readFileSync(join(directory, 'capabilities.json'), 'utf8'));
+  const bare = openWorldAnalyst(directory);
+  const refused = async (name: string) => {
+    const error: Error = await bare.answer(`\nWrite the environment for the capability "${name}".`).then(
+      () => new Error('it was answered'),
+      (reason: Error) => reason,
+    );
+    expect(error).toBeInstanceOf(UnknownQuestionError);
+    const answer = { error: { code: 'unknown_question', message: error.message } };
+    const seen = APIError.generate(400, answer, undefined, new Headers());
+    const failure = toAnalystFailure(seen, { endpoint: 'http://127.0.0.1:8301/v1', model: bare.model });
+    expect(failure.message).not.toContain('analyst.model');
+    return failure.message;
+  };
+  expect(await refused(known.name)).toContain(`Add ${join(directory, 'environments', `${known.id}.py`)}: no `);
+  expect(await refused('Juggle')).toContain(
+    `Add it to ${join(directory, 'capabilities.json')}, write environments/ID.py`,
   );
+  bare.close?.();
 });
