@@ -203,7 +203,7 @@ function addEnvironmentCommands(env: Command): void {
   add(
     env,
     'edit <run> <capability> [file]',
-    'without a file: copy the last environment here; with one: give it to the run that waits',
+    'with a file: give it to the run that waits; without: copy the last environment here, once there is one',
   ).action(
     withContext((context: Context, run: string, capability: string, file: string | undefined) =>
       envEditCommand(context, run, capability, file),

@@ -66,6 +66,10 @@ export const MESSAGES = {
 /** The command that a waiting capability offers. `whet env edit` looks for it in the text of what the run waits for. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
+/** The same with a file of its own in the working directory, which `whet env edit` writes, or a person. */
+export const giveCommand = (runId: string, capabilityId: string): string =>
+  `${editCommand(runId, capabilityId)} ${capabilityId}.py`;
+
 /**
  * What a run ends with, and `running` until then. Also the values of the search attribute WhetVerdict. `expired`:
  * nobody answered before a deadline, or the next night took its place. `skipped`: a night that began while the one

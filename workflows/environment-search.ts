@@ -25,6 +25,8 @@ export class EnvironmentSearch {
   readonly attempts: AttemptRefs[] = [];
   /** Tokens used so far, including those of attempts that an activity's failure cut short. */
   readonly tokens: TokenUse[] = [];
+  /** Whether the run has a source for this capability, of an attempt that may not have ended. */
+  hasSource = false;
   /** Why the capability is skipped, where the analyst refused to write an environment and nobody is to be asked. */
   refusal: string | null = null;
 
@@ -96,6 +98,7 @@ export class EnvironmentSearch {
     await this.report(`environment, attempt ${attempt}${before}`);
     const edited = this.edited.beginAttempt();
     const { source, reusedFrom } = edited === null ? await this.synthesise(attempt) : { source: edited };
+    this.hasSource = true;
     const result = await this.certify(attempt, source, edited !== null);
     this.edited.endAttempt(source);
     return { ...result, ...(reusedFrom !== undefined && { reusedFrom }) };

@@ -2,7 +2,7 @@ import { patched, setCurrentDetails, setHandler, workflowInfo } from '@temporali
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
 import type { SharpenInput, SharpenResult } from '../contracts/messages/sharpen-stage';
-import { editCommand } from '../contracts/names';
+import { editCommand, giveCommand } from '../contracts/names';
 import { jobs } from './activities';
 import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
@@ -60,19 +60,25 @@ function openStage(input: SharpenInput): Stage {
     if (shownByRun?.test(text) !== true) await reportStatus(runId, { key: capability.id, text, waitingFor: null });
   };
   const where = `${context.runId} ${capability.id}`;
-  const answers = `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`;
   const edited = new EditedEnvironmentSlot();
+  // Without an environment there is none to copy: the command needs a file that a person wrote.
+  const answers = (): string =>
+    search.hasSource
+      ? `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`
+      : `Then: whet retry ${where}, whet skip ${where}, or write ${capability.id}.py (docs/environments.md) and: ` +
+        giveCommand(context.runId, capability.id);
   const gate = new OperatorGate({
     showWait: (wait) =>
       reportStatus(runId, {
         key: capability.id,
         text: '',
-        waitingFor: wait === null ? null : `${wait.reason} ${answers}`,
+        waitingFor: wait === null ? null : `${wait.reason} ${answers()}`,
         ...(wait !== null && { who: wait.who }),
       }),
     hasNewWork: () => edited.hasUntried,
     waitedBefore: WAITED_BEFORE,
   });
+  const search = new EnvironmentSearch(input, gate, edited, report);
   takeAnswers(gate, ({ spec }) => {
     if (spec !== undefined) input.context = { ...input.context, spec };
   });
@@ -80,7 +86,7 @@ function openStage(input: SharpenInput): Stage {
     edited.put(source);
     gate.answer('retry');
   });
-  return { input, gate, edited, search: new EnvironmentSearch(input, gate, edited, report), report };
+  return { input, gate, edited, search, report };
 }
 
 /**

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import type { Certificate } from '../../contracts/artifacts/certificate';
-import { editCommand, MESSAGES } from '../../contracts/names';
+import { editCommand, giveCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
 import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { layout, LocalStore } from '../../store';
@@ -90,8 +90,8 @@ export async function envRunCommand(
 }
 
 /**
- * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory. With
- * a file, gives it to the waiting run as the next attempt.
+ * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory, and
+ * refuses where none was written. With a file, gives it to the waiting run as the next attempt.
  */
 export async function envEditCommand(
   { settings, out }: Context,
@@ -106,8 +106,8 @@ export async function envEditCommand(
     if (last === null) {
       throw new CliError(
         `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +
-          `\`whet status ${runId}\` lists its capabilities. Where one waits for an environment, write it ` +
-          `(docs/environments.md), then: ${editCommand(runId, capabilityId)} FILE`,
+          `\`whet status ${runId}\` lists its capabilities. Where one waits for an environment, write ` +
+          `${capabilityId}.py (docs/environments.md), then: ${giveCommand(runId, capabilityId)}`,
         {
           type: 'Env.Unknown',
         },
@@ -120,7 +120,7 @@ export async function envEditCommand(
     out.result(
       { runId, capabilityId, file: copy, from: last, agent },
       `${copy}\nEdit it, then: whet env check ${basename(copy)} --agent ${agent ?? 'AGENT_YAML'}, ` +
-        `whet env edit ${runId} ${capabilityId} ${basename(copy)}`,
+        giveCommand(runId, capabilityId),
     );
     return;
   }
@@ -134,7 +134,7 @@ export async function envEditCommand(
         type: 'Run.NotWaiting',
       });
     }
-    if (!state.progress.waitingFor.split(/, |\n/).includes(editCommand(runId, capabilityId))) {
+    if (!offersEdit(state.progress.waitingFor, runId, capabilityId)) {
       throw new CliError(
         `${runId} waits, but not for an environment for a capability ${capabilityId}. ` +
           `It waits for: ${state.progress.waitingFor}`,
@@ -148,6 +148,12 @@ export async function envEditCommand(
     await client.workflow.getHandle(runId).signal(MESSAGES.editSignal, edited);
     out.result({ runId, capabilityId, source }, `${runId}: ${basename(path)} is the next attempt for ${capabilityId}`);
   });
+}
+
+/** Whether what a run waits for names the command that gives an environment to this capability, and not to another. */
+function offersEdit(waitingFor: string, runId: string, capabilityId: string): boolean {
+  const offers = waitingFor.split(/, |: |\n/);
+  return [editCommand, giveCommand].some((command) => offers.includes(command(runId, capabilityId)));
 }
 
 /** Path of the agent.yaml that a run began with; null where the server cannot be asked or does not know it. */

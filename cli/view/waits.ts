@@ -55,7 +55,10 @@ export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempt
 /** The commands that a wait's reason names; they stand in it as a person types them. */
 function commandsIn(runId: string, { key, reason }: RunWait): string[] {
   const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const command = new RegExp(`whet (?:env )?[a-z]+ ${literal(runId)}(?: ${literal(key)})?(?![\\w-])`, 'g');
+  const command = new RegExp(
+    `whet (?:env )?[a-z]+ ${literal(runId)}(?: ${literal(key)}(?: ${literal(key)}\\.py)?)?(?![\\w-])`,
+    'g',
+  );
   return [...new Set([...reason.matchAll(command)].map(([text]) => text))];
 }
 

@@ -251,8 +251,10 @@ export const COMMAND_FAILURES = {
   },
   'Env.Unknown': {
     exitCode: 2,
-    meaning: 'The run has written no environment for this capability.',
-    remedy: '`whet status RUN` lists its capabilities.',
+    meaning: 'The run has no environment for this capability that could be copied.',
+    remedy:
+      '`whet status RUN` lists its capabilities. Where one waits, `whet env edit RUN CAPABILITY FILE` gives it an ' +
+      'environment that you wrote.',
   },
   'Env.Exists': {
     exitCode: 2,

@@ -1,10 +1,17 @@
 // integration: attempts at an environment that an earlier run wrote, on a real Temporal server, with fake activities.
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { envEditCommand } from '../../cli/commands/env';
+import { createOutput } from '../../cli/output';
+import { readSettings } from '../../cli/settings';
+import { waitsOf } from '../../cli/view/waits';
 import type { ReportInput } from '../../contracts/messages/run';
 import { fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
-import { startRun } from '../helpers/runs';
+import { startRun, until } from '../helpers/runs';
 import { startTemporal, withWorkers } from '../helpers/temporal';
 
 let temporal: TestWorkflowEnvironment;
@@ -71,4 +78,34 @@ test('where rejected environments are skipped, so is a capability that the analy
   const skipped = (reported as unknown as ReportInput).sharpened.find(({ capability }) => capability.id === 'b')!;
   expect(skipped).toMatchObject({ status: 'skipped', attempts: [] });
   expect(skipped.reason).toBe('the analyst refused to write an environment: It has no environment for "b".');
+});
+
+test('before any environment was written, the wait offers a command with a file, and that command gives it', async () => {
+  const { activities, calls } = fakeActivities({ kept: ['b'] });
+  activities.llm.synthesiseEnvironment = () =>
+    Promise.reject(ApplicationFailure.nonRetryable('It has no environment for "b".', 'Analyst.BadRequest'));
+  const { calibrateEnvironment } = activities.sandbox;
+  activities.sandbox.calibrateEnvironment = async (input) => ({
+    ...(await calibrateEnvironment!(input)),
+    inBand: true,
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'whet-first-'));
+  const settings = readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: temporal.address });
+  const context = { settings, out: { ...createOutput(true), result: () => undefined } };
+  writeFileSync(join(folder, 'b.py'), '# by hand\n');
+  await withWorkers(temporal, activities, async () => {
+    const { result, progress, runId } = await startRun(temporal);
+    const held = await until(progress, ({ waitingFor }) => waitingFor !== null);
+    expect(waitsOf(runId, held).map(({ commands }) => commands)).toEqual([
+      [`whet retry ${runId} b`, `whet skip ${runId} b`, `whet env edit ${runId} b b.py`],
+    ]);
+    await expect(envEditCommand(context, runId, 'b', undefined)).rejects.toMatchObject({
+      message: expect.stringContaining(`whet env edit ${runId} b b.py`),
+    });
+    await expect(envEditCommand(context, runId, 'bb', join(folder, 'b.py'))).rejects.toMatchObject({ exitCode: 2 });
+    await envEditCommand(context, runId, 'b', join(folder, 'b.py'));
+    expect((await result()).verdict).toBe('promoted');
+  });
+  expect(calls).toContain('train:b:1');
+  rmSync(folder, { recursive: true, force: true });
 });

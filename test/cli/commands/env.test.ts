@@ -74,7 +74,7 @@ describe('whet env', () => {
     [
       'a run that is not there',
       ['edit', 'run-0', 'stamps'],
-      /has no environment for a capability stamps yet.*whet env edit run-0 stamps FILE\n$/,
+      /has no environment for a capability stamps yet.*whet env edit run-0 stamps stamps\.py\n$/,
     ],
   ])('%s is wrong input: exit code 2', (_, args, message) => {
     const { status, stderr } = whet(args);
