@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import { duration, type Output } from '../output';
 import { isTroubleOfServer, serverError } from '../temporal-errors';
 import { readRunState, type RunState } from './run-state';
 import { formatStageLine, type StageLine, stageLines } from './stage-lines';
+import { createWaitLines, liveWaitLines } from './wait-lines';
 
 /** Without a terminal, a line about the running stage is printed this often. */
 const PLAIN_EVERY_MS = 10_000;
 /** Without a terminal, a stage that runs or waits without anything new is printed again this often. */
 const STILL_EVERY_MS = 60_000;
-/** Without a terminal, what a person has to do is printed again this often. */
-const WAIT_EVERY_MS = 300_000;
 const POLL_MS = 1_000;
 /** A server that restarts, or whose disk gets space again, is back within this time; a longer silence is a failure. */
 const PATIENCE_MS = 600_000;
@@ -19,7 +17,8 @@ const PATIENCE_MS = 600_000;
 /**
  * Shows one live line for each stage until the run ends or `signal` aborts, and returns the last state. Without a
  * terminal it prints a line when a stage changes, one every ten seconds for a stage that has news, and one a minute for
- * a stage that has none; what waits for a person is repeated every five minutes.
+ * a stage that has none. What waits is told with the commands that answer it, when it begins or changes, and without a
+ * terminal every five minutes.
  * While the server has trouble it says so, asks again, and says when it is back.
  * @throws the server's error when that lasts ten minutes.
  */
@@ -59,7 +58,7 @@ export async function followRun(client: Client, runId: string, out: Output, sign
 export function createPrinter(out: Output): { show(state: RunState): void } {
   const since = new Map<string, number>();
   const printed = new Map<string, { status: string; text: string; at: number }>();
-  let waiting: { for: string; since: number; said: number } | null = null;
+  const waits = createWaitLines();
 
   const timed = (line: StageLine, now: number): StageLine => {
     if (line.status !== 'running' && line.status !== 'paused') return line;
@@ -73,25 +72,19 @@ export function createPrinter(out: Output): { show(state: RunState): void } {
     if (line.status !== 'running' && line.status !== 'paused') return false;
     return now - last.at >= (line.text === last.text ? STILL_EVERY_MS : PLAIN_EVERY_MS);
   };
-  const sayWait = (wait: string | null, now: number): void => {
-    if (wait === null) waiting = null;
-    else if (waiting?.for !== wait) {
-      out.line(cleanBlock(`waits: ${wait}`));
-      waiting = { for: wait, since: now, said: now };
-    } else if (now - waiting.said >= WAIT_EVERY_MS) {
-      out.line(cleanBlock(`waits for ${duration((now - waiting.since) / 1000)}: ${wait}`));
-      waiting.said = now;
-    }
-  };
 
   return {
     show(state) {
       // A worker that restarts does not answer for a moment; the last lines stay.
       if (state.progress === null && state.status === 'running') return;
       const lines = stageLines(state).map((line) => timed(line, state.now));
-      const wait = state.progress?.waitingFor ?? null;
+      const { progress, runId, now } = state;
+      const news = progress === null ? [] : waits.news(runId, progress, now, !out.live);
       if (out.live) {
-        out.redraw([...lines.map(formatStageLine), ...(wait === null ? [] : [cleanLine(`waits: ${wait}`)])]);
+        // A drawn line is cut at the terminal's width, so a wait is printed in full above the table.
+        if (news.length > 0) out.redraw([]);
+        for (const text of news) out.line(text);
+        out.redraw([...lines.map(formatStageLine), ...(progress === null ? [] : liveWaitLines(runId, progress, now))]);
         if (state.status !== 'running') out.settle();
         return;
       }
@@ -99,7 +92,7 @@ export function createPrinter(out: Output): { show(state: RunState): void } {
         printed.set(line.name, { status: line.status, text: line.text, at: state.now });
         out.line(formatStageLine(line));
       }
-      sayWait(wait, state.now);
+      for (const text of news) out.line(text);
     },
   };
 }

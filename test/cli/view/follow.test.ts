@@ -1,6 +1,7 @@
 // tier: unit
 import { createPrinter } from '../../../cli/view/follow';
-import type { RunProgress } from '../../../contracts/messages/run';
+import { createOutput } from '../../../cli/output';
+import type { RunProgress, RunWait } from '../../../contracts/messages/run';
 
 const BEGAN = 1_800_000_000_000;
 
@@ -42,4 +43,62 @@ test('without a terminal what waits for a person is printed when it begins or ch
     { second: 700, text: 'waits: whet approve' },
     { second: 1000, text: 'waits for 5 min 00 s: whet approve' },
   ]);
+});
+
+/** The run as its worker says it, with parts that wait. */
+const waitingState = (second: number, waits: RunWait[]) => ({
+  ...{ runId: 'run-desk-1', agent: 'desk', status: 'running' as const, startedAt: BEGAN, closedAt: null },
+  progress: {
+    ...{ runId: 'run-desk-1', agent: 'desk', stages: [], waits },
+    waitingFor: waits.map(({ key, reason }) => `${key}: ${reason}`).join('\n') || null,
+  },
+  ...{ activities: [], steps: [], pollers: {}, workers: null, result: null, failure: null },
+  now: BEGAN + second * 1000,
+});
+
+const owners: RunWait = {
+  ...{ key: 'refunds', who: 'owner', sinceMs: BEGAN },
+  reason: 'None passed. Then: whet retry run-desk-1 refunds, or whet skip run-desk-1 refunds',
+};
+const gates: RunWait = {
+  ...{ key: 'promote', who: 'approval', sinceMs: BEGAN + 60_000 },
+  reason: 'The gate is passed: whet approve run-desk-1',
+};
+const OWNERS = [
+  `waits for the agent's owner, since 2027-01-15 08:00 UTC (5.0 s). refunds: ${owners.reason}`,
+  '  in another terminal, one of:\n    whet retry run-desk-1 refunds\n    whet skip run-desk-1 refunds',
+].join('\n');
+const GATES = [
+  `waits for an approval, since 2027-01-15 08:01 UTC (1.0 s). promote: ${gates.reason}`,
+  '  in another terminal:\n    whet approve run-desk-1',
+].join('\n');
+
+test('each wait is told once with whom it is for, since when and the commands, and again when it changes', () => {
+  const told: string[] = [];
+  const unused = () => undefined;
+  const printer = createPrinter({
+    ...{ json: false, live: false, result: unused, redraw: unused, settle: unused },
+    line: (text = '') => void told.push(text),
+  });
+  for (const second of [5, 6, 7]) printer.show(waitingState(second, [owners]));
+  expect(told).toEqual([OWNERS]);
+  // A second wait leaves the first one alone; one that ended and began again is told again.
+  for (const second of [61, 62]) printer.show(waitingState(second, [owners, gates]));
+  expect(told).toEqual([OWNERS, GATES]);
+  printer.show(waitingState(65, [{ ...owners, sinceMs: BEGAN + 64_000 }, gates]));
+  expect(told[2]).toContain("waits for the agent's owner, since 2027-01-15 08:01 UTC (1.0 s). refunds: ");
+  printer.show(waitingState(361, [{ ...owners, sinceMs: BEGAN + 64_000 }, gates]));
+  expect(told.slice(3)).toEqual([expect.stringContaining('08:01 UTC (5 min 01 s). promote: ')]);
+});
+
+test('on a narrow terminal a wait is printed in full once, above the table', () => {
+  let written = '';
+  const stream = { isTTY: true, columns: 40, write: (text: string) => Boolean((written += text)) };
+  const term = process.env['TERM'];
+  process.env['TERM'] = 'xterm';
+  const printer = createPrinter(createOutput(false, stream));
+  for (const second of [5, 6, 400]) printer.show(waitingState(second, [owners]));
+  process.env['TERM'] = term;
+  expect(written.split(OWNERS)).toHaveLength(2);
+  expect(written).toContain("refunds waits for the agent's owner, ");
 });

@@ -1,0 +1,78 @@
+import { cleanBlock, cleanLine } from '../../contracts/clean-text';
+import type { RunProgress } from '../../contracts/messages/run';
+import { duration } from '../output';
+import { sinceText, untilText, type Wait, WAITS_FOR, waitsOf } from './waits';
+
+/** What a person has to do is told again this often. */
+const WAIT_EVERY_MS = 300_000;
+
+/** Something that waits, and when it was told last. */
+interface Told {
+  text: string;
+  since: number;
+  at: number;
+}
+
+/** What a run waits for, as parts that are told apart. A worker of an earlier version says all of it in one text. */
+function personsWaits(runId: string, progress: RunProgress): Wait[] {
+  if (progress.waits !== undefined && progress.waits.length > 0) return waitsOf(runId, { ...progress, failing: [] });
+  if (progress.waitingFor === null) return [];
+  return [{ key: null, who: 'operator', since: null, until: null, reason: progress.waitingFor, commands: [] }];
+}
+
+/** A wait as it is told: for whom, since when, why, and the commands for another terminal. */
+function told({ key, who, since, until, reason, commands }: Wait, runId: string, now: number): string {
+  if (since === null) return cleanBlock(`waits: ${reason}`);
+  const deadline = untilText(until === null ? undefined : Date.parse(until), now);
+  const answers = commands.length > 0 ? commands : [`whet why ${runId}`];
+  return [
+    cleanBlock(`waits ${WAITS_FOR[who]}, ${sinceText(Date.parse(since), now)}${deadline}. ${key}: ${reason}`),
+    `  in another terminal${answers.length > 1 ? ', one of' : ''}:`,
+    ...answers.map((command) => `    ${cleanLine(command)}`),
+  ].join('\n');
+}
+
+/** Tells what waits in a run, and remembers what was told. */
+interface WaitLines {
+  /**
+   * The text of each wait that began or changed since the last call and, with `repeats`, of each that was told five
+   * minutes ago.
+   */
+  news(runId: string, progress: RunProgress, now: number, repeats: boolean): string[];
+}
+
+/** Makes a memory of the waits of one run, in which nothing was told yet. */
+export function createWaitLines(): WaitLines {
+  let known = new Map<string, Told>();
+  return {
+    news(runId, progress, now, repeats) {
+      const waits = personsWaits(runId, progress);
+      const next = new Map<string, Told>();
+      const texts: string[] = [];
+      for (const wait of waits) {
+        const place = wait.key ?? '';
+        const text = JSON.stringify([wait.who, wait.reason, wait.since]);
+        const before = known.get(place);
+        const isNew = before?.text !== text;
+        const since = isNew ? now : before.since;
+        const isTold = isNew || (repeats && now - before.at >= WAIT_EVERY_MS);
+        if (isTold && !isNew && wait.since === null)
+          texts.push(cleanBlock(`waits for ${duration((now - since) / 1000)}: ${wait.reason}`));
+        else if (isTold) texts.push(told(wait, runId, now));
+        next.set(place, { text, since, at: isTold ? now : before.at });
+      }
+      known = next;
+      return texts;
+    },
+  };
+}
+
+/** The waits of a run as lines of the table that is drawn again and again; each may be cut at the terminal's width. */
+export function liveWaitLines(runId: string, progress: RunProgress, now: number): string[] {
+  return personsWaits(runId, progress).map(({ key, who, since, reason, commands }) => {
+    if (since === null) return cleanLine(`waits: ${reason}`);
+    const answers = commands.length > 0 ? commands.join(' | ') : `whet why ${runId}`;
+    const waited = duration(Math.max(0, now - Date.parse(since)) / 1000);
+    return cleanLine(`${key} waits ${WAITS_FOR[who]}, ${waited}: ${answers}`);
+  });
+}
