@@ -6,13 +6,12 @@ import { BadRequest, BadReturn, EnvironmentRaised, NoSuchEpisode, type SandboxEr
 /** As what the runtime in the jail knows the module, before a line's number. */
 const MODULE_PLACE = /\benvironment\.py(?=:\d|, line \d)/g;
 
-/** The error of one request. An owner finds its places in the file that agent.yaml names. */
-export function requestError(
-  { name, isolation }: Pick<EnvironmentProcess, 'name' | 'isolation'>,
-  error: EnvironmentErrorBody,
-): SandboxError {
-  const isOwnersFile = (isolation === 'owner-jail' || isolation === 'process') && name.endsWith('.py');
-  const placed = (text: string) => (isOwnersFile ? text.replace(MODULE_PLACE, () => basename(name)) : text);
+/**
+ * The error of one request. Where the environment is named by its file, as an agent's own and that of `whet env run`,
+ * its places are in that file; one that the analyst wrote is named by its capability.
+ */
+export function requestError({ name }: Pick<EnvironmentProcess, 'name'>, error: EnvironmentErrorBody): SandboxError {
+  const placed = (text: string) => (name.endsWith('.py') ? text.replace(MODULE_PLACE, () => basename(name)) : text);
   const traceback = error.traceback && placed(error.traceback);
   const message = `Environment ${name}: ${placed(error.message)}${traceback ? `\n${traceback}` : ''}`;
   switch (error.type) {

@@ -106,6 +106,7 @@ describe('whet env', () => {
   test('a module that does not load is said with its line: exit code 1', () => {
     const { status, stderr } = whet(['run', broken('syntax_error')]);
     expect(stderr).toContain("'(' was never closed");
+    expect(stderr).toContain('(syntax_error.py, line ');
     expect(status).toBe(1);
   });
 
