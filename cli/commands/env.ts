@@ -20,14 +20,9 @@ import { readRunState } from '../view/run-state';
  */
 export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
   const { path: source } = environmentFile(file);
-  const here = resolve('agent.yaml');
-  const agentPath = agent ?? (existsSync(here) ? here : (agentPathNear(source) ?? defaultAgentPath()));
-  if (agentPath === null)
-    throw new CliError('Which agent is it for? Name its file: --agent agent.yaml', {
-      type: 'Env.NoAgent',
-    });
+  const { path: agentPath, hint } = agentToCheckFor(source, file, agent);
   const { path } = readAgent(agentPath);
-  out.line(`checked for the agent of ${path}${agent === undefined ? '; --agent AGENT_YAML names another' : ''}`);
+  out.line(`checked for the agent of ${path}${hint}`);
   let certificate: Certificate | undefined;
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check')
@@ -40,6 +35,24 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
     });
   out.result(certificate, `${certificate.summary}${code === 0 ? ' Calibration needs a model; a run does it.' : ''}`);
   process.exitCode = code;
+}
+
+/** The agent that an environment is checked for, and what is said beside its path where nobody named it. */
+function agentToCheckFor(source: string, file: string, named: string | undefined): { path: string; hint: string } {
+  if (named !== undefined) return { path: named, hint: '' };
+  const another = (agent: string) => `whet env check ${file} --agent ${agent}`;
+  const here = resolve('agent.yaml');
+  const near = agentPathNear(source);
+  if (existsSync(here))
+    return near === null || near === here
+      ? { path: here, hint: '; --agent AGENT_YAML names another' }
+      : { path: here, hint: `, because it is in this directory. The file lies beside another: ${another(near)}` };
+  if (near !== null) return { path: near, hint: '; --agent AGENT_YAML names another' };
+  const demo = defaultAgentPath();
+  if (demo === null)
+    throw new CliError(`Which agent is it for? Name its file: ${another('AGENT_YAML')}`, { type: 'Env.NoAgent' });
+  const why = 'the demo, because no agent.yaml is here or near the file';
+  return { path: demo, hint: `, ${why}. For your own: ${another('AGENT_YAML')}` };
 }
 
 /**

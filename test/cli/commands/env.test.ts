@@ -1,6 +1,6 @@
 // Tier: jail (the built command in a process of its own, real jail; no services).
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { layout, LocalStore } from '../../../store';
@@ -34,9 +34,9 @@ describe('whet env', () => {
     return file;
   };
 
-  const whet = (args: string[], input = '') => {
+  const whet = (args: string[], input = '', cwd = folder) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [WHET, 'env', ...args], {
-      cwd: folder,
+      cwd,
       env: { ...process.env, WHET_HOME: join(folder, 'home') },
       input,
       encoding: 'utf8',
@@ -168,6 +168,41 @@ describe('whet env', () => {
       expect(stderr).toContain('✓ isolated forged\\u001b]52;c;eA==\\u0007\\u202e\\u009b2J');
       expect(stderr).not.toMatch(ACTING);
       expect(stderr).not.toMatch(/^✓/m);
+    });
+  });
+
+  describe('check without --agent', () => {
+    const root = mkdtempSync(join(tmpdir(), 'whet-env-agent-'));
+    const [mine, bare] = [join(root, 'mine'), join(root, 'bare', 'a', 'b', 'c', 'd')];
+    afterAll(() => rmSync(root, { recursive: true, force: true }));
+    beforeAll(() => {
+      for (const one of [mine, bare]) {
+        mkdirSync(one, { recursive: true });
+        writeFileSync(join(one, 'desk.py'), 'x = (\n');
+      }
+      writeFileSync(join(mine, 'agent.yaml'), readFileSync(agent));
+    });
+    const saysIn = (cwd: string, file: string) => whet(['check', file], '', cwd).stdout.split('\n')[0];
+
+    test('takes the agent beside the file', () => {
+      const mineYaml = join(mine, 'agent.yaml');
+      expect(saysIn(bare, join(mine, 'desk.py'))).toBe(
+        `checked for the agent of ${mineYaml}; --agent AGENT_YAML names another`,
+      );
+    });
+
+    test('names the agent beside the file where it takes that of the directory', () => {
+      const file = join(mine, 'desk.py');
+      expect(saysIn(folder, file)).toBe(
+        `checked for the agent of ${agent}, because it is in this directory. The file lies beside another: ` +
+          `whet env check ${file} --agent ${join(mine, 'agent.yaml')}`,
+      );
+    });
+
+    test('says that it takes the demo, and how to name another', () => {
+      expect(saysIn(bare, 'desk.py')).toMatch(
+        /orders-desk\/agent\.yaml, the demo, because no agent\.yaml is here or near the file\. For your own: whet env check desk\.py --agent AGENT_YAML$/,
+      );
     });
   });
 
