@@ -133,7 +133,9 @@ describe('planNight and decideNight', () => {
       nights.push((await fixture.run(night().planNight, await prepare(runId))).measure?.night);
     // Without its number base would replay what the first collection played of the same tasks.
     expect(nights).toEqual([1, 2, 3]);
-    expect((await decide('run-3', [open])).result.sentence).toContain('Other tasks follow in the next night; `whet run` begins it now.');
+    expect((await decide('run-3', [open])).result.sentence).toContain(
+      'Other tasks follow in the next night; `whet run` begins it now.',
+    );
     const few = { environment: { ...SPEC_ENVIRONMENT, trainSeeds: { start: 0, count: 20 } } };
     const { result } = await decide('run-4', [open], 10, few);
     expect(result.sentence).toContain('The next night plays the same tasks anew; `whet run` begins it now.');
