@@ -293,7 +293,7 @@ describe('collectTrajectories', () => {
     const context = await fixture.prepare(server.baseUrl, spec, 'raising_desk.py');
     const failure = fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
     await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
-    await expect(failure).rejects.toThrow(/ZeroDivisionError[\s\S]*environment\.py:\d+ in step/);
+    await expect(failure).rejects.toThrow(/ZeroDivisionError[\s\S]*raising_desk\.py:\d+ in step/);
   });
 
   test('a conversation that outgrows the model ends there', async () => {
