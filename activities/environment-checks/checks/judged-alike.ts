@@ -110,7 +110,7 @@ export function checkToolAnswers(judged: readonly JudgedVariation[], target: Jud
     }),
   );
   const problems = comparisons
-    .filter(({ share, limit, chance }) => share > limit && chance < BY_CHANCE / comparisons.length)
+    .filter(({ matters, chance }) => matters && chance < BY_CHANCE / comparisons.length)
     .sort((a, b) => b.share - a.share);
   return {
     passed: problems.length === 0,
@@ -127,7 +127,8 @@ export function checkToolAnswers(judged: readonly JudgedVariation[], target: Jud
 interface ComparedAnswers {
   /** Of the answers on the side that alone has it; 0 when both sides have it. */
   share: number;
-  limit: number;
+  /** Whether the share is large enough to count. */
+  matters: boolean;
   /** Probability that chance alone puts all of them on that side. */
   chance: number;
   sentence: string;
@@ -144,7 +145,7 @@ function comparedAnswers(
     const [first, ...others] = here.get(answer) ?? [];
     if (first === undefined) return missingAnswer(answer, group, known, total);
     if (known === 0) return strangeAnswer(answer, first, others.length + 1, group.length, total);
-    return { share: 0, limit: 0, chance: 1, sentence: '' };
+    return { share: 0, matters: false, chance: 1, sentence: '' };
   });
 }
 
@@ -158,7 +159,7 @@ function strangeAnswer(
   const example = observation === undefined ? '' : ` (${JSON.stringify(observation)})`;
   return {
     share: count / size,
-    limit: CHECK_LIMITS.maxStrangeAnswers,
+    matters: count / size > CHECK_LIMITS.maxStrangeAnswers,
     chance: allInOneGroup(count, size, total),
     sentence:
       `${about}: ${count} of ${size} calls get ${answer}, as with seed ${seed}${example}; ` +
@@ -175,7 +176,7 @@ function missingAnswer(
   const { about, seed } = group[0]!;
   return {
     share: known / total,
-    limit: OFTEN,
+    matters: known / total >= OFTEN,
     chance: allInOneGroup(known, total, group.length),
     sentence:
       `${about} never gets ${answer} in ${group.length} calls, as with seed ${seed}; ` +
