@@ -60,13 +60,16 @@ export class EnvironmentSearch {
 
   /**
    * An attempt. Null where agent.yaml says that a capability without an environment is skipped, and the analyst refuses
-   * the question itself: the same question again would be refused again. Earlier versions waited for a person.
+   * the question itself: the same question again would be refused again. A model that it does not know (404) is no
+   * matter of the question. Earlier versions waited for a person.
    */
   private async attemptUnlessRefused(): Promise<AttemptRefs | null> {
     try {
       return await this.attempt();
     } catch (error) {
-      const isRefused = applicationFailureOf(error)?.type === ('Analyst.BadRequest' satisfies FailureType);
+      const failure = applicationFailureOf(error);
+      const [detail] = (failure?.details ?? []) as { status?: number | null }[];
+      const isRefused = failure?.type === ('Analyst.BadRequest' satisfies FailureType) && detail?.status !== 404;
       if (!isRefused || this.input.onRejected !== 'skip' || this.edited.hasUntried) throw error;
       if (!patched('a-refused-question-skips')) throw error;
       this.refusal = oneLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);

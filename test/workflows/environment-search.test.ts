@@ -9,6 +9,7 @@ import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
 import { waitsOf } from '../../cli/view/waits';
 import type { ReportInput } from '../../contracts/messages/run';
+import { MESSAGES } from '../../contracts/names';
 import { fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
 import { startRun, until } from '../helpers/runs';
@@ -52,6 +53,26 @@ test('a reused environment that is not valid today is written anew, and counts a
     [undefined, false, 'too hard: success 0.05'],
     [undefined, true, 'in band'],
   ]);
+});
+
+test('a model that the analyst does not know skips nothing: a person corrects it', async () => {
+  const { activities } = fakeActivities({ kept: ['b'], onRejected: 'skip' });
+  const { synthesiseEnvironment } = activities.llm;
+  let isKnown = false;
+  activities.llm.synthesiseEnvironment = async (input) => {
+    if (isKnown) return synthesiseEnvironment!(input);
+    throw ApplicationFailure.create({
+      ...{ message: 'No such model.', type: 'Analyst.BadRequest', nonRetryable: true },
+      details: [{ status: 404, code: 'model_not_found' }],
+    });
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, progress, result } = await startRun(temporal);
+    await until(progress, (p) => p.waitingFor?.includes('No such model.') === true);
+    isKnown = true;
+    await handle.signal(MESSAGES.retrySignal, { capabilityId: 'b' });
+    expect((await result()).verdict).toBe('promoted');
+  });
 });
 
 test('where rejected environments are skipped, so is a capability that the analyst refuses to write one for', async () => {
