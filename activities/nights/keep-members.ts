@@ -23,21 +23,17 @@ export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInpu
     const members: SharpenResult[] = [];
     for (const { capabilityId, sha256 } of wanted) {
       const record = trained.get(sha256);
-      const capability = version.capabilities.find(({ id }) => id === capabilityId);
-      if (capability === undefined) continue;
-      if (record === undefined) {
+      const named = version.capabilities.find(({ id }) => id === capabilityId);
+      const capability = named ?? { id: capabilityId, name: capabilityId, summary: '' };
+      if (record === undefined || named === undefined) {
+        const missing =
+          record === undefined
+            ? `no record of that training can be read in ${store.localPath(layout.reuse(agent))}`
+            : 'it does not say what the capability is';
         const reason =
-          `version ${version.version} has its adapter ${sha256.slice(0, 12)}, but no record of that training can be ` +
-          `read in ${store.localPath(layout.reuse(agent))}: it is left out of the candidate`;
-        members.push({
-          capability,
-          status: 'skipped',
-          reason,
-          attempts: [],
-          environment: null,
-          adapter: null,
-          tokens: [],
-        });
+          `version ${version.version} has its adapter ${sha256.slice(0, 12)}, but ${missing}: ` +
+          'it is left out of the candidate';
+        members.push({ ...NOTHING_DONE, capability, status: 'skipped', reason, adapter: null });
         continue;
       }
       // A copy of its own: the run that trained it may be removed.
