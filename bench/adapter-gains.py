@@ -1,6 +1,6 @@
 """What each adapter of finished runs gains on its own kind of held-out task, alone and as it is served.
 
-    python bench/adapter-gains.py STATE_DIRECTORY ...
+    scripts/bench.sh adapter-gains STATE_DIRECTORY ...
 
 A state directory is WHET_HOME of a finished run, for example one of `make bench NAME=worlds`; its newest report counts.
 Kinds of tasks are the environment's own tags, which only measurements read. The own kind of an adapter are the tasks
@@ -68,6 +68,10 @@ def worst_other(arm: Rates, base: Rates, kinds: dict[frozenset[str], list[int]],
 def measure(home: pathlib.Path) -> list[dict]:
     """A row for each capability of the newest run."""
     report = newest_report(home)
+    if report["evaluation"] is None or "planted" not in report["identification"]:
+        raise SystemExit(
+            f"adapter-gains: {report['runId']} of {home} has no evaluation, or its agent plants no deficits"
+        )
     planted = {one["capabilityId"]: one["planted"] for one in report["identification"]["planted"]["found"]}
     base, tags = pass_rates(home, report, "held-out trajectories of base")
     served, _ = pass_rates(home, report, "held-out trajectories of routed")
@@ -98,6 +102,8 @@ def main() -> None:
     worlds = {home.name: measure(home) for home in parser.parse_args().homes}
     rows = [row for found in worlds.values() for row in found]
     trained = [row for row in rows if "alone" in row]
+    if not trained:
+        raise SystemExit("adapter-gains: no adapter of these runs is for a planted deficit")
     for world, found in worlds.items():
         for row in found:
             print(f"{world:<15} {row['capability']:<46} {row['attempts']} attempts, {row['status']}", end="")

@@ -103,15 +103,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each measurement (default 5)")
     parser.add_argument("--only", default="label,jail,train,gateway", help="measurements, with commas between them")
     arguments = parser.parse_args()
+    wanted, known = arguments.only.split(","), ("label", "jail", "train", "gateway")
+    if unknown := [one for one in wanted if one not in known]:
+        parser.error(f"--only: {unknown[0]} is no measurement; one of {', '.join(known)}")
+    if arguments.rounds < 1:
+        parser.error(f"--rounds: {arguments.rounds}; a whole number above 0")
     before = arguments.before.resolve()
     if not (before / "dist" / "workflow-bundle.js").exists():
         parser.error(f"--before: {before} has no dist/workflow-bundle.js: run `make build` there")
     with tempfile.TemporaryDirectory() as name:
-        trainer = Trainer(pathlib.Path(name)) if "train" in arguments.only.split(",") else None
+        trainer = Trainer(pathlib.Path(name)) if "train" in wanted else None
         measures: dict[str, Callable[[pathlib.Path], Figures]] = {"label": measure_label, "jail": measure_jail}
         if trainer is not None:
             measures["train"] = trainer.measure
-        chosen = [measures[one] for one in arguments.only.split(",") if one != "gateway"]
+        chosen = [measures[one] for one in wanted if one != "gateway"]
         sides = {"here": ROOT, "before": before}
         found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         relative: dict[str, list[float]] = defaultdict(list)
@@ -121,7 +126,7 @@ def main() -> None:
                 for side in order:
                     for figure, value in measure(sides[side]).items():
                         found[figure][side].append(value)
-            if "gateway" in arguments.only.split(","):
+            if "gateway" in wanted:
                 for figure, value in gateway_of(before).items():
                     relative[figure].append(value)
             print(f"round {number + 1} of {arguments.rounds} done", flush=True)

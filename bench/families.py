@@ -3,7 +3,7 @@
     scripts/bench.sh families [--only qwen3,mistral]
 
 For each family vLLM is started as `whet up` starts it, on a processor in float32. Then:
-- base: greedy tokens of the base model equal those of transformers, at least 32 for each prompt;
+- base: the first 32 of 40 greedy tokens or more equal those of transformers, for each of four prompts;
 - adapter: a LoRA adapter with random factors loads; its greedy tokens equal those of transformers with PEFT, and differ
   from the base model's;
 - training: one iteration of GRPO whose rollouts this vLLM samples has rewards that differ, a gradient above 0 and a B
@@ -22,29 +22,25 @@ import io
 import json
 import pathlib
 import re
-import sys
 import tempfile
 import traceback
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "test" / "trainer-image"), str(ROOT / "test" / "with-vllm")]
-
-import torch  # noqa: E402
-from fixtures.families import FAMILIES, Family, make_checkpoint  # noqa: E402
-from fixtures.trainer import LETTERS, make_job  # noqa: E402
-from peft import PeftModel  # noqa: E402
-from policy import make_policy, make_sampler  # noqa: E402
-from transformers import AutoTokenizer  # noqa: E402
-from vllm_process import VllmProcess  # noqa: E402
-from whetstone.chat.renderer import Renderer  # noqa: E402
-from whetstone.envs.client import open_environment  # noqa: E402
-from whetstone.sampling import SampleRequest  # noqa: E402
-from whetstone.sampling.vllm_sampler import VllmSampler  # noqa: E402
-from whetstone.train.job import parse_job  # noqa: E402
-from whetstone.train.loop.adapter_trainer import AdapterTrainer  # noqa: E402
-from whetstone.train.loop.base_model import BaseModel  # noqa: E402
-from whetstone.train.loop.rollouts import Rollouts  # noqa: E402
-from whetstone.train.loop.trl_settings import make_config, quiet_libraries  # noqa: E402
+import torch
+from fixtures.families import FAMILIES, Family, make_checkpoint
+from fixtures.trainer import LETTERS, make_job
+from peft import PeftModel
+from policy import make_policy, make_sampler
+from transformers import AutoTokenizer
+from vllm_process import VllmProcess
+from whetstone.chat.renderer import Renderer
+from whetstone.envs.client import open_environment
+from whetstone.sampling import SampleRequest
+from whetstone.sampling.vllm_sampler import VllmSampler
+from whetstone.train.job import parse_job
+from whetstone.train.loop.adapter_trainer import AdapterTrainer
+from whetstone.train.loop.base_model import BaseModel
+from whetstone.train.loop.rollouts import Rollouts
+from whetstone.train.loop.trl_settings import make_config, quiet_libraries
 
 PROMPTS = ("Where is order 4417?", "Please stop my order today.", "What do you do at night?", "def step(self, call):")
 TOKENS = 40
