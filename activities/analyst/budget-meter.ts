@@ -100,6 +100,8 @@ export class BudgetMeter implements CallLedger {
   private running = 0;
   private lastWrite = Date.now();
   private writing: Promise<void> = Promise.resolve();
+  /** The first look at the documents. Calls that begin together share it. */
+  private firstLook: Promise<void> | null = null;
   private readonly prices: AnalystPrices | null;
 
   constructor(
@@ -229,7 +231,7 @@ export class BudgetMeter implements CallLedger {
    * Nothing may be awaited between the check and the count, or calls that start together would not see each other.
    */
   private async admit(calls = 1): Promise<void> {
-    if (this.budget === null) await this.refresh();
+    if (this.budget === null) await this.lookFirst();
     if (this.excess(calls)) {
       // Others may have spent more since the last look, or a person may have raised the budget.
       await this.write();
@@ -238,6 +240,13 @@ export class BudgetMeter implements CallLedger {
       if (excess) throw failure('Budget.Spent', excess);
     }
     this.running += calls;
+  }
+
+  private lookFirst(): Promise<void> {
+    this.firstLook ??= this.refresh().finally(() => {
+      this.firstLook = null;
+    });
+    return this.firstLook;
   }
 
   private async refresh(): Promise<void> {

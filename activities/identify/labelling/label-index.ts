@@ -133,7 +133,10 @@ export class LabelIndex {
       }
       if (page.divided) for (const [longer, some] of byPrefix(wanted, prefix.length + 1)) await look(longer, some);
     };
-    await inParallel(byPrefix(ids, DIGITS), PARALLEL, this, ([prefix, wanted]) => look(prefix, wanted));
+    // In an agent's first nights most pages are not there yet: one listing is cheaper than a failed read of each.
+    const folders = new Set(await this.store.list(`${this.directory}/${generation}`));
+    const pages = byPrefix(ids, DIGITS).filter(([prefix]) => folders.has(folderOf(prefix)));
+    await inParallel(pages, PARALLEL, this, ([prefix, wanted]) => look(prefix, wanted));
     return found;
   }
 
@@ -184,7 +187,7 @@ export class LabelIndex {
   }
 
   private pageKey(generation: number, prefix: string): string {
-    return `${this.directory}/${generation}/${prefix.slice(0, FOLDER_DIGITS)}/${prefix}.json`;
+    return `${this.directory}/${generation}/${folderOf(prefix)}/${prefix}.json`;
   }
 
   private async document(key: string) {
@@ -196,6 +199,8 @@ export class LabelIndex {
     }
   }
 }
+
+const folderOf = (prefix: string): string => prefix.slice(0, FOLDER_DIGITS);
 
 const entryOf = (id: string): string => id.slice(0, ENTRY_DIGITS);
 

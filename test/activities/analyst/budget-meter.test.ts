@@ -66,6 +66,17 @@ test('the calls of all workers of a run add up in one document', async () => {
   });
 });
 
+test('calls that begin together look at the documents once', async () => {
+  const reads = jest.spyOn(store, 'readDocument');
+  try {
+    const analyst = metered('r1-together', { usd: 100 });
+    await Promise.all(Array.from({ length: 30 }, () => ask(analyst)));
+    expect(reads.mock.calls.filter(([key]) => key === layout.budget('r1-together'))).toHaveLength(1);
+  } finally {
+    reads.mockRestore();
+  }
+});
+
 test('an answer that never came right is counted with all that it cost', async () => {
   const analyst = metered('r2', {});
   answer = 'no';
