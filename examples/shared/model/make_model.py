@@ -22,7 +22,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from routing_questions import deployed_summaries
-from world import World, load_world
+from world import World, load_world, sources_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEMONSTRATION_STRIDE = 100_000
@@ -66,15 +66,15 @@ def use_large_blocks() -> None:
     libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def fingerprint(folder: pathlib.Path, size: Size, seed: int) -> str:
-    """16 hex digits over everything that the model depends on."""
+def fingerprint(world: World, size: Size, seed: int) -> str:
+    """16 hex digits over everything that the model depends on. Other files of the world's folder do not matter."""
     import tokenizers
     import torch
     import transformers
 
-    sources = [*sorted(HERE.glob("*.py")), *sorted(folder.glob("*.py"))]
+    sources = [*sorted(HERE.glob("*.py")), *sources_of(world)]
     digest = hashlib.sha256()
-    for file in [*sources, folder / "analyst" / "capabilities.json"] if size.routing > 0 else sources:
+    for file in [*sources, world.folder / "analyst" / "capabilities.json"] if size.routing > 0 else sources:
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     versions = [torch.__version__, transformers.__version__, tokenizers.__version__]
     digest.update(json.dumps([seed, asdict(size), versions], sort_keys=True).encode())
@@ -170,14 +170,15 @@ def main(folder: pathlib.Path, demo: Size = DEMO, tiny: Size = TINY, argv: list[
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     started = time.perf_counter()
     size = sizes[arguments.size]
-    path = arguments.cache.resolve() / fingerprint(folder, size, arguments.seed)
+    world = load_world(folder)
+    path = arguments.cache.resolve() / fingerprint(world, size, arguments.seed)
     cached = path.is_dir()
     if not cached:
         use_large_blocks()
         path.parent.mkdir(parents=True, exist_ok=True)
         work = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
         try:
-            build(load_world(folder), size, arguments.seed, work, announce(arguments.progress, size.steps))
+            build(world, size, arguments.seed, work, announce(arguments.progress, size.steps))
             # Both are made for their owner alone; trainers may be other users.
             work.chmod(0o755)
             for file in work.iterdir():

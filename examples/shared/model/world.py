@@ -24,3 +24,14 @@ def load_world(folder: pathlib.Path) -> World:
         return World(folder, importlib.import_module("environment"), importlib.import_module("expert"))
     finally:
         sys.path.remove(str(folder))
+
+
+def sources_of(world: World) -> list[pathlib.Path]:
+    """The files of the world's folder that this process has loaded: environment, expert, recipe, what they import."""
+    files = {
+        pathlib.Path(file).resolve()
+        for module in list(sys.modules.values())
+        if (file := module.__dict__.get("__file__"))
+    }
+    folder = world.folder.resolve()
+    return sorted(file for file in files if file.is_relative_to(folder))

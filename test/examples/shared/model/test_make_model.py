@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,3 +25,14 @@ def test_a_slower_making_gives_the_same_hash(tmp_path: Path, monkeypatch: pytest
         make_model.build(load_world(DESK), SIZE, 5, target, lambda *_: None)
         hashes.append(tree_sha256(target))
     assert hashes[0] == hashes[1]
+
+
+def test_only_what_the_model_depends_on_makes_another_model(tmp_path: Path) -> None:
+    folder = tmp_path / "desk"
+    shutil.copytree(DESK, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    before = make_model.fingerprint(load_world(folder), SIZE, 1)
+    (folder / "notes.py").write_text("# of no concern\n")
+    assert make_model.fingerprint(load_world(folder), SIZE, 1) == before
+    with (folder / "expert.py").open("a") as expert:
+        expert.write("# another expert\n")
+    assert make_model.fingerprint(load_world(folder), SIZE, 1) != before
