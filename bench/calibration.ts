@@ -31,6 +31,10 @@ function summarise(results: readonly ProfileResult[], planned: number) {
     errorFixed: rounded(rate(results, ({ wrongFixed }) => wrongFixed)),
     errorSequential: rounded(rate(results, ({ wrongSequential }) => wrongSequential)),
     designsDiffer: rounded(rate(results, ({ differ }) => differ)),
+    partedByChance: rounded(
+      rate(results, ({ parted }) => parted),
+      6,
+    ),
   };
 }
 

@@ -1,17 +1,20 @@
 /** Limits that workflows and activities must agree on, or that the documents promise. Imports nothing. */
 
 /**
- * First task seeds of the three uses of a synthesised environment. The ranges do not overlap, so an adapter is never
- * trained on the tasks that its environment was measured with.
+ * First task seeds of the three uses of a synthesised environment. Each is a range of its own. Validation and
+ * calibration draw half of their tasks from the range of training, so that no environment is another one there.
  */
 export const SYNTHETIC_SEEDS = {
-  /** Calibration uses `calibration.seeds` of them. */
+  /** Calibration uses half of `calibration.seeds` of them. */
   calibration: 0,
   /** Validation: scripted policies, no model. */
   validation: 500_000,
   /** Training draws upwards from here. */
   training: 1_000_000,
 } as const;
+
+/** Tasks of the range of training that validation and calibration draw from: about as many as a run trains on. */
+export const CHECKED_TRAINING_TASKS = 20_000;
 
 /** Heartbeats of long activities, in milliseconds. docs/operations.md promises the longest timeout. */
 export const HEARTBEAT_MS = {

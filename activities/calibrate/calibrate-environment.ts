@@ -8,7 +8,7 @@ import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
 import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { wholeWords } from '../../contracts/clean-text';
-import { ATTEMPT_OUTCOME_CHARS, SYNTHETIC_SEEDS } from '../../contracts/limits';
+import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
@@ -36,6 +36,7 @@ import {
 import { calibrationKey } from '../reuse/content-keys';
 import { environmentKeyOf } from '../reuse/environment-inputs';
 import { keepReusable, takeReusable } from '../reuse/reuse-records';
+import { calibrationSeeds, heldAcrossRanges } from './seed-ranges';
 import { keepShown } from './shown-rollouts';
 import { syntheticPlan, syntheticRollouts } from './synthetic-rollouts';
 import { estimateTransfer } from './transfer';
@@ -60,6 +61,7 @@ export function createCalibrateEnvironment(
     const { seeds, rolloutsPerSeed, ...band } = calibration;
     const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
     const design = calibrationDesign({ seeds, rolloutsPerSeed });
+    const taskSeeds = calibrationSeeds(seeds, source.sha256);
     const key = calibrationKey(prepared, source.sha256, context.seed);
     const known = await takeReusable(store, context.agent, key, reusableCalibrationSchema, (record) =>
       takeOver(store, input, prepared, thresholds, record),
@@ -78,10 +80,12 @@ export function createCalibrateEnvironment(
         prepared,
         design,
         thresholds,
+        taskSeeds,
         (soFar) => (rolledOut = soFar),
       );
       const doubt = verdictDoubt(groups, design, thresholds);
-      result = withFaults(calibrationOf(groups, thresholds, { ...design, doubt }), rolledOut);
+      const figures = calibrationOf(groups, thresholds, { ...design, doubt });
+      result = withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut);
     } catch (error) {
       if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
       if (isOutsideFault(error)) throw killedFailure(error as Error, Context.current().info.attempt);
@@ -193,7 +197,7 @@ async function estimateWithHeartbeats(
 /**
  * Makes the rollouts that the stopping rule asks for, portion by portion. Rollouts of an earlier attempt lie in the
  * work file and cost nothing.
- * @returns rewards of each task, in the order of seeds.
+ * @returns rewards of each task, in the order of `taskSeeds`.
  */
 async function rollOutUntilCertain(
   deps: RolloutDeps,
@@ -201,6 +205,7 @@ async function rollOutUntilCertain(
   prepared: PreparedSpec,
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
+  taskSeeds: readonly number[],
   /** Called after each portion with all rollouts so far. */
   onPortion: (rolledOut: RolloutResults) => void,
 ): Promise<number[][]> {
@@ -214,7 +219,7 @@ async function rollOutUntilCertain(
   ) {
     for (const { group, upTo } of wanted) {
       for (let trial = groups[group]?.length ?? 0; trial < upTo; trial++) {
-        plans.push(syntheticPlan(prepared, input.context.seed, group, trial));
+        plans.push(syntheticPlan(prepared, input.context.seed, taskSeeds[group]!, trial));
       }
     }
     const all = await roll({ plans, work: 'calibrate', note: 'calibrate' });
@@ -228,7 +233,7 @@ async function rollOutUntilCertain(
         rolledOut,
       );
     }
-    groups = rewardsByTask(rolledOut.trajectories);
+    groups = rewardsByTask(rolledOut.trajectories, taskSeeds);
   }
   return groups;
 }
@@ -244,9 +249,9 @@ function onlyPlanned(rolledOut: RolloutResults, plans: readonly EpisodePlan[]): 
   };
 }
 
-function rewardsByTask(trajectories: readonly Trajectory[]): number[][] {
+function rewardsByTask(trajectories: readonly Trajectory[], taskSeeds: readonly number[]): number[][] {
   const groups: number[][] = [];
-  for (const { task, reward } of trajectories) (groups[task.seed - SYNTHETIC_SEEDS.calibration] ??= []).push(reward);
+  for (const { task, reward } of trajectories) (groups[taskSeeds.indexOf(task.seed)] ??= []).push(reward);
   return groups;
 }
 

@@ -7,6 +7,7 @@ import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { EnvironmentUnusable, loadRollouts, type RolloutResults } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
+import { calibrationSeeds } from './seed-ranges';
 import { keepShown, SHOWN_ROLLOUTS } from './shown-rollouts';
 import { syntheticPlan, syntheticRollouts } from './synthetic-rollouts';
 
@@ -18,9 +19,10 @@ import { syntheticPlan, syntheticRollouts } from './synthetic-rollouts';
  */
 export function createRollOutRefused(deps: RolloutDeps): (input: EnvironmentInput) => Promise<RefusedRollouts> {
   return async (input) => {
-    const { context, capability } = input;
+    const { context, capability, source } = input;
     const prepared = await readPreparedSpec(deps.store, context.spec);
-    const plans = Array.from({ length: SHOWN_ROLLOUTS }, (_, task) => syntheticPlan(prepared, context.seed, task, 0));
+    const seeds = calibrationSeeds(SHOWN_ROLLOUTS, source.sha256);
+    const plans = seeds.map((seed) => syntheticPlan(prepared, context.seed, seed, 0));
     let results: RolloutResults;
     try {
       const roll = await syntheticRollouts(deps, input, prepared);

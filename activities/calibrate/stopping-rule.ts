@@ -1,6 +1,7 @@
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { mean, populationDeviation } from '../statistics/mean';
 import { studentTail } from '../statistics/student';
+import { FEWEST_COMPARED } from './seed-ranges';
 
 /** The band of agent.yaml, and the reward from which an episode counts as a success. */
 export type CalibrationThresholds = Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'> & {
@@ -65,14 +66,14 @@ export function nextRollouts(
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
 ): { group: number; upTo: number }[] | null {
-  const { seeds, rolloutsPerSeed, first, block, doubt } = design;
+  const { seeds, rolloutsPerSeed, first, block } = design;
   const open = groups.flatMap((rewards, group) =>
     isSettled(rewards, rolloutsPerSeed, thresholds)
       ? []
       : [{ group, upTo: Math.min(rolloutsPerSeed, rewards.length + EXTENSION) }],
   );
   if (open.length > 0) return open;
-  if (groups.length > 0 && verdictDoubt(groups, design, thresholds) <= doubt) return null;
+  if (groups.length > 0 && isCertain(groups, design, thresholds)) return null;
   if (groups.length < seeds)
     return Array.from({ length: Math.min(block, seeds - groups.length) }, (_, index) => ({
       group: groups.length + index,
@@ -82,6 +83,16 @@ export function nextRollouts(
     rewards.length < rolloutsPerSeed ? [{ group, upTo: rolloutsPerSeed }] : [],
   );
   return rest.length > 0 ? rest : null;
+}
+
+/** Whether no further task is needed. "In band" takes so many that both ranges of seeds can be compared. */
+function isCertain(
+  groups: readonly (readonly number[])[],
+  design: CalibrationDesign,
+  thresholds: CalibrationThresholds,
+): boolean {
+  const { inBand, doubt } = verdictWithDoubt(groups, design, thresholds);
+  return doubt <= design.doubt && (!inBand || groups.length >= Math.min(design.seeds, 2 * FEWEST_COMPARED));
 }
 
 /** The number of rollouts of each task that the means use. */
@@ -120,11 +131,18 @@ export function verdictDoubt(
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
 ): number {
+  return verdictWithDoubt(groups, design, thresholds).doubt;
+}
+
+function verdictWithDoubt(
+  groups: readonly (readonly number[])[],
+  design: CalibrationDesign,
+  thresholds: CalibrationThresholds,
+): { inBand: boolean; doubt: number } {
   const { seeds, rolloutsPerSeed } = design;
   const { successReward, minRewardStd } = thresholds;
   const n = groups.length;
   const first = rolloutsInMeans(groups, design);
-  if (n >= seeds && first === rolloutsPerSeed) return 0;
   const heads = groups.map((rewards) => rewards.slice(0, first));
   const outside = (values: readonly (readonly number[])[], range: readonly [number, number]): number =>
     meanOutside(values, seeds, rolloutsPerSeed, range);
@@ -160,12 +178,9 @@ export function verdictDoubt(
     deviationBelow(populationDeviation(heads.flat()), heads, seeds, minRewardStd),
   ];
   const inBand = missed.every((probability) => probability < 0.5);
-  return inBand
-    ? Math.min(
-        1,
-        missed.reduce((sum, probability) => sum + probability, 0),
-      )
-    : 1 - Math.max(...missed);
+  if (n >= seeds && first === rolloutsPerSeed) return { inBand, doubt: 0 };
+  const any = missed.reduce((sum, probability) => sum + probability, 0);
+  return { inBand, doubt: inBand ? Math.min(1, any) : 1 - Math.max(...missed) };
 }
 
 /** Probability that the share of all `total` groups ends above the limit, when `count` of the first `n` count. */

@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import type { EnvironmentInput } from '../../contracts/messages/sharpen-stage';
 import { layout } from '../../store';
 import { readSynthesisedEnvironment } from '../environment';
@@ -9,9 +8,8 @@ import { type EpisodePlan, runRollouts, samplingSeed } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import type { FinishedRollouts } from '../rollout/run-rollouts';
 
-/** The plan of one rollout of the base model on the `task`-th task of an environment, from 0. */
-export function syntheticPlan(prepared: PreparedSpec, runSeed: number, task: number, trial: number): EpisodePlan {
-  const seed = SYNTHETIC_SEEDS.calibration + task;
+/** The plan of one rollout of the base model on the task with this seed. */
+export function syntheticPlan(prepared: PreparedSpec, runSeed: number, seed: number, trial: number): EpisodePlan {
   const { name: model } = prepared.spec.model;
   return { seed, split: 'synthetic', trial, model, samplingSeed: samplingSeed(runSeed, seed, trial) };
 }

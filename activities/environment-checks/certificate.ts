@@ -83,6 +83,12 @@ function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck 
         atLeast: thresholds.minInformativeGroups,
       },
       { name: 'standard deviation of the rewards', value: result.rewardStd, atLeast: thresholds.minRewardStd },
+      ...(result.bySeeds === undefined
+        ? []
+        : [
+            { name: 'mean reward with training seeds', value: result.bySeeds.training.meanReward },
+            { name: 'mean reward with calibration seeds', value: result.bySeeds.calibration.meanReward },
+          ]),
     ],
   };
 }

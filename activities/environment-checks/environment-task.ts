@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SYNTHETIC_SEEDS } from '../../contracts/limits';
+import { CHECKED_TRAINING_TASKS, SYNTHETIC_SEEDS } from '../../contracts/limits';
 import type { EnvironmentMove, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
 import { mapInParallel } from '../in-parallel';
@@ -19,9 +19,6 @@ export interface EnvironmentTask {
   skillCalls: number[] | null;
 }
 
-/** Training seeds that validation draws from: about as many as a run trains on. */
-const TRAINING_RANGE = 20_000;
-
 /**
  * Seeds of the `count` tasks that validation looks at. Every other one is a training seed, drawn by the source's hash,
  * so that no environment can be another one in training; the rest are from the ranges of validation and calibration.
@@ -32,7 +29,7 @@ export function validationSeeds(count: number, source: string): number[] {
   const seeds = new Set<number>();
   while (seeds.size < count) {
     const index = seeds.size;
-    if (index % 2 === 0) seeds.add(training + Math.floor(random() * TRAINING_RANGE));
+    if (index % 2 === 0) seeds.add(training + Math.floor(random() * CHECKED_TRAINING_TASKS));
     else seeds.add((index % 4 === 1 ? validation : calibration) + Math.floor(index / 2));
   }
   return [...seeds];

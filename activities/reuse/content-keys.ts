@@ -9,7 +9,7 @@ import type { EnvironmentTool } from '../../contracts/messages/environment-proto
 import { contentKey } from '../../llm';
 
 /** Kinds of what can be reused, with the number of what is computed. */
-const VERSIONS = { environment: 3, calibration: 2, adapter: 1 } as const;
+const VERSIONS = { environment: 3, calibration: 3, adapter: 1 } as const;
 /** One of them; also the folder of its records. */
 type ReusableKind = keyof typeof VERSIONS;
 

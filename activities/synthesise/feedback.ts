@@ -86,7 +86,8 @@ function whatToDo({ calibration, rollouts }: RejectedAttempt): string {
   const keep =
     'The capability stays what it is: a change touches what stands around it, never what it asks of the agent nor ' +
     'how often a task needs it. All checks run again, the reference solution included.';
-  if (calibration === null || calibration.faulty) return `Correct what was found; keep what was right. ${keep}`;
+  if (calibration === null || calibration.faulty || calibration.verdict === 'differs-by-seed')
+    return `Correct what was found; keep what was right. ${keep}`;
   const evidence = rollouts.length > 0 ? 'the rollouts and the numbers' : 'the numbers';
   return (
     `Find out from ${evidence} why the agent earns what it earns: say in "rationale" where it gains and loses ` +

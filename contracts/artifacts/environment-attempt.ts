@@ -3,6 +3,11 @@ import { artifactRefSchema } from './artifact-ref';
 import { environmentCheckSchema, transferEstimateSchema, validationSchema } from './environment-check';
 import { intervalSchema } from './evaluation';
 
+const rangeSchema = z.strictObject({
+  tasks: z.number().int().describe('Tasks of this range of seeds.'),
+  meanReward: z.number().describe('Over the same rollouts as `meanReward`.'),
+});
+
 /** Calibration of an environment by rollouts of the base model (paper, section 3). */
 export const calibrationResultSchema = z.strictObject({
   seeds: z.number().int().describe('Tasks rolled out; one group each.'),
@@ -28,7 +33,16 @@ export const calibrationResultSchema = z.strictObject({
       'Probability that at least one of k rollouts succeeds, with its 95 % interval; keys "1", "4", "8", "16" ' +
         'as far as k <= rolloutsPerSeed.',
     ),
-  groupMeans: z.array(z.number()).describe('Mean reward of each group, in order of seeds.'),
+  groupMeans: z
+    .array(z.number())
+    .describe('Mean reward of each group, in order. Every other task has a training seed, the second one first.'),
+  bySeeds: z
+    .strictObject({
+      training: rangeSchema.describe('The tasks with training seeds.'),
+      calibration: rangeSchema.describe('The others.'),
+    })
+    .optional()
+    .describe('The two kinds of tasks. Absent: calibrated by an earlier version, or not played.'),
   faulty: z
     .boolean()
     .describe(
@@ -36,8 +50,11 @@ export const calibrationResultSchema = z.strictObject({
         'the figures.',
     ),
   verdict: z
-    .enum(['in-band', 'too-easy', 'too-hard', 'uninformative'])
-    .describe('Whether the environment can teach this base model something.'),
+    .enum(['in-band', 'too-easy', 'too-hard', 'uninformative', 'differs-by-seed'])
+    .describe(
+      'Whether the environment can teach this base model something. `differs-by-seed`: with training seeds it pays ' +
+        'more or less than with those of calibration.',
+    ),
   problems: z
     .array(z.string())
     .describe('One sentence for each violated threshold, with the numbers: fed back to the analyst.'),

@@ -21,14 +21,17 @@ describe('calibrateEnvironment', () => {
     training: { temperature: 0.7, maxCompletionTokens: 33 },
   };
 
-  const calibrate = async (share: number, file = 'parcel_desk.py', options = spec, activity = fixture.activity()) => {
+  const calibrate = async (
+    share: number,
+    file = 'parcel_desk.py',
+    options = spec,
+    activity = fixture.activity(),
+    edit = (text: string): string => text,
+  ) => {
     server = await new FakePolicyServer(parcelPolicy(() => share)).start();
     const context = await fixture.prepare(server.baseUrl, options);
-    const source = await fixture.store.put(
-      'runs/run-1/environments/stamps',
-      'environment.py',
-      readFileSync(fixturePath(file)),
-    );
+    const text = edit(readFileSync(fixturePath(file), 'utf8'));
+    const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', text);
     const validation = await putJson(fixture.store, 'runs/run-1/environments/stamps', 'validation.json', {
       passed: true,
       problems: [],
@@ -135,6 +138,42 @@ describe('calibrateEnvironment', () => {
     expect(new Set(shown.map(({ task }) => task.seed)).size).toBe(4);
   });
 
+  describe('where the reward is another one with training seeds', () => {
+    const options = { ...spec, calibration: { seeds: 40, rolloutsPerSeed: 8 } };
+    const payingFrom = (seed: string) => (text: string) =>
+      text
+        .replace('"skill_calls": [1]', `$&, "free": seed >= ${seed}`)
+        .replace('if exact else 0.1', 'if exact else 0.7 if task["free"] else 0.1');
+
+    test('the environment is out of band, with both means', async () => {
+      const { outcome, result, certificate } = await calibrate(
+        0.3,
+        'parcel_desk.py',
+        options,
+        undefined,
+        payingFrom('1_000_000'),
+      );
+      expect([outcome.inBand, outcome.faulty, result.verdict]).toEqual([false, false, 'differs-by-seed']);
+      const { training, calibration } = result.bySeeds!;
+      expect(training.meanReward - calibration.meanReward).toBeGreaterThan(0.2);
+      expect(result.problems[0]).toBe(
+        `The base model's mean reward is ${training.meanReward.toFixed(2)} on ${training.tasks} tasks with training ` +
+          `seeds (from 1000000) and ${calibration.meanReward.toFixed(2)} on ${calibration.tasks} tasks with ` +
+          'calibration seeds: make tasks and rewards of the same kind at every seed; the seed may only choose among them.',
+      );
+      expect(outcome.outcome).toContain('tasks with training seeds');
+      expect(certificate.certified).toBe(false);
+      expect(certificate.checks.at(-1)!.figures.map(({ name }) => name)).toContain('mean reward with training seeds');
+    });
+
+    test('the same rewards at every seed are in band', async () => {
+      const { outcome, result } = await calibrate(0.3, 'parcel_desk.py', options, undefined, payingFrom('10**9'));
+      expect(result.problems).toEqual([]);
+      expect(outcome.inBand).toBe(true);
+      expect(result.seeds).toBeGreaterThanOrEqual(16);
+    });
+  });
+
   test('no more is rolled out once the verdict is certain', async () => {
     const { outcome, result } = await calibrate(0, 'parcel_desk.py', {
       ...spec,
@@ -148,17 +187,17 @@ describe('calibrateEnvironment', () => {
   test('an environment that raises on some tasks and dies on others loses those episodes and is rejected', async () => {
     const { outcome, result } = await calibrate(0.5, 'raising_desk.py');
     expect(outcome.inBand).toBe(false);
-    // Seed 3 raises, seed 5 ends the process; four rollouts of each.
+    // Of these eight tasks two raise, and one ends the process; four rollouts of each.
     expect(result.problems[0]).toMatch(
-      /^The environment failed in 8 of 32 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/,
+      /^The environment failed in 12 of 32 rollouts, in 4 of them by ending or hanging: .*ZeroDivisionError/,
     );
-    expect(result.groupMeans).toEqual([0, 1, 0, 0, 0, 0, 0, 1]);
+    expect(result.groupMeans).toEqual([0, 0, 1, 0, 0, 0, 0, 0]);
     expect([outcome.faulty, result.faulty]).toEqual([true, true]);
   });
 
   test('deaths are told from exceptions over all portions, and the rollouts made are paid for', async () => {
-    // A band whose end lies where the figures are, so that one portion of eight tasks does not suffice: 5 and 16 die,
-    // 3, 10 and 17 raise.
+    // A band whose end lies where the figures are, so that one portion of eight tasks does not suffice. A task of
+    // the first one dies, and two of the second one.
     const wide = {
       meanReward: [0, 1],
       meanSuccess: [0, 1],
@@ -169,7 +208,7 @@ describe('calibrateEnvironment', () => {
     };
     const calibration = { seeds: 60, rolloutsPerSeed: 4, ...wide, minRewardStd: 0 } as typeof spec.calibration;
     const { outcome, certificate } = await calibrate(0.5, 'raising_desk.py', { ...spec, calibration });
-    expect(outcome.outcome).toMatch(/^unusable: The environment hung or died in 6 episodes\. .* ended with code 3/);
+    expect(outcome.outcome).toMatch(/^unusable: The environment hung or died in 8 episodes\. .* ended with code 3/);
     expect(outcome.completionTokens).toBeGreaterThan(0);
     expect(certificate.transfer).toBeNull();
   });

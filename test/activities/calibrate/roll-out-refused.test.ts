@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createCalibrationActivities } from '../../../activities/calibrate';
 import { trajectorySchema, type Trajectory } from '../../../contracts/artifacts/trajectory';
+import { SYNTHETIC_SEEDS } from '../../../contracts/limits';
 import { storedLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
@@ -33,7 +34,9 @@ async function rollOut(text: string) {
 
 test('the base model plays four tasks of a refused environment, once each', async () => {
   const { result, shown } = await rollOut(readFileSync(fixturePath('parcel_desk.py'), 'utf8'));
-  expect(shown.map(({ task }) => task.seed).sort()).toEqual([0, 1, 2, 3]);
+  const seeds = shown.map(({ task }) => task.seed).sort((a, b) => a - b);
+  expect(seeds.slice(0, 2)).toEqual([0, 1]);
+  expect(seeds.slice(2).every((seed) => seed >= SYNTHETIC_SEEDS.training)).toBe(true);
   expect(shown.every(({ task, messages }) => task.split === 'synthetic' && messages.length > 2)).toBe(true);
   expect(result.promptTokens).toBeGreaterThan(0);
 });

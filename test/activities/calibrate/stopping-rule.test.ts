@@ -39,6 +39,17 @@ describe('nextRollouts', () => {
     expect(nextRollouts(repeat(30, eight(3)), design, thresholds)).toBeNull();
   });
 
+  test('"in band" takes eight tasks of each range of seeds, where agent.yaml asks for as many', () => {
+    const sure: CalibrationThresholds = {
+      ...thresholds,
+      ...{ meanReward: [0, 1], meanSuccess: [0, 1], maxAllSuccessGroups: 1, maxAllZeroGroups: 1 },
+      ...{ maxConstantGroups: 1, minInformativeGroups: 0, minRewardStd: 0 },
+    };
+    expect(nextRollouts(repeat(8, eight(3)), design, sure)).toHaveLength(10);
+    expect(nextRollouts(repeat(16, eight(3)), design, sure)).toBeNull();
+    expect(nextRollouts(repeat(10, eight(3)), { ...design, seeds: 10 }, sure)).toBeNull();
+  });
+
   test('at a threshold it ends as the fixed design: all tasks with all rollouts', () => {
     const edge = Array.from({ length: 100 }, (_, i) => eight(i % 5 === 0 ? 4 : 1));
     expect(nextRollouts(edge, design, thresholds)).toHaveLength(100);
