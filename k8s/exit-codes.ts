@@ -12,6 +12,8 @@ export const TRAINER_EXIT_CODES = {
   environmentKilled: 69,
   /** The sampler (vLLM) lacks something, or answers wrongly. */
   samplerRefused: 70,
+  /** The environment pays otherwise in training than in its calibration. */
+  environmentDiffers: 71,
   diskFull: 74,
   /** The trainer found another one at work in its directory. */
   locked: 75,
@@ -41,6 +43,7 @@ export const FATAL_EXIT_CODES = [
   TRAINER_EXIT_CODES.diverged,
   TRAINER_EXIT_CODES.gpuOutOfMemory,
   TRAINER_EXIT_CODES.samplerRefused,
+  TRAINER_EXIT_CODES.environmentDiffers,
   TRAINER_EXIT_CODES.diskFull,
   TRAINER_EXIT_CODES.unattended,
   TRAINER_EXIT_CODES.unfit,
@@ -57,6 +60,7 @@ export const EXIT_CODE_FAILURES: Readonly<Record<number, FailureType>> = {
   [TRAINER_EXIT_CODES.diverged]: 'Trainer.Diverged',
   [TRAINER_EXIT_CODES.gpuOutOfMemory]: 'Trainer.GpuOutOfMemory',
   [TRAINER_EXIT_CODES.samplerRefused]: 'Trainer.SamplerRefused',
+  [TRAINER_EXIT_CODES.environmentDiffers]: 'Trainer.EnvironmentDiffers',
   [TRAINER_EXIT_CODES.diskFull]: 'Trainer.DiskFull',
   [TRAINER_EXIT_CODES.unfit]: 'Trainer.CannotStart',
 };
@@ -69,6 +73,7 @@ const CAUSES: Readonly<Record<number, string>> = {
   [TRAINER_EXIT_CODES.gpuOutOfMemory]: 'the memory of its GPU was too small',
   [TRAINER_EXIT_CODES.environmentKilled]: 'something outside the jail killed the process of an environment',
   [TRAINER_EXIT_CODES.samplerRefused]: 'its sampler cannot serve it',
+  [TRAINER_EXIT_CODES.environmentDiffers]: 'its environment pays otherwise than in calibration',
   [TRAINER_EXIT_CODES.diskFull]: 'the disk of its directory is full',
   [TRAINER_EXIT_CODES.unattended]: 'no worker attended to it for a long time',
   [TRAINER_EXIT_CODES.unfit]: 'something that a training needs is missing where it ran',

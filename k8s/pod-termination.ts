@@ -81,6 +81,7 @@ function ownReason(code: number, log: string, pod: V1Pod): Reason | null {
       return { kind: 'Preempted', message: 'no worker attended to the trainer; it saved a checkpoint and ended' };
     case TRAINER_EXIT_CODES.jobInvalid:
     case TRAINER_EXIT_CODES.environmentFailed:
+    case TRAINER_EXIT_CODES.environmentDiffers:
     case TRAINER_EXIT_CODES.diverged:
       return { kind: 'CodeError', message: `the trainer ended with code ${code}${said}` };
     default:

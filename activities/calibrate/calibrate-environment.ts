@@ -282,6 +282,7 @@ function unusable(thresholds: CalibrationThresholds, message: string): Calibrati
     rolloutsPerSeed: 0,
     rollouts: 0,
     planned: 0,
+    rolloutsInMeans: 0,
     passAt: {},
     groupMeans: [],
     faulty: true,

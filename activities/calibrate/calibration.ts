@@ -53,6 +53,7 @@ export function calibrationOf(
     rollouts,
     planned: (plan.seeds ?? rewards.length) * rolloutsPerSeed,
     doubt: plan.doubt ?? 0,
+    rolloutsInMeans: first,
     ...figures,
     passAt: Object.fromEntries(passAt),
     groupMeans: heads.map(mean),

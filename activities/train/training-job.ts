@@ -6,6 +6,7 @@ import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { type ArtifactStore, layout, replaceFile } from '../../store';
 import { runModel } from '../endpoints/run-model';
+import { calibratedReward } from './calibrated-reward';
 
 /** A job's directory, and its job file's content. */
 export interface PlannedJob {
@@ -50,7 +51,11 @@ export async function planTraining(
     environments.push({ id, path: join(directory, 'environments', file), sha256: source.sha256 });
   }
   const name = input.job;
-  const job = jobFile(prepared, { runId, name, seed, environments, iterations, directory, jailProfile, modelUrl });
+  const reward = await calibratedReward(store, prepared, input);
+  const job = {
+    ...jobFile(prepared, { runId, name, seed, environments, iterations, directory, jailProfile, modelUrl }),
+    ...(reward !== undefined && { calibratedReward: reward }),
+  };
   return { key, directory, job, sources };
 }
 

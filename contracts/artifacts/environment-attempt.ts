@@ -20,6 +20,11 @@ export const calibrationResultSchema = z.strictObject({
   doubt: z
     .number()
     .describe('Highest probability that those left out would have changed the verdict; 0 when none were.'),
+  rolloutsInMeans: z
+    .number()
+    .int()
+    .optional()
+    .describe('Rollouts of each task, the first ones, that the means use. Absent: calibrated by an earlier version.'),
   meanReward: z.number().describe("Over each task's first rollouts, of which every task has as many."),
   meanSuccess: z.number().describe('Over the same.'),
   allSuccessGroups: z.number().describe('Share of groups in which every rollout succeeds.'),

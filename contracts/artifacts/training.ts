@@ -31,6 +31,20 @@ export const trainingJobSchema = z.strictObject({
   maxModelLength: z.number().int().positive().optional(),
   /** The adapter to begin from, with a copy of its files at `path`. Absent: from zero. */
   beginsFrom: servedAdapterSchema.extend({ path: z.string() }).optional(),
+  /**
+   * What the base model earned in the environment's calibration, against which the first rewards are held: the mean over
+   * `tasks` with its error. The mean of n rollouts of a task varies by `betweenTasks + withinTask / n`. Absent: they are
+   * held against nothing.
+   */
+  calibratedReward: z
+    .strictObject({
+      mean: z.number(),
+      tasks: z.number().int().positive(),
+      standardError: z.number().nonnegative(),
+      betweenTasks: z.number().nonnegative(),
+      withinTask: z.number().nonnegative(),
+    })
+    .optional(),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 

@@ -211,6 +211,15 @@ export const FAILURES = {
       'and trains in the new one; after another cause, such as a missing layer of the jail, ' +
       '`whet retry RUN CAPABILITY` goes on from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
+  'Trainer.EnvironmentDiffers': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning: "The first rewards of a training are not those of its environment's calibration.",
+    remedy:
+      'The message has both means. `whet env edit RUN CAPABILITY` corrects the environment and trains in the new one; ' +
+      '`whet skip RUN CAPABILITY` leaves it out. Where the environment is right, compare how trainer and server read ' +
+      'the model (chat template, parsers, lengths); with training.rewardCollapse 0 a new run trains regardless.',
+  },
   'Trainer.SamplerRefused': {
     retryable: false,
     curedBy: 'owner',

@@ -116,7 +116,7 @@ test('disruptions cost no attempt, fatal codes end the Job, the next pod waits f
       onExitCodes?.values ?? onPodConditions?.[0]?.type,
     ]),
   ).toEqual([
-    ['FailJob', [1, 2, 64, 65, 66, 68, 70, 74, 76, 78, 126, 127]],
+    ['FailJob', [1, 2, 64, 65, 66, 68, 70, 71, 74, 76, 78, 126, 127]],
     ['Ignore', 'DisruptionTarget'],
     ['FailJob', 'ConfigIssue'],
     ['Ignore', [143]],

@@ -77,6 +77,7 @@ test.each([
   [65, 'Trainer.EnvironmentFailed'],
   [66, 'Trainer.Diverged'],
   [70, 'Trainer.SamplerRefused'],
+  [71, 'Trainer.EnvironmentDiffers'],
   [1, 'Trainer.Failed'],
 ])('exit code %i fails at once as %s', (code, type) => {
   expect(action('CodeError', 0, { snapshot: { pods: [pod({ phase: 'Failed', state: ended(code) })] } })).toMatchObject({

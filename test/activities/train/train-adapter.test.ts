@@ -288,6 +288,7 @@ describe('trainAdapter', () => {
     [68, 'Trainer.GpuOutOfMemory', true],
     [69, 'Trainer.Died', false],
     [70, 'Trainer.SamplerRefused', true],
+    [71, 'Trainer.EnvironmentDiffers', true],
     [74, 'Trainer.DiskFull', false],
     [78, 'Trainer.CannotStart', true],
     [1, 'Trainer.Died', false],

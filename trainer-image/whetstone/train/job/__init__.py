@@ -1,11 +1,12 @@
 """The job file: what a trainer is asked to do, the rules that its values obey, and the exit codes that answer it."""
 
 from .errors import JobError, UnknownField
-from .job_file import EnvironmentRef, ServedAdapter, TrainingJob, check_inputs, parse_job
+from .job_file import CalibratedReward, EnvironmentRef, ServedAdapter, TrainingJob, check_inputs, parse_job
 from .options import Algorithm
 
 __all__ = [
     "Algorithm",
+    "CalibratedReward",
     "EnvironmentRef",
     "JobError",
     "ServedAdapter",

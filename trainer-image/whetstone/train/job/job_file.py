@@ -48,6 +48,20 @@ class ServedAdapter:
 
 
 @dataclass(frozen=True)
+class CalibratedReward:
+    """What the base model earned in the environment's calibration: the mean over `tasks`, and its standard error.
+
+    The mean reward of a task with n rollouts varies by `betweenTasks + withinTask / n`.
+    """
+
+    mean: float
+    tasks: int
+    standardError: float
+    betweenTasks: float
+    withinTask: float
+
+
+@dataclass(frozen=True)
 class TrainingJob:
     """One adapter to train.
 
@@ -55,7 +69,7 @@ class TrainingJob:
     is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
     `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm', `maxModelLength` the longest
     rollout in tokens when it is 'managed', 0 for the model's own length. `beginsFrom` is the adapter whose weights the
-    training begins from, None for zero.
+    training begins from, None for zero. The first rewards are held against `calibratedReward`, where there is one.
 
     Raises JobError for a value that breaks a rule.
     """
@@ -75,6 +89,7 @@ class TrainingJob:
     samplerUrl: str = ""
     maxModelLength: int = 0
     beginsFrom: ServedAdapter | None = None
+    calibratedReward: CalibratedReward | None = None
 
     def __post_init__(self) -> None:
         def check(name: str, holds: bool, rule: str) -> None:
@@ -109,6 +124,8 @@ class TrainingJob:
         document = dataclasses.asdict(self)
         # Where the same server is reached says nothing about the adapter.
         del document["samplerUrl"]
+        # Nor does what the rewards are held against.
+        del document["calibratedReward"]
         if self.sampler == "engine":
             del document["sampler"]
         if not self.maxModelLength:
@@ -165,6 +182,8 @@ def _build(schema: type, raw: object, where: str):
             values[entry.name] = _build(Algorithm, raw[entry.name], name)
         elif kind == ServedAdapter | None:
             values[entry.name] = _build(ServedAdapter, raw[entry.name], name)
+        elif kind == CalibratedReward | None:
+            values[entry.name] = _build(CalibratedReward, raw[entry.name], name)
         else:
             values[entry.name] = _value(kind, raw[entry.name], name)
     return schema(**values)

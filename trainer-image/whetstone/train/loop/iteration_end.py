@@ -11,6 +11,7 @@ import torch
 from transformers import TrainerCallback
 
 from ..job import TrainingJob
+from ..loss.calibrated_reward import check_calibrated
 from ..loss.divergence import check_reward
 from ..output.disk import DiskFull
 from ..output.reports import Reporter
@@ -60,7 +61,8 @@ class IterationEnd(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **_):
         """Transformers calls it once an iteration, after the optimiser's step, with the gradient's norm.
 
-        Raises Diverged when the adapter is not finite or the reward has collapsed.
+        Raises Diverged when the adapter is not finite or the reward has collapsed, EnvironmentDiffers when the first
+        rewards are not those of the calibration.
         """
         if not logs or "grad_norm" not in logs or state.global_step <= len(self._lines):
             return
@@ -94,6 +96,7 @@ class IterationEnd(TrainerCallback):
         write_samples(Path(self._job.outputDir), state.global_step, trainer.episodes, trainer.decode)
         self._lines.append(line)
         self._store.add_progress(line)
+        check_calibrated(self._lines, self._job)
         check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
         left = algorithm.iterations - state.global_step
         # From the end of one iteration to the end of the next, since the wait for a compute slot counts, too.

@@ -14,6 +14,7 @@ from ..job.exit_codes import (
     BAD_JOB,
     DISK_FULL,
     DIVERGED,
+    ENVIRONMENT_DIFFERS,
     ENVIRONMENT_FAILED,
     ENVIRONMENT_KILLED,
     LOCKED,
@@ -21,6 +22,7 @@ from ..job.exit_codes import (
     STOPPED,
     UNATTENDED,
 )
+from ..loss.calibrated_reward import EnvironmentDiffers
 from ..loss.divergence import Diverged
 from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
@@ -56,6 +58,8 @@ def run_to_exit_code(
     except (EnvironmentFailed, SandboxError) as error:
         killed = isinstance(error, SandboxError) and error.type == "Sandbox.EnvironmentKilled"
         return end_with_failure(ENVIRONMENT_KILLED if killed else ENVIRONMENT_FAILED, error, store)
+    except EnvironmentDiffers as error:
+        return end_with_failure(ENVIRONMENT_DIFFERS, error, store)
     except (SamplerRefused, SamplerGone) as error:
         return end_with_failure(SAMPLER_REFUSED, error, store)
     except DiskFull as error:

@@ -1,0 +1,100 @@
+"""When the first rewards of a training are not those of its environment's calibration: the error, and the rule."""
+
+from __future__ import annotations
+
+import math
+
+from ..job import CalibratedReward, TrainingJob
+
+# The first look is after so many tasks, the last one after the iteration in which there are so many.
+FEWEST_TASKS, MOST_TASKS = 16, 40
+# By how much the means must differ, and by how many standard errors, beyond what the policy's movement explains.
+SMALLEST_GAP, STANDARD_ERRORS = 0.15, 4.5
+# Weight, in tasks, of the variance assumed before any task was seen, the largest that there is.
+PRIOR_TASKS = 8
+# The watch ends when the policy may have moved so far from the base model.
+MOST_MOVED = 0.1
+
+
+class EnvironmentDiffers(Exception):
+    """The environment pays otherwise in training than in its calibration."""
+
+
+def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
+    """Raises EnvironmentDiffers when the mean reward of the first iterations is not the calibrated one.
+
+    `lines` are the progress lines so far. Both means are the base model's, as long as the policy has not moved. Once it
+    has, its mean reward differs from the base model's by at most the total variation distance of the two, which is at
+    most sqrt(KL / 2) (Pinsker's inequality), with KL the divergence of whole rollouts. So much is granted.
+
+    The means are compared as in `check_reward`, on the scale of the arcsine, and a task counts as so many as its
+    variance `betweenTasks + withinTask / rollouts` is smaller than that of one rollout. Rollouts with hints are not in
+    `reward`; where all have them, nothing is compared. Nor is it in a training that begins from an adapter, or with
+    `rewardCollapse` 0, which means that no reward stops the training.
+
+    docs/training.md has the rates of false alarms, which `make bench NAME=calibrated-reward` measures.
+    """
+    calibrated, algorithm = job.calibratedReward, job.algorithm
+    alone = algorithm.rolloutsPerGroup * (1 - algorithm.hintShare)
+    if calibrated is None or job.beginsFrom is not None or not alone or not algorithm.rewardCollapse:
+        return
+    tasks, reward, moved, is_base = 0.0, 0.0, 0.0, True
+    for line in lines:
+        distance = 0.0 if is_base else _distance(line)
+        # The first step of a warm-up has the learning rate 0.
+        is_base = is_base and (line["gradNorm"] == 0 or line["iteration"] == 1 and algorithm.warmupIterations > 0)
+        if distance is None:
+            continue
+        if distance > MOST_MOVED or tasks >= MOST_TASKS:
+            return
+        # With few rollouts by themselves, some tasks have none.
+        drawn = (algorithm.groups + line.get("resampledGroups", 0)) * min(1.0, alone)
+        tasks += drawn
+        reward += drawn * line["reward"]
+        moved += drawn * distance
+    if tasks < FEWEST_TASKS:
+        return
+    mean = reward / tasks
+    gap = abs(mean - calibrated.mean) - moved / tasks
+    if gap < SMALLEST_GAP:
+        return
+    nearest = calibrated.mean + math.copysign(gap, mean - calibrated.mean)
+    variance = calibrated.betweenTasks + calibrated.withinTask / max(1.0, alone)
+    error = math.sqrt(
+        _spread(calibrated, variance) / tasks
+        + _spread(calibrated, calibrated.standardError**2 * calibrated.tasks) / calibrated.tasks
+    )
+    if abs(_angle(nearest) - _angle(calibrated.mean)) < STANDARD_ERRORS * error:
+        return
+    raise EnvironmentDiffers(
+        f"environment {job.environments[0].id} pays {mean:.2f} at training seeds ({round(tasks)} tasks),"
+        f" {calibrated.mean:.2f} in calibration ({calibrated.tasks} tasks), and chance does not explain that: the base"
+        " model gets another reward here than it was accepted for. Correct the environment; where it is right, the"
+        " model's server and the trainer read the model's answers differently"
+    )
+
+
+def _angle(mean: float) -> float:
+    """A mean on the scale on which a task with one rollout has the variance 1. Rounding may take a mean past 1."""
+    return 2 * math.asin(math.sqrt(min(1.0, max(0.0, mean))))
+
+
+def _spread(calibrated: CalibratedReward, variance: float) -> float:
+    """The variance of a task's mean as a share of that of one rollout, at most 1.
+
+    It was estimated from the calibration's tasks: so few that happen to agree do not prove that all do.
+    """
+    most, own = calibrated.mean * (1 - calibrated.mean), calibrated.tasks - 1
+    if most <= 0:
+        return 1.0
+    return min(1.0, (own * variance / most + PRIOR_TASKS) / (own + PRIOR_TASKS))
+
+
+def _distance(line: dict) -> float | None:
+    """The most by which a policy that has moved can differ from the base model in mean reward.
+
+    None: not known, since a divergence of 0 is one that was not computed.
+    """
+    if line["kl"] <= 0 or "meanTokens" not in line:
+        return None
+    return math.sqrt(line["kl"] * line["meanTokens"] / 2)
