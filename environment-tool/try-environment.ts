@@ -75,7 +75,7 @@ export async function tryTasks(
     if (clock.now() - began > MOST_MS) return;
     tell({ type: 'trying', ...task });
     const moves = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
-    const { reward, observations, messages } = await play(environment, task.seed, moves);
+    const { reward, diagnostics, observations, messages } = await play(environment, task.seed, moves);
     const { reward: idleReward, messages: again } = await play(environment, task.seed, SILENCE);
     const solution = JSON.stringify(moves);
     const movesAgain = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
@@ -85,6 +85,7 @@ export async function tryTasks(
       moves: observations.length,
       reward,
       idleReward,
+      diagnostics: Object.keys(diagnostics),
       changes: JSON.stringify(messages) !== JSON.stringify(again) || solution !== JSON.stringify(movesAgain),
       sha256: createHash('sha256').update(JSON.stringify(messages)).update(solution).digest('hex'),
       played: describe(moves, observations),

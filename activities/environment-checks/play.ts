@@ -11,6 +11,8 @@ interface PlayedEpisode {
   observations: string[];
   /** In [0, 1]. */
   reward: number;
+  /** By the agent's own ids; empty where the environment has none. */
+  diagnostics: Readonly<Record<string, 'lacking' | 'present'>>;
 }
 
 /** Most calls that one `step` request takes. */
@@ -53,7 +55,7 @@ export async function play(
         next += run.length;
       }
     }
-    return { messages, observations, reward: (await environment.evaluate(episode)).reward };
+    return { messages, observations, ...(await environment.evaluate(episode)) };
   } catch (error) {
     if (environment.alive) await environment.drop(episode).catch(() => undefined);
     throw error;

@@ -22,8 +22,8 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 /**
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
  * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
- * played. `--no-run` executes nothing of the environment. Warns where an agent that says nothing succeeds, and where
- * notices are not signed.
+ * played. `--no-run` executes nothing of the environment. Warns where an agent that says nothing succeeds, where a
+ * planted deficit has an id that no task names, and where notices are not signed.
  * @throws CliError (exit 2) with file, line and exception when the environment fails, and with seed, reward and moves
  * when a reference solution does not succeed.
  */
@@ -37,9 +37,12 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     ? `, its environment starts; the reference solutions of ${tasksOf(tried)} succeed; ` +
       `tools: ${tools.join(', ') || 'none'}`
     : '';
-  const warnings = [silentSuccess(agent, tried), trainedOn(agent, tried), unsignedNotices(spec.notify)].filter(
-    (text) => text !== null,
-  );
+  const warnings = [
+    silentSuccess(agent, tried),
+    trainedOn(agent, tried),
+    unknownTruth(agent, tried),
+    unsignedNotices(spec.notify),
+  ].filter((text) => text !== null);
   out.result(
     {
       path: absolute,
@@ -137,5 +140,18 @@ function trainedOn({ path }: Agent, tried: readonly Tried[]): string | null {
     `${path}: environment.heldOutSeeds: ${same.length} of the held-out tasks tried are train tasks as well, such as ` +
     `task ${first.seed}, which is task ${train.get(first.sha256)}. What was learned there proves nothing: let other ` +
     'seeds make other tasks.'
+  );
+}
+
+/** A warning where an id of `groundTruth` is in no diagnostics of the tasks tried; null where all are. */
+function unknownTruth({ path, spec }: Agent, tried: readonly Tried[]): string | null {
+  const seen = new Set(tried.flatMap(({ diagnostics }) => diagnostics));
+  const unknown = (['planted', 'decoys'] as const).flatMap((field) =>
+    (spec.groundTruth?.[field] ?? []).flatMap((id, i) => (seen.has(id) ? [] : [`groundTruth.${field}[${i}]: '${id}'`])),
+  );
+  if (unknown.length === 0 || tried.length === 0) return null;
+  return (
+    `${path}: ${unknown.join(', ')}: in no diagnostics of the ${tried.length} tasks tried, which name ` +
+    `${[...seen].sort().join(', ') || 'none'}. A misspelt id is reported as missed; a rare one may be right.`
   );
 }

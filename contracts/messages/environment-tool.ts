@@ -27,7 +27,8 @@ export type EnvironmentToolLine =
   /**
    * It was played. `reward`: of the reference solution, of which `moves` were made; `played` tells them.
    * `idleReward`: of an agent that says nothing. Rewards lie in [0, 1]; the success threshold is agent.yaml's.
-   * `changes`: opening or solution were others when the task was made again. `sha256`: of opening and solution.
+   * `diagnostics`: ids that those of the solution name. `changes`: opening or solution were others when the task was
+   * made again. `sha256`: of opening and solution.
    */
   | {
       type: 'tried';
@@ -36,6 +37,7 @@ export type EnvironmentToolLine =
       moves: number;
       reward: number;
       idleReward: number;
+      diagnostics: string[];
       changes: boolean;
       sha256: string;
       played: string;

@@ -16,7 +16,7 @@ function slowEnvironment(ms: number): { environment: EnvironmentHandle; clock: {
     },
     step: () => Promise.resolve({ observations: [`sent ${++moves}`], done: true }),
     say: () => Promise.resolve({ observations: [''], done: true }),
-    evaluate: () => Promise.resolve({ reward: moves, diagnostics: {} }),
+    evaluate: () => Promise.resolve({ reward: moves, diagnostics: { 'send-once': 'present' } }),
   };
   return { environment: environment as unknown as EnvironmentHandle, clock: { now: () => now } };
 }
@@ -42,6 +42,7 @@ test('each task is played with its solution and with silence, and told with move
   expect(tried).toHaveLength(16);
   expect(tried[1]).toEqual({
     ...{ type: 'tried', seed: 1000, range: 'heldOutSeeds', moves: 1, reward: 1, idleReward: 0, changes: false },
+    diagnostics: ['send-once'],
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     played: 'send({}) -> "sent 1" (the episode ended there, 1 more move was left)',
   });

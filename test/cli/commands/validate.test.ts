@@ -97,6 +97,16 @@ test('validate warns where an agent that says nothing succeeds', () => {
   expect(stdout).toContain('such as task 0 of environment.trainSeeds (reward 1)');
 });
 
+test('validate warns where a planted deficit has an id that no task names', () => {
+  const truth = (id: string) => `groundTruth: { planted: [weigh-first], decoys: [${id}] }\n`;
+  const misspelt = validateWith(fixture('parcel_desk.py'), truth('wiegh-first'), {});
+  expect(misspelt.stdout).toContain(
+    "agent.yaml: groundTruth.decoys[0]: 'wiegh-first': in no diagnostics of the 16 tasks tried, which name weigh-first.",
+  );
+  expect(misspelt.status).toBe(0);
+  expect(validateWith(fixture('parcel_desk.py'), truth('weigh-first'), {}).stdout).not.toContain('groundTruth');
+});
+
 test('validate refuses tasks that change, and warns where held-out tasks are train tasks', () => {
   const changed = (name: string, seed: string) => {
     const file = join(folder, name);
