@@ -32,9 +32,9 @@ export const trainingJobSchema = z.strictObject({
   /** The adapter to begin from, with a copy of its files at `path`. Absent: from zero. */
   beginsFrom: servedAdapterSchema.extend({ path: z.string() }).optional(),
   /**
-   * What the base model earned in the environment's calibration, against which the first rewards are held: the mean over
-   * `tasks` with its error. The mean of n rollouts of a task varies by `betweenTasks + withinTask / n`. Absent: they are
-   * held against nothing.
+   * What the base model earned in the environment's calibration, against which the first rewards are held: the mean
+   * over `tasks` with its error. The mean of n rollouts of a task varies by `betweenTasks + withinTask / n`. Absent:
+   * they are held against nothing.
    */
   calibratedReward: z
     .strictObject({

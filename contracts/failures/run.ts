@@ -216,9 +216,9 @@ export const FAILURES = {
     curedBy: 'owner',
     meaning: "The first rewards of a training are not those of its environment's calibration.",
     remedy:
-      'The message has both means. `whet env edit RUN CAPABILITY` corrects the environment and trains in the new one; ' +
+      'The message has both means. `whet env edit RUN CAPABILITY` corrects the environment and trains in it; ' +
       '`whet skip RUN CAPABILITY` leaves it out. Where the environment is right, compare how trainer and server read ' +
-      'the model (chat template, parsers, lengths); with training.rewardCollapse 0 a new run trains regardless.',
+      'the model (chat template, parsers, lengths); a new run without training.rewardCollapse trains regardless.',
   },
   'Trainer.SamplerRefused': {
     retryable: false,

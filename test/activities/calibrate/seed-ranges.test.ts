@@ -32,7 +32,7 @@ describe('heldAcrossRanges', () => {
   const thresholds = { ...band, successReward: 1 };
   /** Ten rollouts, so many of them successes. */
   const ten = (successes: number): number[] => Array.from({ length: 10 }, (_, i) => Number(i < successes));
-  /** The calibration of tasks that have so many successes, those with calibration seeds and those with training seeds. */
+  /** The calibration of tasks with so many successes, those with calibration seeds and those with training seeds. */
   const judged = (calibration: number[], training: number[]) => {
     const rewards = calibration.flatMap((successes, task) => [ten(successes), ten(training[task]!)]);
     return heldAcrossRanges(calibrationOf(rewards, thresholds), calibrationSeeds(rewards.length, hashOf('a')));
