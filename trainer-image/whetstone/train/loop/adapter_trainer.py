@@ -24,6 +24,7 @@ from ..loss.loss_mask import loss_mask
 from ..loss.minibatches import minibatches, token_mean
 from ..loss.part_weight import part_weight
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
+from ..loss.shared_prompt import shared_logprobs, shares_prompts
 from ..loss.supervised import is_supervised, supervised_inputs
 from .base_model import BaseModel
 from .beginning import Beginning
@@ -43,7 +44,8 @@ class AdapterTrainer(GRPOTrainer):
 
     - generation: a sampler plays the rollouts, with the live adapter published before each iteration;
     - the order of a batch: TRL shuffles it, which changes nothing but the rounding;
-    - for small models the log-probabilities (loss/prefix_tree.py).
+    - the log-probabilities, so that what rollouts begin with is read once: for small models loss/prefix_tree.py, for
+      others with full attention loss/shared_prompt.py.
 
     With `dropConstantGroups`, groups whose rewards are all equal take no part in the step. An iteration in which all
     groups are such leaves the adapter as it is, except for the supervised loss. A step may pass through the model in
@@ -93,6 +95,8 @@ class AdapterTrainer(GRPOTrainer):
             live.check(base.weights.shape, "adapter")
             if base.weights.merge:
                 self._tree_policy = PrefixTreePolicy(base.weights, live.parts, live.scale, algorithm.temperature)
+        # Transformers turns checkpointing on only when it trains.
+        self._shares_prompts = not algorithm.gradientCheckpointing and shares_prompts(self.model)
         if sampler.reports_logprobs:
             correct_for_sampler(self)
 
@@ -277,6 +281,11 @@ class AdapterTrainer(GRPOTrainer):
             if not torch.is_grad_enabled() and self._algorithm.updateTokens:
                 # The reference of the whole batch, before the batch is cut into minibatches.
                 kwargs["batch_size"] = max(1, self._algorithm.updateTokens // input_ids.shape[1])
+            if self._shares_prompts:
+                rows = kwargs.get("batch_size") or len(input_ids)
+                found = shared_logprobs(model, input_ids, attention_mask, logits_to_keep, rows)
+                if found is not None:
+                    return *found, None
             return super()._get_per_token_logps_and_entropies(
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
             )
