@@ -1,12 +1,13 @@
 """GRPO with TRL alone: GRPOTrainer and a rollout function that calls generate() once a turn.
 
-    plain_trl.py JOB_FILE OUTPUT_DIRECTORY
+    plain_trl.py JOB_FILE OUTPUT_DIRECTORY [ROLLOUTS_A_PASS]
 
 Reads a trainer job file and runs it with TRL 1.16 as its documentation shows: `rollout_func` renders the conversations
 with the chat template, pads them, calls `generate` on the model with its adapter, parses the tool calls and steps the
 environment, which is imported into the process. (TRL's other way, `environment_factory`, needs the environment's tools
 as typed Python methods and cannot end an episode; it generates in the same manner.) Gradient checkpointing and bf16,
-which TRL turns on by default, are off, because both are slower here. Prints one JSON line.
+which TRL turns on by default, are off, because both are slower here. With ROLLOUTS_A_PASS only so many rollouts pass
+through the model together in the update, and TRL accumulates their gradients. Prints one JSON line.
 """
 
 import importlib.util
@@ -22,7 +23,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import torch
 from datasets import Dataset
 from peft import LoraConfig
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -67,9 +68,22 @@ class Episode:
         self.done = outcome["done"]
 
 
+class Clock(TrainerCallback):
+    """Notes when each iteration ends."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def on_step_end(self, args, state, control, **_):
+        self.ends.append(time.perf_counter())
+        print(f"plain TRL: iteration {state.global_step} of {state.max_steps}", file=sys.stderr, flush=True)
+
+
 def make_rollout(tokenizer, environment: type, algorithm: dict):
-    """TRL's rollout function and the list that it appends each iteration's mean reward to."""
+    """TRL's rollout function, and the lists that it appends each iteration's mean reward and sampled tokens to."""
     rewards: list[float] = []
+    sampled: list[int] = []
+    tools = environment.tools() if hasattr(environment, "tools") else None
 
     def rollout(prompts: list[str], trainer: GRPOTrainer) -> dict:
         episodes = [Episode(environment, int(prompt)) for prompt in prompts]
@@ -81,7 +95,8 @@ def make_rollout(tokenizer, environment: type, algorithm: dict):
             if not running:
                 break
             texts = [
-                tokenizer.apply_chat_template(e.messages, tokenize=False, add_generation_prompt=True) for e in running
+                tokenizer.apply_chat_template(e.messages, tools=tools, tokenize=False, add_generation_prompt=True)
+                for e in running
             ]
             batch = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
             with torch.no_grad():
@@ -112,6 +127,7 @@ def make_rollout(tokenizer, environment: type, algorithm: dict):
             reward = environment.evaluate(episode.trajectory, episode.task)
             scores.append(float(reward["reward"] if isinstance(reward, dict) else reward))
         rewards.append(sum(scores) / len(scores))
+        sampled.append(sum(sum(episode.mask) for episode in episodes))
         return {
             "prompt_ids": [episode.prompt for episode in episodes],
             "completion_ids": [episode.completion for episode in episodes],
@@ -120,26 +136,31 @@ def make_rollout(tokenizer, environment: type, algorithm: dict):
             "env_reward": scores,
         }
 
-    return rollout, rewards
+    return rollout, rewards, sampled
 
 
 def main() -> None:
-    """Trains and prints {"seconds", "rewards"}; imports and loading are not counted."""
+    """Trains and prints {"seconds", "rewards", "iterationSeconds", "sampledTokens"}.
+
+    The last two have a figure for each iteration. Imports and loading are not counted.
+    """
     with open(sys.argv[1]) as file:
         job = json.load(file)
     algorithm = job["algorithm"]
     torch.set_num_threads(job["threads"])
     tokenizer = AutoTokenizer.from_pretrained(job["baseModel"], padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(job["baseModel"], dtype=torch.float32)
-    rollout, rewards = make_rollout(tokenizer, load_environment(job["environments"][0]["path"]), algorithm)
+    rollout, rewards, sampled = make_rollout(tokenizer, load_environment(job["environments"][0]["path"]), algorithm)
     size = algorithm["groups"] * algorithm["rolloutsPerGroup"]
+    together = int(sys.argv[3]) if len(sys.argv) > 3 else size
     seeds = range(job["taskSeedStart"], job["taskSeedStart"] + algorithm["groups"] * algorithm["iterations"])
     trainer = GRPOTrainer(
         model=model,
         reward_funcs=lambda completions, env_reward, **_: env_reward,
         args=GRPOConfig(
             output_dir=sys.argv[2],
-            per_device_train_batch_size=size,
+            per_device_train_batch_size=together,
+            gradient_accumulation_steps=size // together,
             num_generations=algorithm["rolloutsPerGroup"],
             max_steps=algorithm["iterations"],
             learning_rate=algorithm["learningRate"],
@@ -167,9 +188,14 @@ def main() -> None:
         ),
         rollout_func=rollout,
     )
+    clock = Clock()
+    trainer.add_callback(clock)
     start = time.perf_counter()
     trainer.train()
-    print(json.dumps({"seconds": time.perf_counter() - start, "rewards": rewards}))
+    seconds = time.perf_counter() - start
+    each = [end - begin for begin, end in zip([start, *clock.ends], clock.ends, strict=False)]
+    figures = {"seconds": seconds, "rewards": rewards, "iterationSeconds": each, "sampledTokens": sampled}
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":
