@@ -5,8 +5,8 @@
 Both sides train SmolLM2-135M-Instruct in float32 on processors, on the same job: the same environment of the demo's
 analyst with its tools in the prompt, task seeds, hyperparameters and number of rollouts, in processes of their own, one
 after the other. Ours is `python -m whetstone.train` with `sampler: managed`, so that it starts its own vLLM. The plain
-loop is bench/train/plain_trl.py. In its update four rollouts pass through the model together, since sixteen would need
-more than 20 GB for their activations.
+loop is bench/train/plain_trl.py. In its update four rollouts pass through the model together: sixteen would need more
+than 20 GB for their activations (estimated, not measured).
 
 A figure is the tokens that the agent sampled in the rollouts, all of which the update learns from, divided by the wall
 seconds of whole iterations: publishing the adapter, sampling, environment, reference and old log-probabilities, loss,

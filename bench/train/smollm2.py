@@ -32,6 +32,8 @@ def install(folder: pathlib.Path) -> None:
 
 def convert(packages: pathlib.Path, target: pathlib.Path) -> None:
     """Writes the checkpoint that the packages hold."""
+    # tqdm's own switch, for the bar that transformers does not turn off with its others.
+    os.environ["TQDM_DISABLE"] = "1"
     # transformers looks for the package with the reader of such files when it is imported.
     sys.path.append(str(packages))
     import torch

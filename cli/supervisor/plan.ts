@@ -67,11 +67,12 @@ export interface PlanOptions {
   anyPort: boolean;
 }
 
-/** Decides what to start. @throws CliError when a port is taken, or the Temporal CLI is missing. */
+/** Decides what to start. @throws CliError when ports are taken, all of which it names, or the Temporal CLI is missing. */
 export async function makePlan(
   settings: Settings,
   { instance, agent, modelSeed, anyPort }: PlanOptions,
 ): Promise<Plan> {
+  const taken: PortName[] = [];
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
     if ((await isFree(port)) && (await claimPort(port))) return port;
@@ -79,12 +80,8 @@ export async function makePlan(
       const other = await freePort();
       if (await claimPort(other)) return other;
     }
-    const who = whoListens(port);
-    throw new CliError(
-      `Port ${port} (${PORTS[name].variable}) is taken${who === null ? '' : ` by ${who}`}. ` +
-        `Stop that, or set ${PORTS[name].variable} to a free port.`,
-      { type: 'Up.PortTaken' },
-    );
+    taken.push(name);
+    return port;
   };
   const root = projectRoot();
   const own = settings.temporalAddress === null;
@@ -101,7 +98,7 @@ export async function makePlan(
       ? null
       : { source, servedName: agent.spec.model.name, port: await choose('model'), vllm };
   const replica = model === null ? agent?.spec.model.baseUrl : `http://127.0.0.1:${model.port}/v1`;
-  return {
+  const plan: Plan = {
     instance,
     home: settings.home,
     storeRoot: settings.storeRoot,
@@ -128,6 +125,24 @@ export async function makePlan(
         : { agent: agent.spec.name, baseModel: agent.spec.model.name, replica, port: await choose('gateway') },
     analyst: analyst === null ? null : { ...analyst, port: await choose('analyst') },
   };
+  if (taken.length > 0) throw await portsTaken(settings, taken);
+  return plan;
+}
+
+async function portsTaken({ ports }: Settings, taken: readonly PortName[]): Promise<CliError> {
+  const free = new Set<number>();
+  while (free.size < taken.length) free.add(await freePort());
+  const sentences = taken.map((name) => {
+    const who = whoListens(ports[name]);
+    return `Port ${ports[name]} (${PORTS[name].variable}) is taken${who === null ? '' : ` by ${who}`}.`;
+  });
+  const [first, ...others] = taken.map((name) => PORTS[name].variable);
+  const remedy =
+    others.length === 0
+      ? `Stop that, or set ${first} to a free port`
+      : 'Stop what listens there, or take ports that are free now';
+  const settings = taken.map((name, i) => `${PORTS[name].variable}=${[...free][i]}`);
+  return new CliError(`${sentences.join('\n')}\n${remedy}: export ${settings.join(' ')}`, { type: 'Up.PortTaken' });
 }
 
 function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: number): ModelSource | null {

@@ -226,11 +226,20 @@ def main() -> int:
     parser.add_argument("--episodes", type=int, default=300, help="episodes played for each check (default 300)")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
+    for file in ("environment.py", "expert.py"):
+        if not (folder / file).exists():
+            parser.error(f"{folder} has no {file}: it is no world (examples/worlds/README.md)")
+    capabilities = folder / "analyst" / "capabilities.json"
+    try:
+        if capabilities.exists():
+            json.loads(capabilities.read_text())
+    except json.JSONDecodeError as error:
+        parser.error(f"{capabilities}: {error}")
     findings = Findings()
     world = load_world(folder)
     check_expert(world, arguments.episodes, findings)
     check_words(world, findings)
-    if (folder / "analyst" / "capabilities.json").exists():
+    if capabilities.exists():
         check_environments(world, findings)
         if (folder / "analyst" / "labels.py").exists():
             check_labels(world, arguments.episodes, findings)

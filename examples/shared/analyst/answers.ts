@@ -1,16 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { z } from 'zod';
 
 /** Kinds of questions that the analyst recognises by their words. */
 export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise';
 
+const capabilitiesSchema = z.array(
+  z.object({ id: z.string(), name: z.string(), summary: z.string(), description: z.string() }),
+);
 /** A capability as the analyst names it. */
-interface KnownCapability {
-  id: string;
-  name: string;
-  summary: string;
-  description: string;
-}
+type KnownCapability = z.infer<typeof capabilitiesSchema>[number];
 
 /** What a rule says about one capability in one episode. */
 export interface Judgement {
@@ -35,6 +34,8 @@ export interface RuleBook {
   name: string;
   /** Rejects with UnknownQuestionError. */
   answer(prompt: string): Promise<Answer>;
+  /** Rejects where its rules cannot be loaded. Absent: they need no loading. */
+  ready?: Promise<void>;
   close?(): void;
 }
 
@@ -48,18 +49,32 @@ interface RuleBookParts {
   judge: (id: string, episode: string) => Judgement | null | Promise<Judgement | null>;
   /** What a question for a label gets instead of that. Default: the same. */
   label?: (id: string, episode: string, judgement: Judgement) => Judgement;
+  ready?: Promise<void>;
   close?: () => void;
 }
 
 /**
  * Opens a rule book.
- * @throws Error when capabilities.json is missing.
+ * @throws Error with its path when capabilities.json is missing or is not a list of capabilities.
  */
 export function openRuleBook(parts: RuleBookParts): RuleBook {
-  const { model, name, directory } = parts;
-  const capabilities = JSON.parse(readFileSync(join(directory, 'capabilities.json'), 'utf8')) as KnownCapability[];
-  const book = new RecordedAnswers(parts, capabilities);
-  return { model, name, answer: (prompt) => book.answer(prompt), ...(parts.close ? { close: parts.close } : {}) };
+  const { model, name, directory, ready, close } = parts;
+  const book = new RecordedAnswers(parts, readCapabilities(join(directory, 'capabilities.json')));
+  return { model, name, answer: (prompt) => book.answer(prompt), ...(ready && { ready }), ...(close && { close }) };
+}
+
+/** @throws Error with the path, and where in the file the fault is. */
+export function readCapabilities(file: string): KnownCapability[] {
+  const text = readFileSync(file, 'utf8');
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`, { cause: error });
+  }
+  const capabilities = capabilitiesSchema.safeParse(document);
+  if (!capabilities.success) throw new Error(`${file}: ${z.prettifyError(capabilities.error)}`);
+  return capabilities.data;
 }
 
 /** What a prompt asks; null where the analyst does not recognise it. */

@@ -13,6 +13,8 @@ const answerSchema = z.union([
 
 /** The rules of a world's labels.py, in a Python process of their own. */
 interface LabelRules {
+  /** Rejects where the rules cannot be loaded. What is wrong with them stands on standard error. */
+  ready: Promise<void>;
   /** Rejects where the rules raise, return something else, or have ended. */
   judge(capability: string, turns: readonly Turn[]): Promise<Judgement>;
   close(): void;
@@ -25,15 +27,29 @@ export function openLabelRules(path: string): LabelRules {
   });
   const waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
   let ended: Error | null = null;
+  let isLoaded: () => void = () => undefined;
+  let isFaulty: (error: Error) => void = () => undefined;
+  const ready = new Promise<void>((resolve, reject) => {
+    isLoaded = resolve;
+    isFaulty = reject;
+  });
+  // Who does not wait for it hears of the fault by the first question.
+  ready.catch(() => undefined);
   const end = (error: Error) => {
     ended ??= error;
+    isFaulty(ended);
     for (const { reject } of waiting.splice(0)) reject(ended);
   };
   worker.once('error', (error) => end(new Error(`The label rules ${path} did not start: ${error.message}`)));
   worker.once('exit', (code) => end(new Error(`The label rules ${path} ended with code ${code}.`)));
   worker.stdin.on('error', () => undefined);
-  createInterface({ input: worker.stdout }).on('line', (line) => waiting.shift()?.resolve(line));
+  const answers = createInterface({ input: worker.stdout });
+  answers.once('line', () => {
+    isLoaded();
+    answers.on('line', (line) => waiting.shift()?.resolve(line));
+  });
   return {
+    ready,
     async judge(capability, turns) {
       const line = await new Promise<string>((resolve, reject) => {
         if (ended) return reject(ended);

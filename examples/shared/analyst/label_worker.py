@@ -2,7 +2,7 @@
 
     python label_worker.py WORLD/analyst/labels.py
 
-Request {"capability", "turns"}; response {"label", "step", "reason"} or {"error"}.
+The first line out says that the rules are loaded. Request {"capability", "turns"}; response {"label", "step", "reason"} or {"error"}.
 """
 
 import importlib.util
@@ -18,6 +18,8 @@ def load(path: str):
     spec = importlib.util.spec_from_file_location("labels", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if not callable(getattr(module, "label", None)):
+        raise SystemExit(f"{path} has no function label(capability, turns)")
     return module
 
 
@@ -37,6 +39,7 @@ def main() -> None:
     """Reads requests until the end of standard input. What the rules print goes to standard error."""
     answers, sys.stdout = sys.stdout, sys.stderr
     rules = load(sys.argv[1])
+    print(json.dumps({"loaded": True}), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(rules, json.loads(line))), file=answers, flush=True)
 

@@ -42,6 +42,7 @@ async function serve(open: (assets: string | undefined) => RuleBook): Promise<vo
   const options = optionsSchema.parse(values);
   const journal = new Journal(options.journal ?? null);
   const rules = open(options.assets);
+  await rules.ready;
   const app = createAnalystServer({
     rules,
     journal,

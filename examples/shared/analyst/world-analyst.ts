@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type Judgement, openRuleBook, type RuleBook } from './answers';
+import { type Judgement, openRuleBook, readCapabilities, type RuleBook } from './answers';
 import { openLabelRules } from './label-rules';
 import { parseTurns } from './transcript';
 
@@ -11,9 +11,11 @@ const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
 /**
  * Opens the recorded analyst of a world (examples/worlds/README.md). It holds a Python process until it is closed.
  * @param directory the world's folder `analyst`.
- * @throws Error when capabilities.json is missing.
+ * @throws Error with its path when capabilities.json is missing or is not a list of capabilities.
  */
 export function openWorldAnalyst(directory: string): RuleBook {
+  // Before the process of the rules, which would keep this one from ending.
+  readCapabilities(join(directory, 'capabilities.json'));
   const rules = openLabelRules(join(directory, 'labels.py'));
   return openRuleBook({
     model: 'demo-analyst-recorded',
@@ -21,6 +23,7 @@ export function openWorldAnalyst(directory: string): RuleBook {
     directory,
     judge: (id, episode) => rules.judge(id, parseTurns(episode)),
     label: withNoise,
+    ready: rules.ready,
     close: () => rules.close(),
   });
 }

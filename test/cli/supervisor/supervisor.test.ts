@@ -200,15 +200,28 @@ describe('a port that is taken', () => {
   });
 
   test('stops `whet up` with port, holder and what to do', async () => {
-    const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: String(port) });
+    const [taken, free] = [String(port), String(await freePort())];
+    const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: taken, WHET_TEMPORAL_UI_PORT: free });
     const planning = makePlan(settings, { instance: 'x', agent: null, anyPort: false });
     await expect(planning).rejects.toThrow(CliError);
     await expect(planning).rejects.toThrow(
       new RegExp(
         `Port ${port} \\(WHET_TEMPORAL_PORT\\) is taken by process ${process.pid} .*set WHET_TEMPORAL_PORT to ` +
-          'a free port',
+          'a free port: export WHET_TEMPORAL_PORT=\\d+$',
+        's',
       ),
     );
+  });
+
+  test('is named together with all others that are taken, with free ones', async () => {
+    const ports = { WHET_TEMPORAL_PORT: String(port), WHET_TEMPORAL_UI_PORT: String(port) };
+    const planning = makePlan(readSettings({ WHET_HOME: folder, ...ports }), {
+      instance: 'x',
+      agent: null,
+      anyPort: false,
+    });
+    await expect(planning).rejects.toThrow(/WHET_TEMPORAL_PORT\) is taken.*\n.*WHET_TEMPORAL_UI_PORT\) is taken/);
+    await expect(planning).rejects.toThrow(/\n.*: export WHET_TEMPORAL_PORT=\d+ WHET_TEMPORAL_UI_PORT=\d+$/);
   });
 
   test('is stepped around by the demo', async () => {

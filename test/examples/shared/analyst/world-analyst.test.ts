@@ -1,7 +1,8 @@
 // tier: integration
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
 import { APIError } from 'openai';
 import { discoverAnswerSchema, discoverMessages } from '../../../../activities/identify/prompts/discover';
 import { labelMessages } from '../../../../activities/identify/prompts/label';
@@ -118,7 +119,25 @@ test('a rule that raises is an error that names the file and the exception, not 
 test('rules that cannot be loaded fail every question instead of leaving it open', async () => {
   writeFileSync(join(folder, 'labels.py'), 'def label(:');
   const broken = openWorldAnalyst(folder);
+  await expect(broken.ready).rejects.toThrow(/labels\.py ended with code 1/);
   await expect(broken.answer(labelMessages(episode('x'), candidate).at(-1)!.content)).rejects.toThrow(/ended with/);
+});
+
+test('the analyst ends where its files are wrong, and says which file, and where', () => {
+  const start = () => {
+    const main = resolve('dist/examples/shared/analyst/main.js');
+    return spawnSync(process.execPath, [main, '--port', '0', '--assets', folder], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+  };
+  writeFileSync(join(folder, 'labels.py'), 'def lable(capability, turns): pass');
+  expect(start()).toMatchObject({ status: 1, stderr: expect.stringContaining('labels.py has no function label(') });
+  const file = join(folder, 'capabilities.json');
+  writeFileSync(file, '[{"id": "check", "name": 3]');
+  expect(start()).toMatchObject({ status: 1, stderr: expect.stringMatching(`${file}: .*JSON at position 26`) });
+  writeFileSync(file, '[{"id": "check", "name": 3}]');
+  expect(start()).toMatchObject({ status: 1, stderr: expect.stringMatching(/capabilities\.json: .*at \[0\]\.name/s) });
 });
 
 test('prompts of discovery and synthesis are kept, answered or not; the same key asks once', async () => {
