@@ -60,7 +60,7 @@ def is_stopped(rng: random.Random, calibrated: CalibratedReward, mean: float, co
 def main() -> None:
     """Simulates the trainings and prints the shares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trainings", type=int, default=20000, help="simulated for each mean; a tenth for each gap")
+    parser.add_argument("--trainings", type=int, default=10000, help="simulated for each mean; a tenth for each gap")
     count = parser.parse_args().trainings
     rng = random.Random(1)
 

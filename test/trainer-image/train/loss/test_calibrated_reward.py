@@ -54,17 +54,17 @@ def test_rewards_that_part_from_the_calibration_stop_the_training_with_both(
         check_all(curve([reward] * 10), job_with(tmp_path))
 
 
-def test_fewer_than_sixteen_tasks_are_too_few(tmp_path: Path) -> None:
-    check_all(curve([1.0] * 3), job_with(tmp_path))
+def test_fewer_than_twelve_tasks_are_too_few(tmp_path: Path) -> None:
+    check_all(curve([1.0] * 2), job_with(tmp_path))
     with pytest.raises(EnvironmentDiffers):
-        check_all(curve([1.0] * 4), job_with(tmp_path))
+        check_all(curve([1.0] * 3), job_with(tmp_path))
 
 
 def test_what_chance_or_learning_explains_is_no_difference(tmp_path: Path) -> None:
     job = job_with(tmp_path)
     check_all(curve([0.4, 0.7, 0.2, 0.5, 0.3, 0.4, 0.6, 0.2, 0.4, 0.5]), job)
     # The policy has moved so far that it may earn what it does: the watch has ended.
-    check_all(curve([0.4, 0.4] + [1.0] * 8, kl=1e-3), job)
+    check_all(curve([0.4, 0.4] + [1.0] * 8, kl=2e-3), job)
     # After forty tasks nothing is compared any more.
     check_all(curve([0.4] * 10 + [1.0] * 30), job)
 
@@ -81,8 +81,8 @@ def test_a_policy_that_has_moved_is_granted_what_it_may_have_gained(tmp_path: Pa
     rewards = [0.72] * 10
     with pytest.raises(EnvironmentDiffers):
         check_all(curve(rewards), job_with(tmp_path))
-    # sqrt(1.6e-4 * 100 / 2) = 0.089 in all iterations but the first two.
-    check_all(curve(rewards, kl=1.6e-4), job_with(tmp_path))
+    # sqrt(8e-4 * 100 / 2) = 0.2 in all iterations but the first two.
+    check_all(curve(rewards, kl=8e-4), job_with(tmp_path))
 
 
 def test_hinted_rollouts_do_not_count(tmp_path: Path) -> None:
@@ -118,6 +118,6 @@ def test_a_training_in_an_environment_that_pays_ends_with_its_code(tiny_dir: Pat
     assert run_to_exit_code(job, OutputStore(job), Event(), time.perf_counter()) == ENVIRONMENT_DIFFERS
     failed = json.loads((tmp_path / "out" / "failure.json").read_text())
     assert failed["code"] == ENVIRONMENT_DIFFERS
-    assert "environment e0 pays 1.00 at training seeds (16 tasks), 0.40 in calibration" in failed["message"]
+    assert "environment e0 pays 1.00 at training seeds (12 tasks), 0.40 in calibration" in failed["message"]
     # No group teaches anything, so the policy stays the base model.
-    assert len(read_curve(tmp_path / "out")) == 4
+    assert len(read_curve(tmp_path / "out")) == 3

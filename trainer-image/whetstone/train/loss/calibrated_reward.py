@@ -7,13 +7,13 @@ import math
 from ..job import CalibratedReward, TrainingJob
 
 # The first look is after so many tasks, the last one after the iteration in which there are so many.
-FEWEST_TASKS, MOST_TASKS = 16, 40
+FEWEST_TASKS, MOST_TASKS = 12, 40
 # By how much the means must differ, and by how many standard errors, beyond what the policy's movement explains.
 SMALLEST_GAP, STANDARD_ERRORS = 0.15, 4.5
 # Weight, in tasks, of the variance assumed before any task was seen, the largest that there is.
 PRIOR_TASKS = 8
 # The watch ends when the policy may have moved so far from the base model.
-MOST_MOVED = 0.1
+MOST_MOVED = 0.25
 
 
 class EnvironmentDiffers(Exception):
