@@ -218,7 +218,7 @@ export const FAILURES = {
     remedy:
       'The message has both means. `whet env edit RUN CAPABILITY` corrects the environment and trains in it; ' +
       '`whet skip RUN CAPABILITY` leaves it out. Where the environment is right, compare how trainer and server read ' +
-      'the model (chat template, parsers, lengths). With `training.rewardCollapse: 0` a new run trains all the same.',
+      'the model (chat template, parsers, lengths). Set to zero, `training.rewardCollapse` lets a new run train.',
   },
   'Trainer.SamplerRefused': {
     retryable: false,

@@ -2,7 +2,8 @@
 
     python label_worker.py WORLD/analyst/labels.py
 
-The first line out says that the rules are loaded. Request {"capability", "turns"}; response {"label", "step", "reason"} or {"error"}.
+The first line out says that the rules are loaded. Request {"capability", "turns"}; response {"label", "step", "reason"}
+or {"error"}.
 """
 
 import importlib.util
