@@ -67,7 +67,7 @@ export interface PlanOptions {
   anyPort: boolean;
 }
 
-/** Decides what to start. @throws CliError when ports are taken, all of which it names, or the Temporal CLI is missing. */
+/** Decides what to start. @throws CliError that names all ports that are taken, or when the Temporal CLI is missing. */
 export async function makePlan(
   settings: Settings,
   { instance, agent, modelSeed, anyPort }: PlanOptions,

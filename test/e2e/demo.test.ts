@@ -7,6 +7,9 @@ import { processesOfInstance } from '../../cli/supervisor/processes';
 import { LocalStore, readRegistry } from '../../store';
 import { ROOT, WhetHome } from './whet-home';
 
+// A whole run takes minutes, and several times that where others work on the machine. The limit only ends a hang.
+jest.setTimeout(1_800_000);
+
 const { home, whet, whetWith, demo, dispose } = new WhetHome();
 const AGENT = join(ROOT, 'examples', 'orders-desk', 'agent.tiny.yaml');
 

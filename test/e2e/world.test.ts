@@ -7,6 +7,9 @@ import type { ImprovementRunResult } from '../../contracts/messages/run';
 import { LocalStore, readRegistry } from '../../store';
 import { ROOT, WhetHome } from './whet-home';
 
+// A whole run takes minutes, and several times that where others work on the machine. The limit only ends a hang.
+jest.setTimeout(1_800_000);
+
 const { home, demo, dispose } = new WhetHome();
 const WORLD = join(ROOT, 'examples', 'worlds', 'venue-desk');
 
