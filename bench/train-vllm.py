@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 
-from train import DESK, make_job
+from train import check_arguments, make_job, make_parser
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WARM_UP = 1
@@ -100,32 +100,14 @@ def rate(seconds: list[float], tokens: list[int]) -> float:
     return sum(tokens[WARM_UP:]) / sum(seconds[WARM_UP:])
 
 
-def read_arguments() -> argparse.Namespace:
-    """The arguments; wrong ones end the measurement with a sentence."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="model directory (default: SmolLM2-135M-Instruct)")
-    parser.add_argument(
-        "--environment", type=pathlib.Path, default=DESK / "analyst" / "environments" / "status-before-cancel.py"
-    )
-    parser.add_argument("--isolation", choices=["jail", "process"], default="jail", help="of our environment process")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="on both sides (default: all cores)")
+def main() -> None:
+    """Runs the comparison and prints it."""
+    parser = make_parser(__doc__, "SmolLM2-135M-Instruct")
     parser.add_argument(
         "--iterations", type=int, default=2, help="of 16 rollouts that are timed, after one that is not (default 2)"
     )
     arguments = parser.parse_args()
-    for name in ("threads", "iterations"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name}: {getattr(arguments, name)}; a whole number above 0")
-    if not arguments.environment.is_file():
-        parser.error(f"--environment: there is no file {arguments.environment}")
-    if arguments.model and not (pathlib.Path(arguments.model) / "config.json").is_file():
-        parser.error(f"--model: {arguments.model} is no model directory: it has no config.json")
-    return arguments
-
-
-def main() -> None:
-    """Runs the comparison and prints it."""
-    arguments = read_arguments()
+    check_arguments(parser, arguments)
     if subprocess.run([ROOT / "scripts" / "vllm.sh"]).returncode:
         raise SystemExit("train-vllm: there is no vLLM; the reason stands above")
     arguments.model = arguments.model or smollm2()

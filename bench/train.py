@@ -101,17 +101,35 @@ def run_plain(job: dict, directory: pathlib.Path) -> tuple[float, list[float]]:
     return answer["seconds"], answer["rewards"]
 
 
-def main() -> None:
-    """Runs the comparison and prints it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", help="model directory (default: the demo's)")
+def make_parser(description: str, model: str) -> argparse.ArgumentParser:
+    """What a comparison with the plain loop is asked for besides its iterations. `model` names the default one."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", help=f"model directory (default: {model})")
     parser.add_argument(
         "--environment", type=pathlib.Path, default=DESK / "analyst" / "environments" / "status-before-cancel.py"
     )
     parser.add_argument("--isolation", choices=["jail", "process"], default="jail", help="of our environment process")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="on both sides (default: all cores)")
+    return parser
+
+
+def check_arguments(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Ends the measurement with a sentence when an argument is wrong."""
+    for name in ("threads", "iterations"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name}: {getattr(arguments, name)}; a whole number above 0")
+    if not arguments.environment.is_file():
+        parser.error(f"--environment: there is no file {arguments.environment}")
+    if arguments.model and not (pathlib.Path(arguments.model) / "config.json").is_file():
+        parser.error(f"--model: {arguments.model} is no model directory: it has no config.json")
+
+
+def main() -> None:
+    """Runs the comparison and prints it."""
+    parser = make_parser(__doc__, "the demo's")
     parser.add_argument("--iterations", type=int, default=ROLLOUTS // 16, help="of 16 rollouts (default 40)")
     arguments = parser.parse_args()
+    check_arguments(parser, arguments)
     scale = ROLLOUTS / (16 * arguments.iterations)
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
