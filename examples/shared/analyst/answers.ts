@@ -49,7 +49,6 @@ interface RuleBookParts {
   judge: (id: string, episode: string) => Judgement | null | Promise<Judgement | null>;
   /** What a question for a label gets instead of that. Default: the same. */
   label?: (id: string, episode: string, judgement: Judgement) => Judgement;
-  ready?: Promise<void>;
   close?: () => void;
 }
 
@@ -58,13 +57,13 @@ interface RuleBookParts {
  * @throws Error with its path when capabilities.json is missing or is not a list of capabilities.
  */
 export function openRuleBook(parts: RuleBookParts): RuleBook {
-  const { model, name, directory, ready, close } = parts;
+  const { model, name, directory, close } = parts;
   const book = new RecordedAnswers(parts, readCapabilities(join(directory, 'capabilities.json')));
-  return { model, name, answer: (prompt) => book.answer(prompt), ...(ready && { ready }), ...(close && { close }) };
+  return { model, name, answer: (prompt) => book.answer(prompt), ...(close && { close }) };
 }
 
 /** @throws Error with the path, and where in the file the fault is. */
-export function readCapabilities(file: string): KnownCapability[] {
+function readCapabilities(file: string): KnownCapability[] {
   const text = readFileSync(file, 'utf8');
   let document: unknown;
   try {

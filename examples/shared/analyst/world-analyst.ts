@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { type Judgement, openRuleBook, readCapabilities, type RuleBook } from './answers';
+import { type Judgement, openRuleBook, type RuleBook } from './answers';
 import { openLabelRules } from './label-rules';
 import { parseTurns } from './transcript';
 
@@ -14,18 +14,17 @@ const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
  * @throws Error with its path when capabilities.json is missing or is not a list of capabilities.
  */
 export function openWorldAnalyst(directory: string): RuleBook {
-  // Before the process of the rules, which would keep this one from ending.
-  readCapabilities(join(directory, 'capabilities.json'));
-  const rules = openLabelRules(join(directory, 'labels.py'));
-  return openRuleBook({
+  const book = openRuleBook({
     model: 'demo-analyst-recorded',
     name: 'demo analyst (recorded answers of a large language model, labels by rules with 5 % noise)',
     directory,
     judge: (id, episode) => rules.judge(id, parseTurns(episode)),
     label: withNoise,
-    ready: rules.ready,
     close: () => rules.close(),
   });
+  // Last: this process does not end as long as that of the rules lives.
+  const rules = openLabelRules(join(directory, 'labels.py'));
+  return { ...book, ready: rules.ready };
 }
 
 /** The judgement, or in 5 % of the pairs of capability and episode another label. The same pair gets the same. */
