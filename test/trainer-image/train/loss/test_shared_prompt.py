@@ -38,7 +38,10 @@ def make_policy(directory: Path) -> PeftModel:
 def make_rows(beginning: int = BEGINNING) -> tuple[list[list[int]], list[int]]:
     """Token sequences and the lengths of their prompts. The groups' rollouts stand in turns."""
     rng = random.Random(0)
-    draw = lambda count: [rng.randrange(20, 500) for _ in range(count)]  # noqa: E731
+
+    def draw(count: int) -> list[int]:
+        return [rng.randrange(20, 500) for _ in range(count)]
+
     common = draw(beginning)
     prompts = [common + draw(count) for count in PROMPT_ENDS]
     rows = [prompts[number % 2] + draw(count) for number, count in enumerate(COMPLETIONS)]
