@@ -141,8 +141,8 @@ async function portsTaken({ ports }: Settings, taken: readonly PortName[]): Prom
     others.length === 0
       ? `Stop that, or set ${first} to a free port`
       : 'Stop what listens there, or take ports that are free now';
-  const settings = taken.map((name, i) => `${PORTS[name].variable}=${[...free][i]}`);
-  return new CliError(`${sentences.join('\n')}\n${remedy}: export ${settings.join(' ')}`, { type: 'Up.PortTaken' });
+  const assignments = taken.map((name, i) => `${PORTS[name].variable}=${[...free][i]}`);
+  return new CliError(`${sentences.join('\n')}\n${remedy}: export ${assignments.join(' ')}`, { type: 'Up.PortTaken' });
 }
 
 function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: number): ModelSource | null {
