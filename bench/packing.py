@@ -7,9 +7,15 @@ side, and one process with all four jobs. Wall time is from the start of the fir
 model is the demo's (trained first if it is not cached). The environments are the demo analyst's, jailed. All arms must
 produce the same four adapters, byte for byte; otherwise the run fails and says which differ.
 
-The last line is JSON: {"name", "ratio", "sideBySideRatio", "sequentialSeconds", "sideBySideSeconds", "packedSeconds",
-"cpuSeconds", "adapters", "iterations", "bytecode"}. `ratio` is sequential / packed; `bytecode` says whether the
-libraries' modules are compiled on disk, because without that a start takes at least twice as long.
+With `--sampler managed` the rollouts come from vLLM: every process starts a server, so the packed arm has one and the
+side-by-side arm, which would need the memory of four, is left out. Whatever shares a batch in vLLM changes how its
+numbers round, so adapters are not compared.
+
+The last line is JSON: {"name", "sampler", "ratio", "ratioWithoutStarts", "sideBySideRatio", "sequentialSeconds",
+"sideBySideSeconds", "packedSeconds", "startSeconds", "cpuSeconds", "adapters", "iterations", "bytecode"}. `ratio` is
+sequential / packed, `startSeconds` what the manifests call startup: of all trainers in sequence, of the packed one
+once. `bytecode` says whether the libraries' modules are compiled on disk, because without that a start takes at least
+twice as long.
 """
 
 import argparse
@@ -38,7 +44,7 @@ def write_jobs(arguments: argparse.Namespace, directory: pathlib.Path) -> list[p
         folder.mkdir(parents=True)
         arguments.environment = DESK / "analyst" / "environments" / f"{name}.py"
         job = make_job(arguments, folder)
-        job |= {"jobId": name, "seed": number + 1}
+        job |= {"jobId": name, "seed": number + 1, "sampler": arguments.sampler}
         (folder / "job.json").write_text(json.dumps(job))
         paths.append(folder / "job.json")
     return paths
@@ -76,15 +82,32 @@ def packed(paths: list[pathlib.Path]) -> None:
 ARMS = {"sequential": one_after_another, "sideBySide": side_by_side, "packed": packed}
 
 
-def measure(arm: str, arguments: argparse.Namespace, directory: pathlib.Path) -> tuple[float, float, list[str]]:
-    """Wall seconds, processor seconds and the adapters' hashes of one arm."""
+def measure(arm: str, arguments: argparse.Namespace, directory: pathlib.Path) -> tuple[float, float, float, list[str]]:
+    """Wall seconds, processor seconds, seconds of starts, and the adapters' hashes of one arm."""
     paths = write_jobs(arguments, directory)
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     ARMS[arm](paths)
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     manifests = [json.loads((path.parent / "out" / "manifest.json").read_text()) for path in paths]
-    return wall, cpu, [manifest["adapterSha256"] for manifest in manifests]
+    starts = [manifest["seconds"]["startup"] for manifest in manifests]
+    # A member that waits for its turn begins later, when a managed server has started for the others.
+    start_seconds = max(starts) if arm == "packed" else sum(starts)
+    return wall, cpu, start_seconds, [manifest["adapterSha256"] for manifest in manifests]
+
+
+def require_same(adapters: dict[str, list[str]]) -> None:
+    """Exits when an arm has made another adapter than the first arm."""
+    reference = next(iter(adapters.values()))
+    differing = [
+        f"{NAMES[place]} ({arm})"
+        for arm, hashes in adapters.items()
+        for place, value in enumerate(hashes)
+        if value != reference[place]
+    ]
+    if differing:
+        raise SystemExit(f"these adapters differ from those of the first arm: {', '.join(differing)}")
+    print(f"the {len(NAMES)} adapters are the same, byte for byte, in all arms")
 
 
 def main() -> None:
@@ -97,35 +120,36 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=int, default=1, help="of all arms in turn; seconds are their means (default 1)"
     )
+    parser.add_argument("--sampler", choices=["engine", "managed"], default="engine", help="managed: vLLM")
     arguments = parser.parse_args()
+    by_engine = arguments.sampler == "engine"
+    if not by_engine and subprocess.run([ROOT / "scripts" / "vllm.sh"]).returncode:
+        raise SystemExit("packing: there is no vLLM; the reason stands above")
     arguments.model = arguments.model or demo_model()
-    seconds = dict.fromkeys(ARMS, 0.0)
-    processor = dict.fromkeys(ARMS, 0.0)
+    arms = [arm for arm in ARMS if by_engine or arm != "sideBySide"]
+    seconds, processor, starts = (dict.fromkeys(arms, 0.0) for _ in range(3))
     adapters: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as name:
         for number in range(arguments.rounds):
-            for arm in ARMS:
-                wall, cpu, hashes = measure(arm, arguments, pathlib.Path(name) / f"{number}-{arm}")
+            for arm in arms:
+                wall, cpu, start_seconds, hashes = measure(arm, arguments, pathlib.Path(name) / f"{number}-{arm}")
                 seconds[arm] += wall / arguments.rounds
                 processor[arm] += cpu / arguments.rounds
+                starts[arm] += start_seconds / arguments.rounds
                 adapters[f"{arm}, round {number + 1}"] = hashes
-                print(f"{arm}: {wall:.1f} s, of processors {cpu:.1f} s", flush=True)
-    reference = next(iter(adapters.values()))
-    differing = [
-        f"{NAMES[place]} ({arm})"
-        for arm, hashes in adapters.items()
-        for place, value in enumerate(hashes)
-        if value != reference[place]
-    ]
-    if differing:
-        raise SystemExit(f"these adapters differ from those of the first arm: {', '.join(differing)}")
-    print(f"the {len(NAMES)} adapters are the same, byte for byte, in all arms")
+                print(f"{arm}: {wall:.1f} s, of processors {cpu:.1f} s, of starts {start_seconds:.1f} s", flush=True)
+    if by_engine:
+        require_same(adapters)
+    trained = {arm: seconds[arm] - starts[arm] for arm in arms}
     cached = importlib.util.cache_from_source(importlib.util.find_spec("trl").origin)
     result = {
         "name": "packing",
+        "sampler": arguments.sampler,
         "ratio": round(seconds["sequential"] / seconds["packed"], 2),
-        "sideBySideRatio": round(seconds["sideBySide"] / seconds["packed"], 2),
+        "ratioWithoutStarts": round(trained["sequential"] / trained["packed"], 2),
+        "sideBySideRatio": round(seconds["sideBySide"] / seconds["packed"], 2) if by_engine else None,
         **{f"{arm}Seconds": round(value, 1) for arm, value in seconds.items()},
+        "startSeconds": {arm: round(value, 1) for arm, value in starts.items()},
         "cpuSeconds": {arm: round(value, 1) for arm, value in processor.items()},
         "adapters": len(NAMES),
         "iterations": arguments.iterations,

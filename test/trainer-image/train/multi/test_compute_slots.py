@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from whetstone.train.multi.compute_slots import ComputeSlot, ComputeSlots
+from whetstone.train.multi.compute_slots import ComputeSlot, ComputeSlots, UpdateSlot
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -68,3 +68,58 @@ def test_the_slot_of_a_job_that_died_goes_to_the_next() -> None:
 def test_a_job_that_is_told_to_stop_waits_for_no_slot() -> None:
     slots = ComputeSlots(1)
     assert not slots.join(0).next(lambda: True)
+
+
+def test_while_a_server_generates_for_a_job_another_has_its_slot() -> None:
+    slots = ComputeSlots(1)
+    first, second = slots.join(0), slots.join(1)
+    order: list[str] = []
+    sampling, computed = threading.Event(), threading.Event()
+
+    def by_server() -> None:
+        assert first.next(lambda: False)
+        with UpdateSlot(first).while_sampling(lambda: False):
+            sampling.set()
+            assert computed.wait(10)
+            order.append("sampled")
+        order.append("updated")
+        first.close()
+
+    def neighbour() -> None:
+        assert sampling.wait(10)
+        assert second.next(lambda: False)
+        order.append("neighbour")
+        computed.set()
+        time.sleep(0.05)
+        order.append("neighbour ends")
+        second.close()
+
+    for run in (by_server, neighbour):
+        threading.Thread(target=run).start()
+    ended: list[int] = []
+    while len(ended) < 2:
+        ended += slots.wait()
+    assert order == ["neighbour", "sampled", "neighbour ends", "updated"]
+
+
+def test_a_job_that_is_told_to_stop_while_a_server_generates_waits_for_no_slot() -> None:
+    slots = ComputeSlots(1)
+    first, second = slots.join(0), slots.join(1)
+    ended: list[int] = []
+
+    def job() -> None:
+        assert first.next(lambda: False)
+        holder = threading.Event()
+        with UpdateSlot(first).while_sampling(lambda: True):
+            threading.Thread(target=lambda: second.next(lambda: False) and holder.set()).start()
+            assert holder.wait(10)
+        first.close()
+
+    thread = threading.Thread(target=job)
+    thread.start()
+    while not ended:
+        ended += slots.wait()
+    assert ended == [0]
+    thread.join(10)
+    second.close()
+    assert slots.wait() == [1]

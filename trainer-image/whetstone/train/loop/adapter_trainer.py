@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -60,15 +60,16 @@ class AdapterTrainer(GRPOTrainer):
         algorithm: Algorithm,
         config: GRPOConfig,
         beginning: Beginning | None = None,
+        while_sampling: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        self._beginning = beginning or Beginning(None)
+        self._beginning, self._while_sampling = beginning or Beginning(None), while_sampling
         self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
         self._episodes: list[Episode] = []
         self.drawn: list[Episode] = []
         """Rollouts of the last iteration, with those of tasks that were replaced."""
         self.best = BestAdapter()
         self._tree_policy: PrefixTreePolicy | None = None
-        self.seconds_generation = 0.0
+        self.seconds_generation = self.seconds_waiting = 0.0
         self.step_loss = 0.0
         self.step_kl = 0.0
         # What TRL measured in the last step.
@@ -107,9 +108,10 @@ class AdapterTrainer(GRPOTrainer):
 
     def validate(self) -> float:
         """Plays the validation tasks with the current adapter, offers it to `best`, and returns the mean reward."""
-        self._sampler.publish(self.model)
-        with self._sampling_threads():
-            reward = self._rollouts.validate()
+        with self._while_sampling():
+            self._sampler.publish(self.model)
+            with self._sampling_threads():
+                reward = self._rollouts.validate()
         self.best.offer(reward, self.state.global_step, self.model)
         return reward
 
@@ -192,12 +194,14 @@ class AdapterTrainer(GRPOTrainer):
         if not self._probed:
             probe_sampler(self._sampler, self.model, self.processing_class, self._algorithm.temperature)
             self._probed = True
-        self._sampler.publish(self.model)
-        with self._sampling_threads():
-            collected = self._rollouts.collect(self.state.global_step)
+        with self._while_sampling():
+            self._sampler.publish(self.model)
+            with self._sampling_threads():
+                collected = self._rollouts.collect(self.state.global_step)
+            self.seconds_generation = time.perf_counter() - start
+        self.seconds_waiting = time.perf_counter() - start - self.seconds_generation
         self._episodes, self.drawn = collected.episodes, collected.drawn
         assert len(self._episodes) == count
-        self.seconds_generation = time.perf_counter() - start
         episodes = self._episodes
         return {
             "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],

@@ -16,19 +16,12 @@ from ..loss.divergence import check_reward
 from ..output.disk import DiskFull
 from ..output.reports import Reporter
 from ..output.store import OutputStore
+from .compute_turn import ComputeTurn
 from .episode import unaided
 from .iteration_record import rollout_figures, write_samples
 
 if TYPE_CHECKING:
     from .adapter_trainer import AdapterTrainer
-
-# Gives back this job's compute slot and waits for the next one. False as soon as its argument, a function, says True.
-NextSlot = Callable[[Callable[[], bool]], bool]
-
-
-def alone(stopped: Callable[[], bool]) -> bool:
-    """The NextSlot of a job that shares its process with no other: there is always a slot."""
-    return not stopped()
 
 
 class IterationEnd(TrainerCallback):
@@ -44,10 +37,10 @@ class IterationEnd(TrainerCallback):
         trainer: AdapterTrainer,
         lines: list[dict],
         leaves: Callable[[], bool],
-        next_slot: NextSlot,
+        turn: ComputeTurn,
     ) -> None:
         self._job, self._store, self._trainer, self._lines = job, store, trainer, lines
-        self._leaves, self._next_slot = leaves, next_slot
+        self._leaves, self._turn = leaves, turn
         self._reporter = Reporter(job.outputDir)
         self._elapsed_before = lines[-1]["secondsElapsed"] if lines else 0.0
         self._start = self._step_start = self._last_end = time.perf_counter()
@@ -83,7 +76,7 @@ class IterationEnd(TrainerCallback):
             **rollout_figures(episodes),
             **trainer.step_figures,
             "secondsGeneration": round(trainer.seconds_generation, 4),
-            "secondsUpdate": round(now - self._step_start - trainer.seconds_generation, 4),
+            "secondsUpdate": round(now - self._step_start - trainer.seconds_generation - trainer.seconds_waiting, 4),
             "secondsElapsed": round(self._elapsed_before + now - self._start, 4),
         }
         if trainer.step_mismatch is not None:
@@ -108,6 +101,6 @@ class IterationEnd(TrainerCallback):
             except DiskFull as error:
                 # The older checkpoints are whole, and the next one may find room again.
                 self._store.notices.tell("disk", f"{error.strerror}; training goes on without it")
-        if self._leaves() or (left and not self._next_slot(self._leaves)):
+        if self._leaves() or (left and not self._turn.next(self._leaves)):
             self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             control.should_training_stop = True

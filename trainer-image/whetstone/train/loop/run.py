@@ -6,7 +6,7 @@ is
 1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, make
    advantages of their rewards, drop constant groups, cut minibatches, and take each through loss and backward pass;
 2. `AdapterTrainer._clip_grad_norm` and the optimiser's step;
-3. `IterationEnd.on_log`: progress line, stopping rule, report, checkpoint, and the wait for the next compute slot.
+3. `IterationEnd.on_log`: progress line, stopping rule, report, checkpoint, and the wait for the next turn to compute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from ..output.store import OutputStore
 from .adapter_trainer import AdapterTrainer
 from .base_model import BaseModel
 from .beginning import Beginning
-from .iteration_end import IterationEnd, NextSlot, alone
+from .compute_turn import ALONE, ComputeTurn
+from .iteration_end import IterationEnd
 from .open_sampler import managed_server, open_sampler
 from .rollouts import Rollouts
 from .trackers import TensorBoardFiles, check_tracker
@@ -44,14 +45,14 @@ def run_job(
     stop: Event,
     started: float,
     base: BaseModel | None = None,
-    next_slot: NextSlot = alone,
+    turn: ComputeTurn = ALONE,
     server: ManagedServer | None = None,
 ) -> bool:
     """Trains until the manifest is written, or until a checkpoint after which it has to leave.
 
     True: the manifest is there. False: `stop` was set, the job was cancelled, or nobody attends to it. `started` is the
-    perf_counter value at which the process began, in seconds. `base` is read when it is not given. `next_slot` is for
-    jobs that share the cores with others, `server` for those that share a managed sampler.
+    perf_counter value at which the process began, in seconds. `base` is read when it is not given. `turn` is for jobs
+    that share the cores with others, `server` for those that share a managed sampler.
 
     Raises JobError for a tracker that is not installed, SandboxError and EnvironmentFailed for the environments,
     EnvironmentDiffers for their rewards, Diverged for the optimisation, ModelError for the base model, SamplerRefused
@@ -80,7 +81,9 @@ def run_job(
         rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root, job.jobId)
         beginning = Beginning(job.beginsFrom)
-        trainer = AdapterTrainer(base, sampler, rollouts, algorithm, config, beginning)
+        trainer = AdapterTrainer(
+            base, sampler, rollouts, algorithm, config, beginning, lambda: turn.while_sampling(leaves)
+        )
         checkpoint = store.latest()
         if checkpoint is None:
             # Once TRL has added its adapter, so that the reference of the KL term stays the base model.
@@ -91,7 +94,7 @@ def run_job(
         trainer.remove_callback(PrinterCallback)
         if algorithm.reportTo == "tensorboard":
             trainer.add_callback(TensorBoardFiles(store.root, len(lines), store.notices))
-        trainer.add_callback(IterationEnd(job, store, trainer, lines, leaves, next_slot))
+        trainer.add_callback(IterationEnd(job, store, trainer, lines, leaves, turn))
         # Later garbage collections need not look at the libraries' million objects. At exit they must, or extension
         # modules report the objects as leaks.
         gc.freeze()

@@ -28,8 +28,8 @@ from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
 from ..output.store import Locked, OutputStore
 from .base_model import BaseModel
+from .compute_turn import ALONE, ComputeTurn
 from .device_faults import device_exit_code
-from .iteration_end import NextSlot, alone
 from .rollouts import EnvironmentFailed
 from .run import run_job
 
@@ -40,7 +40,7 @@ def run_to_exit_code(
     stop: Event,
     started: float,
     base: BaseModel | None = None,
-    next_slot: NextSlot = alone,
+    turn: ComputeTurn = ALONE,
     server: ManagedServer | None = None,
 ) -> int:
     """Runs the job and returns its exit code. A failure is written to the output directory, too.
@@ -48,7 +48,7 @@ def run_to_exit_code(
     The arguments are those of run_job.
     """
     try:
-        if run_job(job, store, stop, started, base, next_slot, server):
+        if run_job(job, store, stop, started, base, turn, server):
             return 0
         return _left(store, stop)
     except SamplerInterrupted:

@@ -1,21 +1,24 @@
 """Compute slots: several jobs of one command share the processor cores, iteration by iteration.
 
 Each job is a process of its own and holds one end of a socket; the parent process holds the other end and hands out the
-slots. A byte from the job gives back the slot that it holds and asks for the next one; a byte from the parent grants
-it. Slots are granted in the order of asking, so that all jobs advance alike. A job that dies gives its slot back with
-its socket.
+slots. A byte from the job gives back the slot that it holds, and asks for the next one or does not; a byte from the
+parent grants it. Slots are granted in the order of asking, so that all jobs advance alike. A job that dies gives its
+slot back with its socket.
 """
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 # How often a waiting job looks whether it has been told to stop.
 POLL_SECONDS = 0.2
-_BYTE = b"."
+_ASKED = b"?"
+_GIVEN_BACK = b"-"
+_GRANTED = b"."
 
 
 class ComputeSlots:
@@ -46,13 +49,13 @@ class ComputeSlots:
             ready, _, _ = select.select(list(self._ends), [], [])
             for end in ready:
                 try:
-                    asked = bool(end.recv(1))
+                    said = end.recv(1)
                 except ConnectionError:
-                    asked = False
+                    said = b""
                 self._holding.discard(end)
-                if asked:
+                if said == _ASKED and end not in self._waiting:
                     self._waiting.append(end)
-                else:
+                elif not said:
                     ended.append(self._leave(end))
             self._grant()
         return ended
@@ -67,7 +70,7 @@ class ComputeSlots:
         while self._waiting and len(self._holding) < self._slots:
             end = self._waiting.popleft()
             try:
-                end.sendall(_BYTE)
+                end.sendall(_GRANTED)
             except ConnectionError:
                 # The job has just died; the next `wait` reads the end of its socket.
                 continue
@@ -85,7 +88,7 @@ class ComputeSlot:
 
         False as soon as `stopped()` is true. Raises ConnectionError when the parent process has ended.
         """
-        self._end.sendall(_BYTE)
+        self._end.sendall(_ASKED)
         while not stopped():
             if select.select([self._end], [], [], POLL_SECONDS)[0]:
                 if not self._end.recv(1):
@@ -93,6 +96,38 @@ class ComputeSlot:
                 return not stopped()
         return False
 
+    def give_back(self) -> None:
+        """Gives back the slot without asking for the next one."""
+        self._end.sendall(_GIVEN_BACK)
+
+    def while_sampling(self, stopped: Callable[[], bool]) -> contextlib.AbstractContextManager[None]:
+        """The job itself generates the rollouts, so it keeps its slot."""
+        return contextlib.nullcontext()
+
     def close(self) -> None:
         """Gives up this side of the socket."""
         self._end.close()
+
+
+class UpdateSlot:
+    """The side of a job whose rollouts a server generates: it holds a slot only from their end to the iteration's end.
+
+    The server generates for all jobs at once, so rollouts wait for nobody.
+    """
+
+    def __init__(self, slot: ComputeSlot) -> None:
+        self._slot = slot
+
+    def next(self, stopped: Callable[[], bool]) -> bool:
+        """Waits for nothing: the next rollouts give back the slot."""
+        return not stopped()
+
+    @contextlib.contextmanager
+    def while_sampling(self, stopped: Callable[[], bool]) -> Iterator[None]:
+        """Inside, another job has the slot. Afterwards this job waits for its next one, unless it is told to stop.
+
+        An exception inside ends the job, so it waits for none then.
+        """
+        self._slot.give_back()
+        yield
+        self._slot.next(stopped)

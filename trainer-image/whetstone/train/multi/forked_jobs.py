@@ -33,7 +33,7 @@ from ..loop.open_sampler import managed_server
 from ..loop.run_to_exit_code import run_to_exit_code
 from ..loop.trl_settings import quiet_libraries
 from ..output.failure import end_with_failure
-from .compute_slots import ComputeSlot, ComputeSlots
+from .compute_slots import ComputeSlot, ComputeSlots, UpdateSlot
 from .cores import usable_cores
 from .open_jobs import OpenJob
 
@@ -150,7 +150,8 @@ class ForkedJobs:
         if not slot.next(self._stop.is_set):
             return STOPPED
         started = time.perf_counter() - shared
-        return run_to_exit_code(opened.job, opened.store, self._stop, started, base, slot.next, server)
+        turn = slot if opened.job.sampler == "engine" else UpdateSlot(slot)
+        return run_to_exit_code(opened.job, opened.store, self._stop, started, base, turn, server)
 
     def _reap(self, number: int) -> int:
         """Collects the process of a job that has ended and returns the job's exit code."""
