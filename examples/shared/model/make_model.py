@@ -19,6 +19,7 @@ import pathlib
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from routing_questions import deployed_summaries
@@ -66,19 +67,39 @@ def use_large_blocks() -> None:
     libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def fingerprint(world: World, size: Size, seed: int) -> str:
-    """16 hex digits over everything that the model depends on. Other files of the world's folder do not matter."""
+def fingerprint(world: World, routing: float, settings: list, more: list[pathlib.Path] | None = None) -> str:
+    """16 hex digits over everything that a world's model depends on. Other files of the world's folder do not matter.
+
+    Args:
+        routing: share of routing questions; above 0 the analyst's summaries count, too.
+        settings: what else the model depends on, as JSON can write it.
+        more: further sources.
+    """
     import tokenizers
     import torch
     import transformers
 
-    sources = [*sorted(HERE.glob("*.py")), *sources_of(world)]
+    sources = [*(more or []), *sorted(HERE.glob("*.py")), *sources_of(world)]
     digest = hashlib.sha256()
-    for file in [*sources, world.folder / "analyst" / "capabilities.json"] if size.routing > 0 else sources:
+    for file in [*sources, world.folder / "analyst" / "capabilities.json"] if routing > 0 else sources:
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     versions = [torch.__version__, transformers.__version__, tokenizers.__version__]
-    digest.update(json.dumps([seed, asdict(size), versions], sort_keys=True).encode())
+    digest.update(json.dumps([*settings, versions], sort_keys=True).encode())
     return digest.hexdigest()[:16]
+
+
+def transcripts_of(world: World, seed: int, count: int, routing: float) -> list:
+    """The transcripts that a model of this seed learns from: demonstrations, then the share of routing questions."""
+    import transcripts as corpus
+
+    first = world.environment.DEMONSTRATIONS_FROM + seed * DEMONSTRATION_STRIDE
+    questions = int(count * routing)
+    transcripts = [corpus.demonstration(world, first + i) for i in range(count - questions)]
+    if questions > 0:
+        summaries = deployed_summaries(world.folder, world.expert.DECOYS)
+        half = first + DEMONSTRATION_STRIDE // 2
+        transcripts += [corpus.routing(world, half + i, summaries) for i in range(questions)]
+    return transcripts
 
 
 def build(world: World, size: Size, seed: int, target: pathlib.Path, report) -> None:
@@ -89,13 +110,7 @@ def build(world: World, size: Size, seed: int, target: pathlib.Path, report) -> 
     import transformers
 
     first = world.environment.DEMONSTRATIONS_FROM + seed * DEMONSTRATION_STRIDE
-    total = size.steps * size.batch
-    questions = int(total * size.routing)
-    transcripts = [corpus.demonstration(world, first + i) for i in range(total - questions)]
-    if questions > 0:
-        summaries = deployed_summaries(world.folder, world.expert.DECOYS)
-        half = first + DEMONSTRATION_STRIDE // 2
-        transcripts += [corpus.routing(world, half + i, summaries) for i in range(questions)]
+    transcripts = transcripts_of(world, seed, size.steps * size.batch, size.routing)
     sample = transcripts[:1500] + transcripts[-400:]
     tokenizer = corpus.build_tokenizer(["".join(text for text, _ in one) for one in sample], size.vocabulary)
     examples = corpus.encode(tokenizer, transcripts)
@@ -112,7 +127,7 @@ def build(world: World, size: Size, seed: int, target: pathlib.Path, report) -> 
         "size": asdict(size),
         "schedule": asdict(schedule),
         "parameters": sum(p.numel() for p in model.parameters()),
-        "transcripts": total,
+        "transcripts": len(transcripts),
         "tokens": result["tokens"],
         "loss": round(result["loss"], 4),
         "threads": torch.get_num_threads(),
@@ -124,7 +139,7 @@ def build(world: World, size: Size, seed: int, target: pathlib.Path, report) -> 
 
 
 def announce(as_json: bool, steps: int):
-    """A progress callback: a sentence or a JSON line for every 50 steps."""
+    """A progress callback of step and loss (nats a token): each call prints a sentence or a JSON line."""
     started = time.perf_counter()
 
     def report(step: int, loss: float) -> None:
@@ -141,6 +156,52 @@ def announce(as_json: bool, steps: int):
     return report
 
 
+def command_line(description: str) -> argparse.ArgumentParser:
+    """The options of every recipe: `--seed`, `--cache`, `--progress`."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "whetstone" / "models"
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--seed", type=_seed, default=1, help="seed of the model, 0 to 999 (default 1)")
+    parser.add_argument("--cache", type=pathlib.Path, default=cache, help=f"default {cache}")
+    parser.add_argument("--progress", action="store_true", help="progress as JSON lines instead of sentences")
+    return parser
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1000:
+        raise argparse.ArgumentTypeError(f"{text} is out of range; take 0 to 999")
+    return int(text)
+
+
+def make_or_find(path: pathlib.Path, build: Callable[[pathlib.Path], None]) -> bool:
+    """True when the model is at `path` already; otherwise `build` writes it into a folder that then gets this path."""
+    if path.is_dir():
+        return True
+    use_large_blocks()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
+    try:
+        build(work)
+        # Both are made for their owner alone; trainers may be other users.
+        work.chmod(0o755)
+        for file in work.iterdir():
+            file.chmod(0o644)
+        try:
+            work.rename(path)
+        except OSError:
+            # Another process was faster; both made the same model.
+            if not path.is_dir():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return False
+
+
+def tell(path: pathlib.Path, cached: bool, started: float) -> None:
+    """Prints the last line of a recipe. `started` is the perf_counter value at its beginning, in seconds."""
+    seconds = round(time.perf_counter() - started, 1)
+    print(json.dumps({"path": str(path), "cached": cached, "seconds": seconds}), flush=True)
+
+
 def main(folder: pathlib.Path, demo: Size = DEMO, tiny: Size = TINY, argv: list[str] | None = None) -> int:
     """Makes the model of the world in a folder or finds it in the cache; prints its path as JSON on the last line.
 
@@ -150,18 +211,12 @@ def main(folder: pathlib.Path, demo: Size = DEMO, tiny: Size = TINY, argv: list[
         argv: the command line; the process's own by default.
     """
     sizes = {"demo": demo, "tiny": tiny}
-    default_cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "whetstone" / "models"
-    parser = argparse.ArgumentParser(description=f"Makes the model of {folder.name}.")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the model, 0 to 999 (default 1)")
+    parser = command_line(f"Makes the model of {folder.name}.")
     parser.add_argument("--size", choices=sorted(sizes), default="demo", help="demo (default), or tiny for tests")
-    parser.add_argument("--cache", type=pathlib.Path, default=default_cache, help=f"default {default_cache}")
     parser.add_argument(
         "--out", type=pathlib.Path, help="also copies the model into this directory, which must not exist"
     )
-    parser.add_argument("--progress", action="store_true", help="progress as JSON lines instead of sentences")
     arguments = parser.parse_args(argv)
-    if not 0 <= arguments.seed < 1000:
-        parser.error(f"--seed {arguments.seed} is out of range; take 0 to 999")
     if arguments.out is not None and arguments.out.exists():
         parser.error(f"--out {arguments.out} exists already; name a new directory")
 
@@ -171,30 +226,10 @@ def main(folder: pathlib.Path, demo: Size = DEMO, tiny: Size = TINY, argv: list[
     started = time.perf_counter()
     size = sizes[arguments.size]
     world = load_world(folder)
-    path = arguments.cache.resolve() / fingerprint(world, size, arguments.seed)
-    cached = path.is_dir()
-    if not cached:
-        use_large_blocks()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        work = pathlib.Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
-        try:
-            build(world, size, arguments.seed, work, announce(arguments.progress, size.steps))
-            # Both are made for their owner alone; trainers may be other users.
-            work.chmod(0o755)
-            for file in work.iterdir():
-                file.chmod(0o644)
-            try:
-                work.rename(path)
-            except OSError:
-                # Another process was faster; both made the same model.
-                if not path.is_dir():
-                    raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+    seed, as_json = arguments.seed, arguments.progress
+    path = arguments.cache.resolve() / fingerprint(world, size.routing, [seed, asdict(size)])
+    cached = make_or_find(path, lambda work: build(world, size, seed, work, announce(as_json, size.steps)))
     if arguments.out is not None:
         shutil.copytree(path, arguments.out)
-    print(
-        json.dumps({"path": str(path), "cached": cached, "seconds": round(time.perf_counter() - started, 1)}),
-        flush=True,
-    )
+    tell(path, cached, started)
     return 0

