@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import type { Judgement } from './answers';
+import { type Judgement, UnknownQuestionError } from './answers';
 import type { Turn } from './transcript';
 
 const answerSchema = z.union([
@@ -15,7 +15,7 @@ const answerSchema = z.union([
 interface LabelRules {
   /** Rejects where the rules cannot be loaded. What is wrong with them stands on standard error. */
   ready: Promise<void>;
-  /** Rejects where the rules raise, return something else, or have ended. */
+  /** Rejects with UnknownQuestionError where the rules raise or return something else, otherwise where they ended. */
   judge(capability: string, turns: readonly Turn[]): Promise<Judgement>;
   close(): void;
 }
@@ -57,7 +57,7 @@ export function openLabelRules(path: string): LabelRules {
         worker.stdin.write(`${JSON.stringify({ capability, turns })}\n`);
       });
       const answer = answerSchema.parse(JSON.parse(line));
-      if ('error' in answer) throw new Error(`${path}: ${answer.error}`);
+      if ('error' in answer) throw new UnknownQuestionError(`Correct ${path}: ${answer.error}`);
       return answer;
     },
     close: () => void worker.kill(),

@@ -111,9 +111,37 @@ test('each rejection gets the environment that was recorded next', async () => {
   ]);
 });
 
-test('a rule that raises is an error that names the file and the exception, not a label', async () => {
-  await expect(labelOf(episode('please raise'))).rejects.toThrow(/labels\.py.*ValueError: no rule for this/s);
+test('a rule that raises is no label but a question without an answer, with file, line and exception', async () => {
+  const raised = labelOf(episode('please raise'));
+  await expect(raised).rejects.toThrow(UnknownQuestionError);
+  await expect(raised).rejects.toThrow(/^Correct .*labels\.py: line 4: .* raised ValueError: no rule for this$/);
   expect(await labelOf(episode('book Oak'))).toMatchObject({ label: 'PRESENT' });
+});
+
+test('rules that were corrected after they raised answer without a new start', async () => {
+  await expect(labelOf(episode('please raise'))).rejects.toThrow(/ValueError/);
+  writeFileSync(join(folder, 'labels.py'), 'def label(capability, turns): return "NA"');
+  await expect(labelOf(episode('please raise'))).rejects.toThrow(/returned 'NA', not label, step and reason/);
+  writeFileSync(join(folder, 'labels.py'), 'def label(:');
+  await expect(labelOf(episode('please raise'))).rejects.toThrow(/returned 'NA'/);
+  writeFileSync(join(folder, 'labels.py'), 'def label(capability, turns): return "NA", None, "corrected"');
+  expect(await labelOf(episode('please raise'))).toMatchObject({ label: 'NA', step: null });
+});
+
+test('the analyst is named after who wrote its answers, as provenance.json says', () => {
+  const write = (document: object) => writeFileSync(join(folder, 'provenance.json'), JSON.stringify(document));
+  const named = () => {
+    const opened = openWorldAnalyst(folder);
+    opened.close?.();
+    return opened.name;
+  };
+  expect(named()).toContain('(recorded answers, labels by rules');
+  write({ model: 'large language model', prompts: {} });
+  expect(named()).toContain('(recorded answers, labels by rules');
+  write({ model: 'large language model', prompts: { discovery: 'ab' } });
+  expect(named()).toContain('(recorded answers of a large language model, labels by rules');
+  write({ model: 'Model X', prompts: { discovery: 'ab' } });
+  expect(named()).toContain('(recorded answers of Model X, labels by rules');
 });
 
 test('rules that cannot be loaded fail every question instead of leaving it open', async () => {
