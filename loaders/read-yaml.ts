@@ -37,8 +37,9 @@ export function readYaml(file: string): ReadYaml {
     const lineCounter = new LineCounter();
     const options = { schema: 'core', resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
     const document = parseDocument(text, { ...options, lineCounter });
-    const faults = [...document.errors, ...document.warnings].map((fault) => faultText(fault, lineCounter));
-    if (faults.length === 0) faults.push(...keyFaults(document, lineCounter));
+    const [first, ...further] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
+    if (first !== undefined) return problem(`${faultText(first, lineCounter)}${followText(further.length)}`);
+    const faults = keyFaults(document, lineCounter);
     if (faults.length > 0) return { problems: faults.map((message) => ({ path: '', message })) };
     const value: unknown = document.toJS();
     // Throws where an alias lies within what it stands for.
@@ -56,14 +57,31 @@ const OWN_WORDS: Partial<Record<YAMLParseError['code'], string>> = {
   BAD_DQ_ESCAPE: 'A text has an escape that YAML does not know',
 };
 
+/** What is expected, where the library's own sentence does not say it. */
+const EXPECTED: readonly [RegExp, string][] = [
+  [/must start at the same column/, 'fields of one level in one column, what belongs to a field further to the right'],
+  [/^Tabs are not allowed/, 'spaces'],
+  [/^Implicit (map )?keys/, '`field: value`'],
+  [/^Nested mappings/, 'one `field: value` in a line; a value that has a colon and a space stands in quotes'],
+  [/^Plain value cannot start/, 'the value in quotes'],
+];
+
 /**
  * A fault and its place. Nothing of the file is repeated: the path may lead to any file, as a link does, and whoever
  * reads the message may not be allowed to read that file.
  */
 function faultText({ code, message, pos }: YAMLParseError | YAMLWarning, lines: LineCounter): string {
   const { line, col } = lines.linePos(pos[0]);
-  return `${OWN_WORDS[code] ?? withoutContent(message)} at line ${line}, column ${col}.`;
+  const expected = EXPECTED.find(([sentence]) => sentence.test(message))?.[1];
+  const place = `at line ${line}, column ${col}.`;
+  return `${OWN_WORDS[code] ?? withoutContent(message)} ${place}${expected === undefined ? '' : ` Expected: ${expected}.`}`;
 }
+
+/** What stands behind the first fault: most others follow from it. */
+const followText = (count: number): string => {
+  if (count === 0) return '';
+  return ` ${count === 1 ? 'One more fault is' : `${count} more faults are`} behind it, which may be gone with it.`;
+};
 
 /** The library puts what it found behind a colon. */
 const withoutContent = (message: string): string => message.replace(/(?<=\S):\s[^]*$/, '').split('\n', 1)[0] ?? '';

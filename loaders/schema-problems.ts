@@ -57,10 +57,11 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
   }
   const value = valueAt(raw, issue.path);
   // What is no map of fields is some other file, which is not repeated: the path may be a link to it.
-  if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue)}` }];
+  if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue, false)}` }];
   const told = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(written(value)));
   const found = value === undefined ? 'is missing' : `${told} is not allowed`;
-  return [{ path, message: `${found}. ${allowed(issue)}` }];
+  const isWhole = nodeAt(schema, raw, issue.path)?.type === 'integer';
+  return [{ path, message: `${found}. ${allowed(issue, isWhole)}` }];
 }
 
 /** The kind of a whole document, in words. */
@@ -74,11 +75,13 @@ function kindOf(value: unknown): string {
 /** A value as JSON, with the numbers that JSON does not have: 1e400 is Infinity, not null. */
 const written = (value: unknown): string => (typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? ''));
 
-function allowed(issue: Issue): string {
+/** What would be allowed. `isWhole`: the field takes whole numbers. */
+function allowed(issue: Issue, isWhole: boolean): string {
   switch (issue.code) {
     case 'invalid_value':
       return `Allowed: ${quoted(issue.values)}.`;
     case 'too_small': {
+      if (isWhole && issue.inclusive === false) return `Allowed: at least ${Number(issue.minimum) + 1}.`;
       const least = `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`;
       return issue.origin === 'string' ? `Allowed: a text of ${least} characters.` : `Allowed: ${least}.`;
     }
@@ -116,6 +119,7 @@ const quoted = (values: readonly unknown[]): string =>
 
 /** A JSON Schema, as far as it says which fields an object has. */
 interface SchemaNode {
+  type?: string;
   properties?: Record<string, SchemaNode>;
   items?: SchemaNode;
   /** Options of a discriminated union. */
@@ -129,12 +133,18 @@ interface SchemaNode {
  * discriminated union they are the fields of the option that the value chose.
  */
 function knownFields(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): string[] | null {
+  const properties = nodeAt(schema, raw, path)?.properties;
+  return properties === undefined ? null : Object.keys(properties);
+}
+
+/** The schema at a path of the value `raw`; undefined where it has none. */
+function nodeAt(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): SchemaNode | undefined {
   let node = chosenOption(z.toJSONSchema(schema, { io: 'input' }) as SchemaNode, raw);
   path.forEach((key, depth) => {
     const next = typeof key === 'number' ? node?.items : node?.properties?.[String(key)];
     node = chosenOption(next, valueAt(raw, path.slice(0, depth + 1)));
   });
-  return node?.properties === undefined ? null : Object.keys(node.properties);
+  return node;
 }
 
 /** The option of a discriminated union whose constant fields the value has; any other schema as it is. */

@@ -108,7 +108,7 @@ test.each([
   [
     'a number below the least',
     `${good}collect: { trials: 0 }\n`,
-    /collect\.trials: 0 is not allowed\. Allowed: more than 0\./,
+    /collect\.trials: 0 is not allowed\. Allowed: at least 1\./,
   ],
   [
     'a number above the most',

@@ -51,6 +51,23 @@ describe('readYaml', () => {
     expect(message).not.toContain('hunter2');
   });
 
+  it('tells the first fault, and how many follow it', () => {
+    const { problems } = read('model:\n  name: base\n badly: [1\n  worse: }\n') as { problems: { message: string }[] };
+    expect(problems).toHaveLength(1);
+    expect(problems[0]!.message).toMatch(/ at line 3, column \d+\. .*\d+ more faults are behind it, which may be gone/);
+  });
+
+  it.each([
+    ['a:\n  b: 1\n c: 2', 'Expected: fields of one level in one column'],
+    [
+      'a: 1\nb 2\nc: 3',
+      'Implicit map keys need to be followed by map values at line 2, column 1. Expected: `field: value`.',
+    ],
+    ['a:\n\tb: 1', 'Tabs are not allowed as indentation at line 2, column 1. Expected: spaces.'],
+  ])('tells what is expected in place of %j', (text, says) => {
+    expect(JSON.stringify(read(text))).toContain(says);
+  });
+
   it('refuses 200,000 levels', () => {
     expect(read('['.repeat(200_000))).toHaveProperty('problems');
   });
