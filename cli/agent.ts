@@ -16,12 +16,22 @@ export interface Agent {
  */
 export function readAgent(path: string): Agent {
   const absolute = resolve(path);
+  refuseFolder(absolute);
   try {
     return { path: absolute, spec: loadAgentSpec(absolute) };
   } catch (error) {
     if (!(error instanceof AgentSpecError)) throw error;
     throw new CliError(error.message, { exitCode: 2, type: 'Spec.Invalid', cause: error });
   }
+}
+
+/** @throws CliError (exit 2) for a folder, with the agent.yaml in it where there is one. */
+function refuseFolder(path: string): void {
+  // statSync throws for a path with a NUL.
+  if (!existsSync(`${path}/.`)) return;
+  const inside = join(path, 'agent.yaml');
+  const hint = existsSync(inside) ? `Name the file in it: ${inside}` : 'There is no agent.yaml in it.';
+  throw new CliError(`${path}: is a folder. ${hint}`, { exitCode: 2, type: 'Spec.Invalid' });
 }
 
 /** The agent.yaml that is used where none is named: this directory's, else the demo's. Null when neither exists. */

@@ -1,5 +1,7 @@
 import type { Settings } from './settings';
+import { CliError } from './errors';
 import { diskProblem } from './supervisor/disk';
+import { isWaitedFor, waitingText } from './supervisor/service-text';
 import { askSupervisor, readKeptState } from './supervisor/supervisor-state';
 
 /** What `whet up` runs on this machine, as far as it explains why a run there does not go on. */
@@ -26,7 +28,7 @@ export async function localServices({ home }: Settings, address: string): Promis
     };
   }
   if (state.temporal.address !== address) return null;
-  const down = state.services.filter((s) => s.status !== 'ready' && s.status !== 'done');
+  const down = state.services.filter(isWaitedFor);
   return {
     trouble: [
       ...(state.disk === null ? [] : [state.disk]),
@@ -36,4 +38,26 @@ export async function localServices({ home }: Settings, address: string): Promis
       ),
     ],
   };
+}
+
+/**
+ * The error of a command that needs what the first start of a worker makes at the Temporal server, while the worker of
+ * `whet up` has not started. Null where that is not why it is missing.
+ */
+export async function workerNotReady({ home }: Settings, address: string): Promise<CliError | null> {
+  const state = await askSupervisor(home);
+  if (state === null || state.temporal.address !== address) return null;
+  const open = state.services.filter(isWaitedFor);
+  if (!open.some(({ name }) => name === 'worker')) return null;
+  return new CliError(
+    [
+      `\`whet up\` is not ready yet: its worker has not prepared the Temporal server at ${address} for runs.`,
+      ...(state.disk === null ? [] : [state.disk]),
+      ...open.map(waitingText),
+      open.some(({ status }) => status === 'failed')
+        ? 'What failed is not started again: correct it, then `whet down` and `whet up`.'
+        : 'Give the command again once `whet status` shows every service as ready or done.',
+    ].join('\n'),
+    { type: 'Up.NotReady' },
+  );
 }

@@ -1,7 +1,7 @@
 import { Client, Connection, defaultPayloadConverter } from '@temporalio/client';
 import { missingSearchAttributes } from '../contracts/search-attributes';
 import { CliError } from './errors';
-import { localServices } from './local-services';
+import { localServices, workerNotReady } from './local-services';
 import { refuses } from './supervisor/ports';
 import { askSupervisor, readSupervisorState } from './supervisor/supervisor-state';
 import {
@@ -52,11 +52,28 @@ async function connectTemporal(settings: Settings): Promise<Temporal> {
         cause: error,
       });
     throw new CliError(
-      `No Temporal server answers at ${address}. Start one with \`whet up AGENT_YAML\`, ` +
-        'or set TEMPORAL_ADDRESS to the address of yours.',
+      settings.temporalAddress === null
+        ? `No Temporal server answers at ${address}. Start one with \`whet up AGENT_YAML\`, ` +
+            'or set TEMPORAL_ADDRESS to the address of yours.'
+        : `No Temporal server answers at ${address}, the value of TEMPORAL_ADDRESS. Start that server, correct the ` +
+            'variable, or unset it: `whet up AGENT_YAML` then starts a server here.',
       { type: 'Temporal.Unreachable', cause: error },
     );
   }
+}
+
+/**
+ * Checks a server that the user named, before anything is started that needs it: it answers and has the namespace.
+ * Any other error of the server is no reason to refuse: a client that may not read namespaces can still be a worker.
+ * @throws CliError `Temporal.Unreachable`, `Temporal.NamespaceMissing`.
+ */
+export async function requireOwnServer(settings: Settings): Promise<void> {
+  await withTemporal(settings, ({ client, connection, namespace }) =>
+    promptly(client, () => connection.workflowService.describeNamespace({ namespace })),
+  ).catch((error: unknown) => {
+    if (error instanceof CliError && error.type === 'Temporal.Failed') return;
+    throw error;
+  });
 }
 
 /** Fails at once where nobody listens, for which the client would use its whole time. A busy server gets that time. */
@@ -82,7 +99,9 @@ export async function withTemporal<T>(settings: Settings, action: (temporal: Tem
 
 /** The sentence for an error of the server; the services on this machine may know more than the server tells. */
 async function explained(error: unknown, temporal: Temporal, settings: Settings): Promise<unknown> {
-  const sentence = explainTemporalError(error, temporal);
+  const sentence = explainTemporalError(error, temporal) ?? (error instanceof CliError ? error : null);
+  if (sentence?.type === 'Temporal.AttributesMissing')
+    return (await workerNotReady(settings, temporal.address)) ?? sentence;
   if (sentence === null || !isTroubleOfServer(error)) return sentence ?? error;
   const local = (await localServices(settings, temporal.address))?.trouble ?? [];
   if (local.length === 0) return sentence;

@@ -10,10 +10,11 @@ import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
-import { errorsOfLog, logTail, vllmStep } from './supervisor/log-tail';
+import { errorsOfLog, logTail } from './supervisor/log-tail';
 import { makePlan, missingAnalyst, type Plan } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
+import { currentStep, isWaitedFor, TITLES, waitingText } from './supervisor/service-text';
 import {
   askSupervisor,
   readKeptState,
@@ -23,19 +24,11 @@ import {
   type ServiceState,
   type SupervisorState,
 } from './supervisor/supervisor-state';
+import { requireOwnServer } from './temporal';
 
 /** Making the demo's model, and starting a vLLM, takes minutes; everything else takes seconds. */
 const READY_LIMIT_MS = 60 * 60_000;
 const PLAIN_EVERY_MS = 15_000;
-
-const TITLES: Record<ServiceState['name'], string> = {
-  temporal: 'Temporal server',
-  analyst: 'demo analyst',
-  model: 'base model (recipe)',
-  policy: 'policy server',
-  gateway: 'gateway',
-  worker: 'worker',
-};
 
 /** What `up` starts, and how. */
 export interface UpOptions {
@@ -62,8 +55,8 @@ export interface UpResult {
 /**
  * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing when they are up
  * for the same agent.
- * @throws CliError when they are up for another agent or model seed, a port is taken, an analyst that is needed is
- *   missing, or a part cannot start (its log's last lines are in the message).
+ * @throws CliError when they are up for another agent or model seed, the user's own Temporal server does not answer, a
+ *   port is taken, an analyst that is needed is missing, or a part cannot start (the message ends with its log's end).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withUpLock(settings, out, async () => {
@@ -111,9 +104,14 @@ export async function withUpLock<T>({ home }: Settings, out: Output, action: () 
   }
 }
 
-/** Decides what `up` would start. */
-export function planServices(settings: Settings, { agent, modelSeed, anyPort }: UpOptions): Promise<Plan> {
-  return makePlan(settings, { instance: randomUUID(), agent, modelSeed, anyPort });
+/**
+ * Decides what `up` would start.
+ * @throws CliError when the user's own Temporal server does not answer, or a port is taken.
+ */
+export async function planServices(settings: Settings, { agent, modelSeed, anyPort }: UpOptions): Promise<Plan> {
+  const plan = await makePlan(settings, { instance: randomUUID(), agent, modelSeed, anyPort });
+  if (plan.temporal.start === null) await requireOwnServer(settings);
+  return plan;
 }
 
 /**
@@ -242,14 +240,6 @@ async function waitUntilReady(
   }
 }
 
-const isWaitedFor = ({ status }: ServiceState) => status !== 'ready' && status !== 'done';
-
-/** What a service that is not ready does, and where its log is. */
-function waitingText(service: ServiceState): string {
-  const step = currentStep(service);
-  return `The ${TITLES[service.name]} is ${service.status}${step === '' ? '' : ` (${step})`}; its log is ${service.log}.`;
-}
-
 const hasFailed = (s: ServiceState) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3);
 
 /** Stops everything; the error says which service failed and how its log ends. */
@@ -297,11 +287,4 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
       }
     },
   };
-}
-
-/** What a service that starts for minutes does now, for its live line: the model's recipe, and vLLM. */
-function currentStep(service: ServiceState): string {
-  if (service.name === 'policy') return vllmStep(service.log);
-  const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';
-  return line.startsWith('{') ? '' : line;
 }

@@ -3,7 +3,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { type Temporal, withTemporal } from '../temporal';
 import { isTroubleOfServer, promptly } from '../temporal-errors';
-import { explainRun } from '../view/explain';
+import { explainActivities, explainRun } from '../view/explain';
 import { readRunState, type RunState } from '../view/run-state';
 
 const POLL_MS = 500;
@@ -78,6 +78,4 @@ async function untilEnded(
 
 /** What keeps a run that was asked to stop. */
 const stillRuns = (state: RunState): string =>
-  state.activities.length > 0
-    ? explainRun({ ...state, progress: null }).join(' ')
-    : explainRun({ ...state, activities: [] }).join(' ');
+  state.activities.length > 0 ? explainActivities(state).join(' ') : explainRun(state).join(' ');

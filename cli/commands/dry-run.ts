@@ -1,3 +1,4 @@
+import { counted } from '../../contracts/counted';
 import { totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
@@ -64,9 +65,10 @@ function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[
 function describeSize(spec: AgentSpec): string {
   const { tasks, leastTrials, mostTrials } = heldOutSize(spec);
   const wanted = spec.evaluation.detectableGain;
-  if (wanted === undefined) return `${tasks} held-out tasks with ${leastTrials} trials each`;
+  const size = `${counted(tasks, 'held-out task')} with ${counted(leastTrials, 'trial')}`;
+  if (wanted === undefined) return `${size} each`;
   return (
-    `${tasks} held-out tasks with ${leastTrials} trials each, or with as few more as a gain of ` +
+    `${size} each, or with as few more as a gain of ` +
     `${(wanted * 100).toFixed(1)} points takes, at most ${mostTrials}`
   );
 }

@@ -1,9 +1,10 @@
 import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, giveCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
+import { ToldFaults } from '../../contracts/told-faults';
 import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { layout, LocalStore } from '../../store';
 import { agentPathNear, defaultAgentPath, readAgent } from '../agent';
@@ -24,15 +25,19 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   const { path } = readAgent(agentPath);
   out.line(`checked for the agent of ${path}${hint}`);
   let certificate: Certificate | undefined;
+  const faults = new ToldFaults();
   const code = await runEnvironmentTool(['check', source, path], (line) => {
-    if (line.type === 'check')
-      out.line(`${line.check.passed ? '✓' : '✗'} ${line.check.name.padEnd(18)} ${cleanLine(line.check.detail)}`);
+    if (line.type === 'check') {
+      const { name, passed, detail } = line.check;
+      out.line(`${passed ? '✓' : '✗'} ${name.padEnd(18)} ${cleanLine(passed ? detail : faults.tell(name, detail))}`);
+    }
     if (line.type === 'certificate') ({ certificate } = line);
   });
   if (certificate === undefined)
     throw new CliError(`The check of ${file} ended with code ${code} and without a certificate.`, {
       type: 'Env.Failed',
     });
+  for (const sum of faults.sums()) out.line(cleanLine(sum));
   out.result(certificate, `${certificate.summary}${code === 0 ? ' Calibration needs a model; a run does it.' : ''}`);
   process.exitCode = code;
 }
@@ -117,8 +122,10 @@ export async function envEditCommand(
   if (file === undefined) {
     const last = lastAttempt(store.localPath(folder));
     if (last === null) {
+      const others = capabilitiesWithEnvironments(store, runId);
       throw new CliError(
         `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +
+          `${others.length === 0 ? '' : `It has environments for ${others.join(', ')}. `}` +
           `\`whet status ${runId}\` lists its capabilities. Where one waits for an environment, write ` +
           `${capabilityId}.py (docs/environments.md), then: ${giveCommand(runId, capabilityId)}`,
         {
@@ -189,6 +196,14 @@ function environmentFile(file: string): { path: string; content: Buffer } {
     if (!(error instanceof UnreadableFileError)) throw error;
     throw new CliError(`${path}: ${error.sentence} Name a Python file with class Environment.`, { type: 'Env.NoFile' });
   }
+}
+
+/** Ids of the capabilities of a run for which an environment was written. */
+function capabilitiesWithEnvironments(store: LocalStore, runId: string): string[] {
+  const folder = store.localPath(dirname(layout.environments(runId, 'any')));
+  if (!existsSync(folder)) return [];
+  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return folders.map(({ name }) => name).sort();
 }
 
 /** Path of the newest source in a capability's folder; null when there is none. */

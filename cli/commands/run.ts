@@ -4,10 +4,12 @@ import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
+import { localServices } from '../local-services';
 import { newRunId } from '../run-id';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { requireSearchAttributes, type Temporal, withTemporal } from '../temporal';
-import { followRun } from '../view/follow';
+import { type FirstChecks, watchFirstChecks } from '../view/first-checks';
+import { followToEnd } from '../view/follow';
 import type { RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
@@ -66,7 +68,10 @@ export async function startRun(
 /** Flags of `whet run`. */
 export type RunFlags = { follow?: boolean; seed?: number } & Ablation;
 
-/** `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]`: starts a run, and shows it to its end. */
+/**
+ * `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]`: starts a run and says what came of its first
+ * checks; with `--follow` shows it to its end.
+ */
 export async function runCommand({ settings, out }: Context, path: string, options: RunFlags): Promise<void> {
   const agent = readAgent(path);
   await withTemporal(settings, async (temporal) => {
@@ -78,14 +83,23 @@ export async function runCommand({ settings, out }: Context, path: string, optio
     const warning = unsignedNotices(agent.spec.notify);
     const began = [`started ${runId}`, ...(warning === null ? [] : [warning])];
     if (options.follow !== true) {
-      const text = [...began, `follow it with: whet status ${runId} --follow`].join('\n');
-      out.result({ runId, ...(warning !== null && { warning }) }, text);
+      const local = () => localServices(settings, temporal.address);
+      const checks = await watchFirstChecks(temporal.client, runId, local);
+      const text = [...began, ...checksText(checks), `follow it with: whet status ${runId} --follow`].join('\n');
+      out.result({ runId, checks, ...(warning !== null && { warning }) }, text);
       return;
     }
     for (const line of began) out.line(line);
-    const state = await followRun(temporal.client, runId, out);
+    const state = await followToEnd(temporal.client, runId, out);
     await showEnd({ settings, out }, state);
   });
+}
+
+/** What came of the first checks, a line each. */
+function checksText({ passed, trouble }: FirstChecks): string[] {
+  if (passed) return ['its first checks passed: agent.yaml, environment, model, analyst and jail'];
+  if (trouble.length === 0) return ['its first checks go on: agent.yaml, environment, model, analyst and jail'];
+  return ['it does not go on:', ...trouble];
 }
 
 /** Shows the result of a run that has ended. @throws CliError, with the reason, when it has no result. */

@@ -8,7 +8,7 @@ import { processesOfHome } from '../supervisor/processes';
 import { askSupervisor, readKeptState, supervisorLock } from '../supervisor/supervisor-state';
 import { temporalAddress, withTemporal } from '../temporal';
 import { explainRun } from '../view/explain';
-import { followRun } from '../view/follow';
+import { followToEnd } from '../view/follow';
 import { readRunState } from '../view/run-state';
 import { formatStageLine, stageLines } from '../view/stage-lines';
 import { showEnd } from './run';
@@ -22,7 +22,7 @@ export async function statusCommand(
   if (runId === undefined) return showServices(context);
   const { settings, out } = context;
   await withTemporal(settings, async ({ client, address }) => {
-    if (follow === true) return showEnd(context, await followRun(client, runId, out));
+    if (follow === true) return showEnd(context, await followToEnd(client, runId, out));
     const state = await readRunState(client, runId);
     const head = `${runId}: ${state.result?.verdict ?? state.status}`;
     out.result(

@@ -1,4 +1,5 @@
-import { dirname, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -22,13 +23,14 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 /**
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
  * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
- * played. `--no-run` executes nothing of the environment. Warns where an agent that says nothing succeeds, where a
- * planted deficit has an id that no task names, and where notices are not signed.
- * @throws CliError (exit 2) with file, line and exception when the environment fails, and with seed, reward and moves
- * when a reference solution does not succeed.
+ * played. `--no-run` executes nothing of the environment. Warns where model.path is not on this machine, where an agent
+ * that says nothing succeeds, where a planted deficit has an id that no task names, and where notices are not signed.
+ * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
+ * with seed, reward and moves when a reference solution does not succeed.
  */
 export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
   const agent = readAgent(path);
+  refuseOtherFolder(agent);
   const { spec, path: absolute } = agent;
   const { tools, tried } = run ? await tryEnvironment(agent) : { tools: [], tried: [] };
   refuseChanging(agent, tried);
@@ -38,6 +40,7 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
       `tools: ${tools.join(', ') || 'none'}`
     : '';
   const warnings = [
+    modelElsewhere(agent),
     silentSuccess(agent, tried),
     trainedOn(agent, tried),
     unknownTruth(agent, tried),
@@ -55,6 +58,39 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
 }
 
 const fileOf = ({ spec, path }: Agent): string => resolve(dirname(path), spec.environment.path);
+
+/** Where model.path leads to; null where there is a model, or none is asked for. */
+function missingModel({ path, spec }: Agent): string | null {
+  if (spec.model.path === undefined) return null;
+  const folder = resolve(dirname(path), spec.model.path);
+  return existsSync(join(folder, 'config.json')) ? null : folder;
+}
+
+/** Whether the model may be on the machines of worker and trainers alone: then it is named by an absolute path. */
+const isElsewhere = ({ spec }: Agent, folder: string): boolean =>
+  isAbsolute(spec.model.path ?? '') && !existsSync(folder);
+
+/** @throws CliError when model.path leads to a folder here that holds no model. */
+function refuseOtherFolder(agent: Agent): void {
+  const folder = missingModel(agent);
+  if (folder === null || isElsewhere(agent, folder)) return;
+  const what = existsSync(folder) ? 'has no config.json' : 'does not exist';
+  throw new CliError(
+    `${agent.path}: model.path: ${folder} ${what}. Name the directory of a model that was saved with ` +
+      'save_pretrained, or leave the field out where model.recipe makes it.',
+    { exitCode: 2, type: 'Spec.Invalid' },
+  );
+}
+
+/** A warning where the model is not on this machine; null where it is. */
+function modelElsewhere(agent: Agent): string | null {
+  const folder = missingModel(agent);
+  if (folder === null || !isElsewhere(agent, folder)) return null;
+  return (
+    `${agent.path}: model.path: ${folder} is not on this machine. Runs begin only where worker and trainers find a ` +
+    'model there.'
+  );
+}
 
 /** Loads the agent's environment and plays it in a process of its own. @throws CliError when it fails. */
 async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: Tried[] }> {

@@ -143,7 +143,7 @@ function nightTable(nights: readonly Night[]): Markup {
     'Judged at',
   ];
   return dataTable({
-    head: [...head, 'Rollouts', 'Analyst calls', 'Tokens', 'US dollars', 'Minutes', 'Why'],
+    head: [...head, 'Rollouts', 'Analyst calls', 'Analyst tokens', 'Model tokens', 'US dollars', 'Minutes', 'Why'],
     rows: nights.map((night) => {
       const { spend } = night;
       return [
@@ -160,7 +160,8 @@ function nightTable(nights: readonly Night[]): Markup {
         judgedText(night) || '–',
         spend === null ? '–' : count(spend.rollouts + spend.trainingRollouts),
         spend === null ? '–' : count(spend.analystCalls),
-        spend === null ? '–' : compact(spend.analystTokens + spend.modelTokens),
+        spend === null ? '–' : compact(spend.analystTokens),
+        spend === null ? '–' : compact(spend.modelTokens),
         spend?.usd == null ? '–' : spend.usd.toFixed(2),
         night.minutes.toFixed(1),
         night.reasons.join(' '),

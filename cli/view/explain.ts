@@ -182,10 +182,14 @@ export function explainRun(state: RunState, local: LocalServices | null = null):
   else if (progress === null && state.steps.length === 0)
     sentences.push('No worker answered when asked how far the run is.');
   sentences.push(...state.steps.flatMap((step) => explainStep(step, state)));
-  sentences.push(...state.activities.map((activity) => explainActivity(activity, state)));
+  sentences.push(...explainActivities(state));
   if (sentences.length === 0) sentences.push('It is between two steps; ask again in a moment.');
   return sentences;
 }
+
+/** A sentence for each activity that a run has asked for. */
+export const explainActivities = (state: RunState): string[] =>
+  state.activities.map((activity) => explainActivity(activity, state));
 
 /** What needs a person, and since when; beside it what fails, which is otherwise in the line of its stage. */
 function waitSentences({ waits = [], failing = [] }: RunProgress, waitingFor: string, now: number): string[] {

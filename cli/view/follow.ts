@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { CliError } from '../errors';
 import { duration, type Output } from '../output';
 import { isTroubleOfServer, serverError } from '../temporal-errors';
 import { readRunState, type RunState } from './run-state';
@@ -48,6 +49,26 @@ export async function followRun(client: Client, runId: string, out: Output, sign
     }
     if (signal?.aborted === true && last !== null) return last;
     await sleep(POLL_MS, undefined, signal ? { signal } : {}).catch(() => undefined);
+  }
+}
+
+/**
+ * Shows a run to its end, for a command that does nothing else: Ctrl-C ends the command, and the run goes on.
+ * @throws CliError `Run.GoesOn` after Ctrl-C.
+ */
+export async function followToEnd(client: Client, runId: string, out: Output): Promise<RunState> {
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once('SIGINT', interrupt);
+  try {
+    const state = await followRun(client, runId, out, stop.signal);
+    if (!stop.signal.aborted || state.status !== 'running') return state;
+    throw new CliError(
+      `${runId} goes on. \`whet status ${runId} --follow\` shows it again; \`whet cancel ${runId}\` ends it for good.`,
+      { type: 'Run.GoesOn' },
+    );
+  } finally {
+    process.removeListener('SIGINT', interrupt);
   }
 }
 

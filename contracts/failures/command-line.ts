@@ -42,7 +42,7 @@ export const COMMAND_FAILURES = {
   'Temporal.Unreachable': {
     exitCode: 1,
     meaning: 'No Temporal server answers.',
-    remedy: 'Start one with `whet up`, or set TEMPORAL_ADDRESS to the address of yours.',
+    remedy: 'Start one with `whet up`, or set TEMPORAL_ADDRESS to the address of yours, which must run.',
   },
   'Temporal.Failed': {
     exitCode: 1,
@@ -68,6 +68,11 @@ export const COMMAND_FAILURES = {
     exitCode: 2,
     meaning: 'Open runs could not go on with the services that would be started: another model, or another analyst.',
     remedy: 'Choose what the message offers: go on with them, another WHET_HOME, or --ignore-open-runs.',
+  },
+  'Up.NotReady': {
+    exitCode: 1,
+    meaning: 'The services of `whet up` are still starting, and the command needs what is not ready yet.',
+    remedy: 'Wait until `whet status` shows every service as ready or done; the message names the logs.',
   },
   'Up.AlreadyUp': {
     exitCode: 1,
@@ -108,6 +113,11 @@ export const COMMAND_FAILURES = {
     exitCode: 1,
     meaning: 'The demo was interrupted during its run.',
     remedy: 'The same command goes on with the same run.',
+  },
+  'Run.GoesOn': {
+    exitCode: 1,
+    meaning: 'The command that followed a run was interrupted. The run goes on.',
+    remedy: '`whet status RUN --follow` shows it again; `whet cancel RUN` ends it for good.',
   },
   'Run.NotFound': {
     exitCode: 2,

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { agentPathNear } from '../../cli/agent';
+import { agentPathNear, readAgent } from '../../cli/agent';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-agent-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -15,4 +15,12 @@ test('the agent of an environment is the nearest agent.yaml, up to three folders
   expect(agentPathNear(join(near, 'refunds.py'))).toBe(join(folder, 'lockers', 'agent.yaml'));
   expect(agentPathNear(join(folder, 'a', 'b', 'c', 'refunds.py'))).toBe(join(folder, 'agent.yaml'));
   expect(agentPathNear(join(far, 'refunds.py'))).toBeNull();
+});
+
+test('a folder in the place of agent.yaml is refused with the file in it', () => {
+  const [bare, full] = [join(folder, 'bare'), join(folder, 'full')];
+  for (const one of [bare, full]) mkdirSync(one);
+  writeFileSync(join(full, 'agent.yaml'), '');
+  expect(() => readAgent(bare)).toThrow(`${bare}: is a folder. There is no agent.yaml in it.`);
+  expect(() => readAgent(full)).toThrow(`${full}: is a folder. Name the file in it: ${join(full, 'agent.yaml')}`);
 });

@@ -1,6 +1,6 @@
 // tier: integration (a real Temporal server that is stopped, killed, filled and emptied)
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +14,14 @@ import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
 import { findTemporalCli } from '../../cli/supervisor/executables';
 import { freePort } from '../../cli/supervisor/ports';
+import { findProcess, processesOfHome } from '../../cli/supervisor/processes';
+import {
+  removeSupervisorState,
+  type SupervisorState,
+  writeSupervisorState,
+} from '../../cli/supervisor/supervisor-state';
 import { withTemporal } from '../../cli/temporal';
+import { up } from '../../cli/up';
 import { followRun } from '../../cli/view/follow';
 import { startOnSmallDisk } from '../helpers/full-disk';
 import { endOwnTemporal, type OwnTemporal, startOwnTemporal } from '../helpers/own-temporal';
@@ -64,6 +71,48 @@ test('a namespace without search attributes is refused with the command that mak
   });
 });
 
+test('while `whet up` still makes the model, a run and a list say so, and not that attributes are missing', async () => {
+  const log = join(folder, 'model.log');
+  writeFileSync(`${log}.out`, 'step 300 of 1200\n');
+  const services = [
+    { name: 'temporal', status: 'ready', note: '' },
+    { name: 'model', status: 'starting', note: '' },
+    { name: 'worker', status: 'waiting', note: 'waits for temporal, model' },
+  ] as const;
+  const state: SupervisorState = {
+    instance: 'test',
+    supervisor: findProcess(process.pid)!,
+    startedAt: new Date().toISOString(),
+    agentPath,
+    modelSeed: 1,
+    temporal: { address: `127.0.0.1:${port}`, namespace: 'default', uiUrl: null },
+    services: services.map((service) => ({ ...service, process: null, restarts: 0, url: null, log })),
+    disk: null,
+  };
+  const up = (services: SupervisorState['services']) => writeSupervisorState(folder, { ...state, services });
+  try {
+    up(state.services);
+    for (const ask of [
+      () => runCommand(context(), agentPath, {}),
+      () => lsCommand(context(), { agent: 'desk', limit: 1 }),
+    ])
+      await expect(ask()).rejects.toMatchObject({
+        type: 'Up.NotReady',
+        message:
+          `\`whet up\` is not ready yet: its worker has not prepared the Temporal server at 127.0.0.1:${port} for runs.\n` +
+          `The base model (recipe) is starting (step 300 of 1200); its log is ${log}.\n` +
+          'The worker is waiting (waits for temporal, model).\n' +
+          'Give the command again once `whet status` shows every service as ready or done.',
+      });
+    up(state.services.map((s) => (s.name === 'temporal' ? s : { ...s, status: 'failed', note: 'ended with code 1' })));
+    await expect(runCommand(context(), agentPath, {})).rejects.toThrow(/\(ended with code 1\).*\nWhat failed is not/);
+    up(state.services.map((s) => ({ ...s, status: 'ready' })));
+    await expect(runCommand(context(), agentPath, {})).rejects.toMatchObject({ type: 'Temporal.AttributesMissing' });
+  } finally {
+    removeSupervisorState(folder);
+  }
+});
+
 test('a namespace that does not exist is named, with the command that makes it', async () => {
   const elsewhere = context({ TEMPORAL_NAMESPACE: 'nowhere' });
   for (const ask of [
@@ -75,6 +124,18 @@ test('a namespace that does not exist is named, with the command that makes it',
       type: 'Temporal.NamespaceMissing',
       message: expect.stringMatching(/has no namespace nowhere\. Correct TEMPORAL_NAMESPACE, or make it: temporal/),
     });
+});
+
+test('`whet up` starts nothing where the server of TEMPORAL_ADDRESS is not there, or lacks the namespace', async () => {
+  const options = { agent: null, anyPort: true };
+  for (const [variables, type] of [
+    [{ TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` }, 'Temporal.Unreachable'],
+    [{ TEMPORAL_NAMESPACE: 'nowhere' }, 'Temporal.NamespaceMissing'],
+  ] as const) {
+    const { settings, out } = context(variables);
+    await expect(up(settings, out, options)).rejects.toMatchObject({ type });
+    expect(processesOfHome(folder)).toEqual([]);
+  }
 });
 
 test('a run is followed through the death of the server, which is said', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { ApplicationFailure } from '@temporalio/common';
 import { Context as ActivityContext } from '@temporalio/activity';
 import { answerCommand, approveCommand } from '../../cli/commands/answers';
 import { cancelCommand } from '../../cli/commands/cancel';
@@ -74,6 +75,35 @@ test('a run without a worker says that nobody asks for its work', async () => {
   expect(await why(runId)).toMatch(/It was terminated after/);
 });
 
+test('the start of a run says what came of its first checks', async () => {
+  const started = async () => {
+    const { context, lines, values } = capture();
+    await runCommand(context, agentPath, {});
+    const { runId, checks } = values[0] as { runId: string; checks: { passed: boolean; trouble: string[] } };
+    // It may have ended by itself.
+    await server.client.workflow
+      .getHandle(runId)
+      .terminate()
+      .catch(() => undefined);
+    return { text: lines.join('\n'), checks };
+  };
+  const alone = await started();
+  expect(alone.text).toMatch(/^started run-desk.*\nit does not go on:\nNo worker asks for work on whet-orchestration/);
+  const { activities } = fakeActivities({});
+  const { prepareRun } = activities.orchestration;
+  activities.orchestration.prepareRun = async () => {
+    throw ApplicationFailure.nonRetryable('model.name is other, but base is served', 'Spec.Invalid');
+  };
+  await withWorkers(server, activities, async () => {
+    const { checks } = await started();
+    expect(checks.passed).toBe(false);
+    expect(checks.trouble.join('\n')).toContain('model.name is other, but base is served');
+  });
+  await withWorkers(server, { ...activities, orchestration: { ...activities.orchestration, prepareRun } }, async () => {
+    expect((await started()).text).toContain('its first checks passed: agent.yaml, environment, model,');
+  });
+});
+
 test('a run whose notices are not signed says so when it is started', async () => {
   process.env['WHET_WEBHOOK_URL'] = 'https://hooks.example.org/x';
   try {
@@ -115,8 +145,9 @@ test('a capability that waits is answered by skip', async () => {
     const runId = await startRun();
     await untilWhy(runId, /It waits .*\. a: No environment .*whet skip/);
     await answerCommand(capture().context, 'skip', runId, 'a');
-    const result = (await server.client.workflow.getHandle(runId).result()) as { verdict: string };
-    expect(result.verdict).toBe('nothing-to-sharpen');
+    const result = (await server.client.workflow.getHandle(runId).result()) as { verdict: string; reasons: string[] };
+    expect(result.verdict).toBe('nothing-trained');
+    expect(result.reasons).toEqual([expect.stringMatching(/^a has no adapter: No environment for .* passed/)]);
   });
 });
 
@@ -226,8 +257,31 @@ test('a scheduled run takes its id from the workflow that the server started', a
   await handle.delete();
 });
 
+test('Ctrl-C ends a command that follows a run, and says that the run goes on', async () => {
+  const { context, lines } = capture();
+  const following = runCommand(context, agentPath, { seed: 7, follow: true });
+  while (!lines.some((line) => line.startsWith('started '))) await sleep(20);
+  const runId = lines.find((line) => line.startsWith('started '))!.slice('started '.length);
+  while (process.listenerCount('SIGINT') === 0) await sleep(20);
+  process.emit('SIGINT');
+  await expect(following).rejects.toMatchObject({
+    type: 'Run.GoesOn',
+    message: `${runId} goes on. \`whet status ${runId} --follow\` shows it again; \`whet cancel ${runId}\` ends it for good.`,
+  });
+  expect(process.listenerCount('SIGINT')).toBe(0);
+  const { status } = await server.client.workflow.getHandle(runId).describe();
+  expect(status.name).toBe('RUNNING');
+  await server.client.workflow.getHandle(runId).terminate();
+});
+
 test('a server that is not there and a run that is not there are sentences', async () => {
   await expect(lsCommand(capture('127.0.0.1:1').context, { limit: 1 })).rejects.toThrow(
+    'No Temporal server answers at 127.0.0.1:1, the value of TEMPORAL_ADDRESS. Start that server, correct the variable, ' +
+      'or unset it: `whet up AGENT_YAML` then starts a server here.',
+  );
+  const { context } = capture();
+  const settings = { ...context.settings, temporalAddress: null, ports: { ...context.settings.ports, temporal: 1 } };
+  await expect(lsCommand({ ...context, settings }, { limit: 1 })).rejects.toThrow(
     'No Temporal server answers at 127.0.0.1:1. Start one with `whet up AGENT_YAML`, or set TEMPORAL_ADDRESS',
   );
   await expect(statusCommand(capture().context, 'run-desk-nothing', {})).rejects.toThrow(

@@ -62,6 +62,18 @@ describe('whet env', () => {
     });
   });
 
+  test('check prints where the code raises once, and in how many checks it did', () => {
+    const file = join(folder, 'raises.py');
+    const good = readFileSync(environment('good/replaying_class.py'), 'utf8');
+    writeFileSync(file, good.replace(' counter = _Counter(task)', ' counter = _Counter(tsk)'));
+    const { status, stdout } = whet(['check', file, '--agent', agent]);
+    expect(status).toBe(1);
+    expect(stdout.match(/: counter = _Counter\(tsk\)/g)).toHaveLength(2);
+    expect(stdout).toMatch(/^✗ solvable .*NameError: .* raises\.py:94 in evaluate: counter = _Counter\(tsk\)$/m);
+    expect(stdout).toMatch(/^✗ nop .*NameError: .*defined \(at the same place as solvable\)$/m);
+    expect(stdout).toMatch(/^14 checks failed at raises\.py:94 in evaluate: counter = _Counter\(tsk\)$/m);
+  });
+
   test.each([
     ['a file that is not there', ['check', 'nowhere.py'], /there is no such file/],
     [
@@ -217,6 +229,11 @@ describe('whet env', () => {
     expect(whet(['edit', 'run-1', 'stamps'])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('is there already'),
+    });
+    // A label of the owner's own is not the id that the run made of the capability's name.
+    expect(whet(['edit', 'run-1', 'postage'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('It has environments for stamps.'),
     });
   });
 });

@@ -1,6 +1,6 @@
 // tier: integration (the built command as a process)
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { RestartingEnvironment } from '../../../activities/rollout/restarting-environment';
@@ -168,4 +168,32 @@ test('validate says in a sentence where notices are not signed, and how to sign 
   );
   expect(said(webhook, { WHET_WEBHOOK_SECRET_DESK: 'secret' })).not.toContain('signed');
   expect(said('', {})).not.toContain('signed');
+});
+
+test('model.path must hold a model where it can be seen, and is warned of where it cannot', () => {
+  const agent = join(folder, 'local-model.yaml');
+  const validateModel = (path: string) => {
+    const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
+    writeFileSync(
+      agent,
+      `version: 1\nname: desk\nenvironment: { path: ${fixture('post_office.py')}, ${ranges} }\nmodel: { name: base, path: ${path} }\n`,
+    );
+    return spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, '--no-run'], {
+      env: { ...process.env, WHET_HOME: join(folder, 'home') },
+      encoding: 'utf8',
+    });
+  };
+  const missing = validateModel('nothere');
+  expect(missing.status).toBe(2);
+  expect(missing.stderr).toContain(
+    `${agent}: model.path: ${join(folder, 'nothere')} does not exist. Name the directory`,
+  );
+  mkdirSync(join(folder, 'model'));
+  expect(validateModel('model')).toMatchObject({ status: 2, stderr: expect.stringContaining('has no config.json.') });
+  expect(validateModel(join(folder, 'model')).status).toBe(2);
+  const elsewhere = validateModel('/models/of/the/cluster');
+  expect(elsewhere.status).toBe(0);
+  expect(elsewhere.stdout).toContain('model.path: /models/of/the/cluster is not on this machine.');
+  writeFileSync(join(folder, 'model', 'config.json'), '{}');
+  expect(validateModel('model')).toMatchObject({ status: 0, stdout: expect.not.stringContaining('model.path') });
 });

@@ -1,0 +1,31 @@
+import { logTail, vllmStep } from './log-tail';
+import type { ServiceState } from './supervisor-state';
+
+/** What people read for a service. */
+export const TITLES: Record<ServiceState['name'], string> = {
+  temporal: 'Temporal server',
+  analyst: 'demo analyst',
+  model: 'base model (recipe)',
+  policy: 'policy server',
+  gateway: 'gateway',
+  worker: 'worker',
+};
+
+/** Whether a service is not yet what it shall be. */
+export const isWaitedFor = ({ status }: ServiceState): boolean => status !== 'ready' && status !== 'done';
+
+/** A sentence for a service that is not ready: what it does or waits for, and where its log is. */
+export function waitingText(service: ServiceState): string {
+  const { name, status, note, log } = service;
+  const detail = (status === 'starting' && currentStep(service)) || note;
+  // A service that waits for another one has written nothing yet.
+  const where = status === 'waiting' ? '' : `; its log is ${log}`;
+  return `The ${TITLES[name]} is ${status}${detail === '' ? '' : ` (${detail})`}${where}.`;
+}
+
+/** What a service that starts for minutes does now: the model's recipe, and vLLM. Empty where that is not known. */
+export function currentStep(service: ServiceState): string {
+  if (service.name === 'policy') return vllmStep(service.log);
+  const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';
+  return line.startsWith('{') ? '' : line;
+}
