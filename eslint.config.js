@@ -190,10 +190,10 @@ module.exports = defineConfig(
           patterns: [
             {
               regex:
-                '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures/run|limits|clean-text)$)',
+                '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures/run|limits|clean-text|counted)$)',
               allowTypeImports: true,
               message:
-                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text}; of everything else only types.',
+                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text,counted}; of everything else only types.',
             },
           ],
         },

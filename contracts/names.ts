@@ -80,6 +80,8 @@ export const RUN_OUTCOMES = [
   'promoted',
   'not-promoted',
   'nothing-to-sharpen',
+  /** Capabilities were kept, but none got an adapter. */
+  'nothing-trained',
   /** A night measured what is served and found nothing that it could work on. */
   'nothing-new',
   /** The same, but something may be lacking that its tasks were too few to tell. */

@@ -169,7 +169,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   );
   const evaluation = await evaluate(run, plan, collected, identified, { sharpened, retires });
   const { evaluated, promotedVersion } = await promote(run, plan, sharpened, evaluation);
-  const verdict = outcomeOf(run, evaluated, promotedVersion);
+  const verdict = outcomeOf(run, sharpened, evaluated, promotedVersion);
   const { approval, leftOut, beside } = run.early;
   const unanswered = [...(approval === null ? [] : [approval]), ...leftOut.values()];
   const facts = {
@@ -193,7 +193,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     runId: input.runId,
     verdict,
     reasons: [
-      ...(evaluated?.comparison.gateReasons ?? ['No capability was kept and trained.']),
+      ...(evaluated?.comparison.gateReasons ?? whyNotEvaluated(sharpened, identified)),
       ...unanswered,
       ...(beside === null ? [] : [beside]),
     ],
@@ -246,8 +246,13 @@ function takePlan(run: Run, plan: RunPlan): void {
   run.notices.open(plan.notify === true ? { spec: plan.context.spec, specPath: run.input.specPath } : null);
 }
 
-function outcomeOf({ early }: Run, evaluated: EvaluationOutcome | null, promotedVersion: number | null): RunOutcome {
-  if (evaluated === null) return 'nothing-to-sharpen';
+function outcomeOf(
+  { early }: Run,
+  sharpened: readonly SharpenResult[],
+  evaluated: EvaluationOutcome | null,
+  promotedVersion: number | null,
+): RunOutcome {
+  if (evaluated === null) return sharpened.length === 0 ? 'nothing-to-sharpen' : 'nothing-trained';
   if (promotedVersion !== null) return 'promoted';
   return early.approval !== null || early.leftOut.has('promote') ? 'expired' : 'not-promoted';
 }
@@ -323,6 +328,12 @@ function sharpenAll(
   );
 }
 
+/** Why there is nothing to evaluate: each capability that was kept, with what became of it. */
+const whyNotEvaluated = (sharpened: readonly SharpenResult[], { candidates }: IdentifyResult): string[] =>
+  sharpened.length === 0
+    ? [candidates === 0 ? 'The analyst named no capability.' : 'No capability was kept.']
+    : sharpened.map(({ capability, reason }) => `${capability.id} has no adapter: ${reason}`);
+
 /** A capability for which nothing was made. */
 const skipped = (capability: SharpenResult['capability'], reason: string): SharpenResult => ({
   ...{ capability, status: 'skipped', reason, attempts: [], environment: null, adapter: null, tokens: [] },
@@ -380,7 +391,9 @@ function describeCollected(collected: RolloutSummary): string {
 }
 
 const describeIdentified = ({ kept, candidates }: IdentifyResult) =>
-  `kept ${kept.length} of ${candidates}: ${kept.map(({ name }) => name).join(', ')}`;
+  candidates === 0
+    ? 'the analyst named no capability'
+    : `kept ${kept.length} of ${candidates}${kept.length === 0 ? '' : `: ${kept.map(({ name }) => name).join(', ')}`}`;
 
 const describeSharpened = (results: SharpenResult[]) =>
   `${results.filter(({ adapter }) => adapter !== null).length} of ${results.length} trained`;

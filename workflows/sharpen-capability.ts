@@ -1,3 +1,4 @@
+import { counted } from '../contracts/counted';
 import { patched, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
@@ -97,7 +98,7 @@ async function findEnvironment({ input, gate, edited, search }: Stage, firstRoun
   let attempt = await search.runRound(firstRound);
   while (attempt !== null && !attempt.accepted) {
     const reason =
-      `No environment for "${input.capability.name}" passed in ${search.attempts.length} attempts; ` +
+      `No environment for "${input.capability.name}" passed in ${counted(search.attempts.length, 'attempt')}; ` +
       `the last: ${attempt.outcome}.`;
     if (input.onRejected === 'skip' && !edited.hasUntried) return { environment: null, reason };
     if ((await gate.waitForAnswer({ reason, who: 'owner' })) === 'skip') return { environment: null, reason };

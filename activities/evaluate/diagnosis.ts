@@ -1,4 +1,5 @@
 /** Why the gate was not passed: one cause, with the figures that point to it. */
+import { counted } from '../../contracts/counted';
 import type { Culprit, Evaluation, Interval } from '../../contracts/artifacts/evaluation';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
@@ -133,7 +134,7 @@ function provable(evaluation: Evaluation): string {
   const ofTasks = plan?.rotation === undefined ? 'environment.heldOutSeeds.count' : 'evaluation.heldOutTasks';
   const ofTrials = plan?.aim === undefined ? 'evaluation.trials' : 'evaluation.maxTrials';
   return (
-    `${tasks} tasks with ${trials} ${trials === 1 ? 'trial' : 'trials'} prove gains over base from about ` +
+    `${counted(tasks, 'task')} with ${counted(trials, 'trial')} prove gains over base from about ` +
     `${pointsWithUnit(detectableGain(evaluation))} on: raise ${ofTasks} or ${ofTrials}`
   );
 }
@@ -146,7 +147,8 @@ function behindIncumbent(evaluation: Evaluation): Diagnosis {
     return {
       culprit: 'power',
       sentence:
-        `The cause is the size of the evaluation: ${tasks} tasks with ${trials} trials cannot tell a difference of ` +
+        `The cause is the size of the evaluation: ${counted(tasks, 'task')} with ${counted(trials, 'trial')} cannot ` +
+        'tell a difference of ' +
         `${pointsWithUnit(routedMinus.estimate)} to version ${version} from chance. ${provable(evaluation)}.`,
     };
   }

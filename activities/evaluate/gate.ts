@@ -1,3 +1,4 @@
+import { counted } from '../../contracts/counted';
 import type { Evaluation, Gate, Interval } from '../../contracts/artifacts/evaluation';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
@@ -180,7 +181,7 @@ function planSentences(evaluation: Evaluation): string[] {
   if (plan === undefined) return [];
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
   const level = percentOf(plan.judging?.confidence ?? confidence);
-  const size = `${tasks} tasks with ${trials} ${trials === 1 ? 'trial' : 'trials'} each`;
+  const size = `${counted(tasks, 'task')} with ${counted(trials, 'trial')} each`;
   return [
     ...(incumbent === undefined && noIncumbent !== null ? [`When the evaluation began: ${noIncumbent}`] : []),
     ...(canary === null
@@ -200,7 +201,8 @@ function planSentences(evaluation: Evaluation): string[] {
 function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable<Evaluation['plan']>): string[] {
   if (aim === undefined) return [];
   const wanted = `${(aim.gain * 100).toFixed(1)} points wanted (evaluation.detectableGain)`;
-  if (aim.reached) return [`${trials} trials are the fewest that prove the ${wanted}, from ${aim.leastTrials} on.`];
+  if (aim.reached)
+    return [`At least ${counted(trials, 'trial')} of each task prove the ${wanted}, from ${aim.leastTrials} on.`];
   const floor = `${(aim.floor * 100).toFixed(1)} points`;
   return [
     `Not reached: the ${wanted}. ${trials} trials, the most that may be played, prove ${(least * 100).toFixed(1)}; ` +

@@ -10,7 +10,7 @@ import { renderReportPage } from './report-page';
 import { triedAlone } from './tried-alone';
 
 /** Outcomes of a run that has worked on everything that its night went on for. */
-const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen'];
+const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen', 'nothing-trained'];
 
 /** What the report needs. */
 export interface ReportDeps {

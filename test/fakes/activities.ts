@@ -69,6 +69,7 @@ const noLabels: LabelChunkResult = {
 
 export interface FakeOptions {
   kept?: string[];
+  candidates?: number;
   chunks?: number;
   /** Labelling runs until all verdicts are final. Default 1. */
   labellingRuns?: number;
@@ -226,7 +227,7 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             identification: artifact('identification.json'),
             labels: artifact('labels.jsonl'),
             kept,
-            candidates: 3,
+            candidates: options.candidates ?? 3,
             tokens: [],
           };
         },

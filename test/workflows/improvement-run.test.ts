@@ -93,9 +93,16 @@ test('does not promote when the gate fails, and says so', async () => {
   expect(progress.stages.find((s) => s.name === 'promote')).toMatchObject({ status: 'skipped', detail: 'gain 0.4' });
 });
 
+test('tells an analyst that named nothing from one whose capabilities were not kept', async () => {
+  const { outcome, progress } = await runToEnd({ kept: [], candidates: 0 }, 'nothing-named');
+  expect(outcome.reasons).toEqual(['The analyst named no capability.']);
+  expect(progress.stages.find(({ name }) => name === 'identify')?.detail).toBe('the analyst named no capability');
+});
+
 test('reports when nothing was kept', async () => {
   const { outcome, calls } = await runToEnd({ kept: [] }, 'nothing-kept');
   expect(outcome.verdict).toBe('nothing-to-sharpen');
+  expect(outcome.reasons).toEqual(['No capability was kept.']);
   expect(calls.at(-1)).toBe('renderReport:nothing-to-sharpen');
 });
 

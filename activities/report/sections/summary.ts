@@ -17,6 +17,7 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
   promoted: 'Promoted',
   'not-promoted': 'Not promoted',
   'nothing-to-sharpen': 'Nothing to sharpen',
+  'nothing-trained': 'Nothing trained',
   'nothing-new': 'Nothing new',
   'too-little-power': 'Too few tasks to tell',
   expired: 'Nobody answered in time',
@@ -103,7 +104,7 @@ function headline({ evaluation, verdict, agent, identification, night }: Report)
       `the base model ${percent(base.passRate.estimate)}`
     );
   }
-  if (verdict === 'nothing-to-sharpen')
+  if (verdict === 'nothing-to-sharpen' || verdict === 'nothing-trained')
     return (
       `No adapter for ${agent}: ` +
       `${plural(identification.kept.length, 'capability', 'capabilities')} kept, none trained`
