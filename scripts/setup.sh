@@ -171,10 +171,12 @@ show() {
 }
 live=no
 if [ -t 1 ]; then live=yes; COLUMNS=$(tput cols 2>/dev/null || echo 100); fi
+echo "setup: the first time takes some minutes (1 to 5); logs: $logs/setup-*.log"
 for name in "${todo[@]}"; do show "$name"; done
 
 failed=()
 running=${#todo[@]}
+said=$SECONDS
 while [ "$running" -gt 0 ]; do
   sleep 0.5
   for name in "${todo[@]}"; do
@@ -183,6 +185,11 @@ while [ "$running" -gt 0 ]; do
     if wait "${pid[$name]}"; then state[$name]="$((SECONDS - start)) s"; else state[$name]=failed; failed+=("$name"); fi
     if [ $live = no ]; then show "$name"; fi
   done
+  # Without a terminal, a line every half minute for what still runs.
+  if [ $live = no ] && [ $((SECONDS - said)) -ge 30 ]; then
+    said=$SECONDS
+    for name in "${todo[@]}"; do if [ "${state[$name]}" = running ]; then show "$name"; fi; done
+  fi
   if [ $live = yes ]; then
     printf '\033[%dA' "${#todo[@]}"
     for name in "${todo[@]}"; do printf '\033[2K'; show "$name"; done
