@@ -30,9 +30,14 @@ def test_a_slower_making_gives_the_same_hash(tmp_path: Path, monkeypatch: pytest
 def test_only_what_the_model_depends_on_makes_another_model(tmp_path: Path) -> None:
     folder = tmp_path / "desk"
     shutil.copytree(DESK, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    before = make_model.fingerprint(load_world(folder), SIZE, 1)
+
+    def fingerprint(seed: int = 1) -> str:
+        return make_model.fingerprint(load_world(folder), SIZE.routing, [seed])
+
+    before = fingerprint()
     (folder / "notes.py").write_text("# of no concern\n")
-    assert make_model.fingerprint(load_world(folder), SIZE, 1) == before
+    assert fingerprint() == before
+    assert fingerprint(seed=2) != before
     with (folder / "expert.py").open("a") as expert:
         expert.write("# another expert\n")
-    assert make_model.fingerprint(load_world(folder), SIZE, 1) != before
+    assert fingerprint() != before
