@@ -53,36 +53,45 @@ export async function readOwnerEnvironment({
     if (!(error instanceof UnreadableFileError)) throw error;
     throw failure(
       'Environment.Failed',
-      `The environment ${environmentPath}: ${error.sentence} Restore it, then start a new run.`,
+      `The environment ${environmentPath}: ${error.sentence} Restore it, then \`whet retry RUN\`.`,
       { nonRetryable: true },
     );
   }
   if (createHash('sha256').update(source).digest('hex') !== environmentSha256) {
     throw failure(
       'Environment.Failed',
-      `The environment ${environmentPath} was changed since this run began. Start a new run.`,
+      `The environment ${environmentPath} was changed since this run began. Restore it, or \`whet cancel RUN\` and start a new run.`,
       { nonRetryable: true },
     );
   }
   return { source, trust: 'owner', name: environmentPath, agent: spec.name };
 }
 
+/** After this many attempts of an activity, some three minutes, a fault in a task waits for the agent's owner. */
+const TASK_ATTEMPTS = 10;
+
 /**
  * The failure that Temporal sees for a fault of the agent's own environment. Temporal tries again unless `nonRetryable`
- * is set.
+ * is set. `task` names the task that was played.
  */
-export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean } = {}): Error {
+export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean; task?: string } = {}): Error {
+  const { task, ...retry } = options;
+  const message = task === undefined ? error.message : `While ${task} was played: ${error.message}`;
   if (error instanceof EnvironmentKilled)
-    return failure('Environment.Killed', `${error.message} It says nothing about the environment.`, {
+    return failure('Environment.Killed', `${message} It says nothing about the environment.`, {
       cause: error,
-      ...options,
+      ...retry,
     });
-  return failure(
-    'Environment.Failed',
-    `${error.message}\nThis is the agent's own environment: correct it, then start a new run.`,
-    { cause: error, ...options },
-  );
+  return failure('Environment.Failed', `${message}\nThis is the agent's own environment.`, { cause: error, ...retry });
 }
+
+/**
+ * The failure for a fault of the agent's own environment in a task that a run plays. It is tried again for some
+ * minutes, since what the environment reaches over the network may come back; then the run waits for the owner.
+ * @param attempt of the activity, counted from 1.
+ */
+export const ownerTaskFailure = (error: SandboxError, task: string, attempt: number): Error =>
+  ownerFailure(error, { task, nonRetryable: !(error instanceof EnvironmentKilled) && attempt >= TASK_ATTEMPTS });
 
 /**
  * The failure for an error of opening the owner's environment that comes from its source, such as an import that does

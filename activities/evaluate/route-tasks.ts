@@ -9,7 +9,7 @@ import { openRouter } from '../../contracts/routing/choose-arm';
 import { openingText } from '../../contracts/routing/opening-text';
 import { SandboxError } from '../../sandbox';
 import { getJson, layout, putLines } from '../../store';
-import { openOwnerEnvironment, ownerFailure, readOwnerEnvironment } from '../environment';
+import { openOwnerEnvironment, ownerTaskFailure, readOwnerEnvironment } from '../environment';
 import { mapInParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
@@ -76,7 +76,7 @@ async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: See
       await environment.close();
     }
   } catch (error) {
-    throw error instanceof SandboxError ? ownerFailure(error) : error;
+    throw error instanceof SandboxError ? ownerTaskFailure(error, 'a held-out task', context.info.attempt) : error;
   } finally {
     progress.stop();
   }

@@ -8,6 +8,7 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { LARGEST_SOURCE_BYTES, readBounded } from '../../loaders/read-bounded';
+import { problemOfTried, taskName, type TaskToTry } from '../../contracts/tried-tasks';
 import { failure } from '../../contracts/typed-failure';
 import { isInKubernetes, isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, layout, putJson } from '../../store';
@@ -15,6 +16,7 @@ import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
 import { startProgress } from '../progress';
 import { ownerFailure } from '../environment';
+import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
@@ -125,24 +127,28 @@ function readSpec(
   }
 }
 
-/** Opens the agent's environment with one task of each range. Returns the sha256 of its source. */
+/** Starts the agent's environment and tries tasks as `whet validate` does. Returns the sha256 of its source. */
 async function tryEnvironment(
-  { openEnvironment }: PrepareDeps,
+  { openEnvironment, clock }: PrepareDeps,
   path: string,
-  { name: agent, environment: { trainSeeds, heldOutSeeds } }: AgentSpec,
+  { name: agent, environment: spec }: AgentSpec,
 ): Promise<string> {
   const source = readBounded(path, LARGEST_SOURCE_BYTES).toString('utf8');
+  let task: string | undefined;
   try {
     const environment = await openEnvironment({ source, trust: 'owner', name: path, agent });
     try {
       await environment.describe();
-      await environment.reset('train', trainSeeds.start);
-      await environment.reset('held-out', heldOutSeeds.start);
+      const onBegin = (begun: TaskToTry): void => void (task = taskName(begun));
+      const tried = await tryTasks(environment, tasksToTry(spec), { onBegin, clock });
+      const problem = problemOfTried(tried, path, spec.successReward);
+      if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
     } finally {
       await environment.close();
     }
   } catch (error) {
-    throw error instanceof SandboxError ? ownerFailure(error, { nonRetryable: !error.retryable }) : error;
+    if (!(error instanceof SandboxError)) throw error;
+    throw ownerFailure(error, { nonRetryable: !error.retryable, ...(task !== undefined && { task }) });
   }
   return createHash('sha256').update(source).digest('hex');
 }

@@ -5,7 +5,7 @@ import type { StageName } from '../../contracts/names';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError } from '../../sandbox';
 import type { RolloutDeps } from './rollout-deps';
-import { type EnvironmentSource, ownerFailure } from '../environment';
+import { type EnvironmentSource, ownerFailure, ownerTaskFailure } from '../environment';
 import { type Progress, startProgress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
@@ -195,7 +195,8 @@ class RolloutSet {
       try {
         await againIfKilled(() => this.runOne(plan), this.signal);
       } catch (error) {
-        if (!isProcessFault(error) || isOutsideFault(error) || this.signal.aborted || this.isOwners) throw error;
+        if (!isProcessFault(error) || isOutsideFault(error) || this.signal.aborted) throw error;
+        if (this.isOwners) throw this.ownersFault(error as SandboxError, plan);
         lost.push((error as SandboxError).message);
         if (lost.length > MAX_PROCESS_FAULTS)
           throw new EnvironmentUnusable(lost, await loadRollouts(finishedRollouts(this.work, this.seconds())));
@@ -239,7 +240,16 @@ class RolloutSet {
       onFault: (error: SandboxError) => (fault = error.message),
     };
     // A repeated episode gets a new name, because the first one may still be open in the environment.
-    await this.keep(await runEpisode(plan, parties, `${plan.seed}-${plan.trial}-${this.runs++}`), fault);
+    const name = `${plan.seed}-${plan.trial}-${this.runs++}`;
+    const trajectory = await runEpisode(plan, parties, name).catch((error: unknown) => {
+      const isOfTask = error instanceof SandboxError && !isProcessFault(error);
+      throw this.isOwners && isOfTask ? this.ownersFault(error, plan) : error;
+    });
+    await this.keep(trajectory, fault);
+  }
+
+  private ownersFault(error: SandboxError, { seed, trial }: EpisodePlan): Error {
+    return ownerTaskFailure(error, `task ${seed} (trial ${trial})`, Context.current().info.attempt);
   }
 
   private async keep(trajectory: Trajectory, fault: string | null): Promise<void> {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
+import { problemOfTried, taskName, type TriedTask } from '../../contracts/tried-tasks';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
@@ -12,11 +12,6 @@ export interface ValidateFlags {
   /** false: `--no-run`. */
   run: boolean;
 }
-
-type Tried = Extract<EnvironmentToolLine, { type: 'tried' }>;
-
-/** Most tasks that are named one by one. */
-const MOST_NAMED = 3;
 
 const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 
@@ -33,8 +28,7 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
   refuseOtherFolder(agent);
   const { spec, path: absolute } = agent;
   const { tools, tried } = run ? await tryEnvironment(agent) : { tools: [], tried: [] };
-  refuseChanging(agent, tried);
-  refuseUnsolved(agent, tried);
+  refuseTried(agent, tried);
   const played = run
     ? `, its environment starts; the reference solutions of ${tasksOf(tried)} succeed; ` +
       `tools: ${tools.join(', ') || 'none'}`
@@ -50,7 +44,7 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     {
       path: absolute,
       spec,
-      ...(run && { tasks: tried.map(({ type: _, ...task }) => task) }),
+      ...(run && { tasks: tried }),
       ...(warnings.length > 0 && { warning: warnings.join('\n') }),
     },
     [`${absolute}: valid (agent ${spec.name}${played})`, ...warnings].join('\n'),
@@ -93,15 +87,18 @@ function modelElsewhere(agent: Agent): string | null {
 }
 
 /** Loads the agent's environment and plays it in a process of its own. @throws CliError when it fails. */
-async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: Tried[] }> {
+async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: TriedTask[] }> {
   const tools: string[] = [];
-  const tried: Tried[] = [];
+  const tried: TriedTask[] = [];
   let where = 'before its first move';
   try {
     await runEnvironmentTool(['try', agent.path], (line) => {
       if (line.type === 'loaded') tools.push(...line.tools.map((tool) => tool.function.name));
-      if (line.type === 'trying') where = `while task ${line.seed} of environment.${line.range} is played`;
-      if (line.type === 'tried') tried.push(line);
+      if (line.type === 'trying') where = `while ${taskName(line)} is played`;
+      if (line.type === 'tried') {
+        const { type: _, ...task } = line;
+        tried.push(task);
+      }
     });
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -114,48 +111,20 @@ async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: T
 }
 
 /** `8 train and 8 held-out tasks`. */
-function tasksOf(tried: readonly Tried[]): string {
+function tasksOf(tried: readonly TriedTask[]): string {
   const train = tried.filter(({ range }) => range === 'trainSeeds').length;
   return `${train} train and ${tried.length - train} held-out tasks`;
 }
 
-/** @throws CliError when a task is another one each time: then nothing that is measured on it can be compared. */
-function refuseChanging(agent: Agent, tried: readonly Tried[]): void {
-  const changing = tried.find(({ changes }) => changes);
-  if (changing === undefined) return;
-  throw new CliError(
-    `${agent.path}: environment.path: task ${changing.seed} of environment.${changing.range} of ${fileOf(agent)} is ` +
-      'another one when it is made again. Let generate_task, reset and reference_solution depend on nothing but the ' +
-      `seed: random.Random(seed), no clock, no set whose order is printed. ${NO_RUN}`,
-    { exitCode: 2, type: 'Env.Failed' },
-  );
-}
-
-/** @throws CliError when a reference solution does not succeed: then no success of the agent can be told either. */
-function refuseUnsolved(agent: Agent, tried: readonly Tried[]): void {
-  const { successReward } = agent.spec.environment;
-  const unsolved = tried.filter(({ reward }) => reward < successReward);
-  if (unsolved.length === 0) return;
-  const named = unsolved
-    .slice(0, MOST_NAMED)
-    .map(
-      ({ seed, range, reward, played }) => `  task ${seed} of environment.${range} earns ${reward}; played: ${played}`,
-    );
-  throw new CliError(
-    [
-      `${agent.path}: environment.path: reference solutions of ${fileOf(agent)} earn less than ` +
-        `environment.successReward (${successReward}) in ${unsolved.length} of ${tried.length} tasks tried:`,
-      ...named,
-      ...(unsolved.length > MOST_NAMED ? [`  and ${unsolved.length - MOST_NAMED} more`] : []),
-      'Correct reference_solution, so that it solves every task, or evaluate, so that it pays for the solution; ' +
-        `where less is a success, lower environment.successReward. ${NO_RUN}`,
-    ].join('\n'),
-    { exitCode: 2, type: 'Env.Failed' },
-  );
+/** @throws CliError when what came of the tasks speaks against a run. */
+function refuseTried(agent: Agent, tried: readonly TriedTask[]): void {
+  const problem = problemOfTried(tried, fileOf(agent), agent.spec.environment.successReward);
+  if (problem === null) return;
+  throw new CliError(`${agent.path}: environment.path: ${problem} ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
 }
 
 /** A warning where an agent that says nothing succeeds; null where it does not. */
-function silentSuccess({ path, spec }: Agent, tried: readonly Tried[]): string | null {
+function silentSuccess({ path, spec }: Agent, tried: readonly TriedTask[]): string | null {
   const silent = tried.filter((task) => task.idleReward >= spec.environment.successReward);
   const [first] = silent;
   if (first === undefined) return null;
@@ -167,7 +136,7 @@ function silentSuccess({ path, spec }: Agent, tried: readonly Tried[]): string |
 }
 
 /** A warning where a held-out task is a train task, too; null where none of those tried is. */
-function trainedOn({ path }: Agent, tried: readonly Tried[]): string | null {
+function trainedOn({ path }: Agent, tried: readonly TriedTask[]): string | null {
   const train = new Map(tried.filter(({ range }) => range === 'trainSeeds').map((task) => [task.sha256, task.seed]));
   const same = tried.filter(({ range, sha256 }) => range === 'heldOutSeeds' && train.has(sha256));
   const [first] = same;
@@ -180,7 +149,7 @@ function trainedOn({ path }: Agent, tried: readonly Tried[]): string | null {
 }
 
 /** A warning where an id of `groundTruth` is in no diagnostics of the tasks tried; null where all are. */
-function unknownTruth({ path, spec }: Agent, tried: readonly Tried[]): string | null {
+function unknownTruth({ path, spec }: Agent, tried: readonly TriedTask[]): string | null {
   const seen = new Set(tried.flatMap(({ diagnostics }) => diagnostics));
   const unknown = (['planted', 'decoys'] as const).flatMap((field) =>
     (spec.groundTruth?.[field] ?? []).flatMap((id, i) => (seen.has(id) ? [] : [`groundTruth.${field}[${i}]: '${id}'`])),

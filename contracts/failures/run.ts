@@ -184,8 +184,10 @@ export const FAILURES = {
     curedBy: 'owner',
     meaning: 'The target environment raised, hung or died.',
     remedy:
-      'Read the traceback in the message; run the task by its seed. ' +
-      'Where a capability waits for it, `whet retry RUN CAPABILITY` goes on once it works.',
+      'Read the traceback in the message. Where the first checks wait for it, correct the file, then ' +
+      '`whet retry RUN`. Later a run keeps to the source that it began with: `whet cancel RUN`, correct the file, ' +
+      'and start a new run. Where the cause lay outside the source, `whet retry RUN` goes on; `whet retry RUN ' +
+      'CAPABILITY` where a capability waits.',
   },
   'Environment.Killed': {
     retryable: true,

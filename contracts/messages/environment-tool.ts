@@ -3,6 +3,7 @@ import type { EnvironmentCheck } from '../artifacts/environment-check';
 import type { CommandFailureType } from '../failures/command-line';
 import type { FailureType } from '../failures/run';
 import type { SandboxFailureType } from '../failures/sandbox';
+import type { TaskToTry, TriedTask } from '../tried-tasks';
 import type { EnvironmentTool, OpeningMessage } from './environment-protocol';
 
 /**
@@ -23,24 +24,8 @@ export type EnvironmentToolLine =
   /** The agent's own environment is loaded. */
   | { type: 'loaded'; tools: EnvironmentTool[] }
   /** A task of it is about to be played. */
-  | { type: 'trying'; seed: number; range: 'trainSeeds' | 'heldOutSeeds' }
-  /**
-   * It was played. `reward`: of the reference solution, of which `moves` were made; `played` tells them.
-   * `idleReward`: of an agent that says nothing. Rewards lie in [0, 1]; the success threshold is agent.yaml's.
-   * `diagnostics`: ids that those of the solution name. `changes`: opening or solution were others when the task was
-   * made again. `sha256`: of opening and solution.
-   */
-  | {
-      type: 'tried';
-      seed: number;
-      range: 'trainSeeds' | 'heldOutSeeds';
-      moves: number;
-      reward: number;
-      idleReward: number;
-      diagnostics: string[];
-      changes: boolean;
-      sha256: string;
-      played: string;
-    }
+  | ({ type: 'trying' } & TaskToTry)
+  /** It was played. */
+  | ({ type: 'tried' } & TriedTask)
   /** Without `failure`: a line of the input was not a move. With it: the tool could not do what was asked. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

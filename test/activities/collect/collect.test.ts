@@ -293,7 +293,15 @@ describe('collectTrajectories', () => {
     const context = await fixture.prepare(server.baseUrl, spec, 'raising_desk.py');
     const failure = fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
     await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
+    await expect(failure).rejects.toThrow(/While task \d+ \(trial \d\) was played: .*ZeroDivisionError/);
     await expect(failure).rejects.toThrow(/ZeroDivisionError[\s\S]*raising_desk\.py:\d+ in step/);
+  });
+
+  test("what the owner's environment raises in a task again and again waits for the owner", async () => {
+    const context = await fixture.prepare(server.baseUrl, spec, 'raising_desk.py');
+    const { collectTrajectories } = createCollectActivities(fixture.deps);
+    const failure = fixture.run(collectTrajectories, context, fixture.activity({ attempt: 10 }));
+    await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
   });
 
   test('a conversation that outgrows the model ends there', async () => {

@@ -1,7 +1,6 @@
 // tier: unit
-import type { EnvironmentHandle } from '../../activities/environment';
-import type { EnvironmentToolLine } from '../../contracts/messages/environment-tool';
-import { tasksToTry, tryTasks } from '../../environment-tool/try-environment';
+import type { EnvironmentHandle } from '../../../activities/environment';
+import { tasksToTry, tryTasks } from '../../../activities/environment-checks/try-tasks';
 
 /** A fake environment that pays for its reference solution and takes `ms` of a fake clock for each reset. */
 function slowEnvironment(ms: number): { environment: EnvironmentHandle; clock: { now: () => number } } {
@@ -21,12 +20,10 @@ function slowEnvironment(ms: number): { environment: EnvironmentHandle; clock: {
   return { environment: environment as unknown as EnvironmentHandle, clock: { now: () => now } };
 }
 
-async function triedOf(ms: number) {
-  const lines: EnvironmentToolLine[] = [];
+function triedOf(ms: number) {
   const { environment, clock } = slowEnvironment(ms);
   const tasks = tasksToTry({ trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 100 } });
-  await tryTasks(environment, tasks, (line) => lines.push(line), clock);
-  return lines.flatMap((line) => (line.type === 'tried' ? [line] : []));
+  return tryTasks(environment, tasks, { clock });
 }
 
 test('tasks are spread over both ranges, and a small range is played whole', () => {
@@ -41,7 +38,7 @@ test('each task is played with its solution and with silence, and told with move
   const tried = await triedOf(1);
   expect(tried).toHaveLength(16);
   expect(tried[1]).toEqual({
-    ...{ type: 'tried', seed: 1000, range: 'heldOutSeeds', moves: 1, reward: 1, idleReward: 0, changes: false },
+    ...{ seed: 1000, range: 'heldOutSeeds', moves: 1, reward: 1, idleReward: 0, changes: false },
     diagnostics: ['send-once'],
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     played: 'send({}) -> "sent 1" (the episode ended there, 1 more move was left)',

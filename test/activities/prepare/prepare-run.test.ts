@@ -1,5 +1,5 @@
 // Tier: integration (real environment runtime, fake model and analyst servers).
-import fs, { copyFileSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, { copyFileSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -214,6 +214,34 @@ ${more}`;
       type: 'Environment.Failed',
       message: expect.stringContaining('SystemError: no') as string,
     });
+  });
+
+  const change = (from: string, to: string): void => {
+    const file = join(folder, 'parcel_desk.py');
+    const source = readFileSync(file, 'utf8');
+    expect(source).toContain(from);
+    writeFileSync(file, source.replace(from, to));
+  };
+
+  test('an environment that raises in a task: names the task', async () => {
+    change(
+      'def evaluate(trajectory, task):',
+      "def evaluate(trajectory, task):\n        raise KeyError('no such parcel')",
+    );
+    const failure = prepare();
+    await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
+    await expect(failure).rejects.toThrow(
+      /^While task 0 of environment\.trainSeeds was played: [\s\S]*KeyError: 'no such parcel'/,
+    );
+  });
+
+  test('reference solutions that do not succeed, as `whet validate` refuses them', async () => {
+    change('def reference_solution(task):', 'def reference_solution(task):\n        return []');
+    const failure = prepare();
+    await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
+    await expect(failure).rejects.toThrow(
+      /environment\.path: reference solutions of .*parcel_desk\.py earn less than environment\.successReward \(1\) in 16/,
+    );
   });
 
   test("a real analyst gets its key and keeps its model's name", async () => {

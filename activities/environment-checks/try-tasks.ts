@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { wholeWords } from '../../contracts/clean-text';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { TaskToTry, TriedTask } from '../../contracts/tried-tasks';
+import { type Clock, systemClock } from '../clock';
+import type { EnvironmentHandle } from '../environment';
+import { type Move, play } from './play';
+
+/** Most moves of a reference solution that are played. */
+const MOST_MOVES = 64;
+
+/** Tasks of each range that are played. */
+const TASKS_OF_RANGE = 8;
+
+/** No further task begins after so long: a slow environment shall not hold up a command that people wait for. */
+const MOST_MS = 20_000;
+
+/** Most characters of a move or an answer that are shown, and of all of them together. */
+const SHOWN = { one: 100, all: 1000 };
+
+/** The only turn of an agent that says nothing. */
+const SILENCE: Move[] = [{ text: '' }];
+
+/** Tasks spread over both ranges, from each its first and its last; the ranges take turns. */
+export function tasksToTry(ranges: Pick<AgentSpec['environment'], TaskToTry['range']>): TaskToTry[] {
+  const tasks = (['trainSeeds', 'heldOutSeeds'] as const).flatMap((range) => {
+    const { start, count } = ranges[range];
+    const most = Math.min(TASKS_OF_RANGE, count);
+    return Array.from({ length: most }, (_, turn) => {
+      const seed = start + Math.round((turn * (count - 1)) / Math.max(1, most - 1));
+      return { turn, seed, range };
+    });
+  });
+  return tasks.sort((a, b) => a.turn - b.turn).map(({ seed, range }) => ({ seed, range }));
+}
+
+/** Who wants to know how far it is. */
+interface TryOptions {
+  onBegin?: (task: TaskToTry) => void;
+  onEnd?: (task: TriedTask) => void;
+  clock?: Pick<Clock, 'now'>;
+}
+
+/** Plays tasks one after the other. Returns what came of those that were begun in time. Rejects as `play` does. */
+export async function tryTasks(
+  environment: EnvironmentHandle,
+  tasks: readonly TaskToTry[],
+  { onBegin, onEnd, clock = systemClock }: TryOptions = {},
+): Promise<TriedTask[]> {
+  const began = clock.now();
+  const tried: TriedTask[] = [];
+  for (const task of tasks) {
+    if (clock.now() - began > MOST_MS) break;
+    onBegin?.(task);
+    const one = await tryTask(environment, task);
+    onEnd?.(one);
+    tried.push(one);
+  }
+  return tried;
+}
+
+async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise<TriedTask> {
+  const moves = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
+  const { reward, diagnostics, observations, messages } = await play(environment, task.seed, moves);
+  const { reward: idleReward, messages: again } = await play(environment, task.seed, SILENCE);
+  const solution = JSON.stringify(moves);
+  const movesAgain = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
+  return {
+    ...task,
+    moves: observations.length,
+    reward,
+    idleReward,
+    diagnostics: Object.keys(diagnostics),
+    changes: JSON.stringify(messages) !== JSON.stringify(again) || solution !== JSON.stringify(movesAgain),
+    sha256: createHash('sha256').update(JSON.stringify(messages)).update(solution).digest('hex'),
+    played: describe(moves, observations),
+  };
+}
+
+/** What was played and answered, in one line: `weigh({"parcel":"P41"}) -> "250 g", ...`. */
+function describe(moves: readonly Move[], observations: readonly string[]): string {
+  const cut = (text: string): string => wholeWords(text, SHOWN.one);
+  const said = observations.map((observation, index) => {
+    const move = moves[index]!;
+    const made = 'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
+    return `${cut(made)} -> ${cut(JSON.stringify(observation))}`;
+  });
+  const left = moves.length - said.length;
+  const rest =
+    left > 0 ? ` (the episode ended there, ${left} more ${left === 1 ? 'move was' : 'moves were'} left)` : '';
+  return (wholeWords(said.join(', '), SHOWN.all) || 'nothing') + rest;
+}

@@ -1,0 +1,67 @@
+/** Tasks of an agent's own environment that `whet validate` tries, and each run before anything is paid. */
+
+/** A task of the agent, and the field of agent.yaml that it is from. */
+export interface TaskToTry {
+  seed: number;
+  range: 'trainSeeds' | 'heldOutSeeds';
+}
+
+/** What came of a task. Rewards lie in [0, 1]; the success threshold is agent.yaml's. */
+export interface TriedTask extends TaskToTry {
+  /** Moves of the reference solution that were made. */
+  moves: number;
+  /** Of the reference solution. */
+  reward: number;
+  /** Of an agent that says nothing. */
+  idleReward: number;
+  /** Ids that those of the solution name. */
+  diagnostics: string[];
+  /** Whether opening or solution were others when the task was made again. */
+  changes: boolean;
+  /** Of opening and solution. */
+  sha256: string;
+  /** What was played and answered, in one line. */
+  played: string;
+}
+
+/** Most tasks that are named one by one. */
+const MOST_NAMED = 3;
+
+/** A task's name in messages: `task 17 of environment.trainSeeds`. */
+export const taskName = ({ seed, range }: TaskToTry): string => `task ${seed} of environment.${range}`;
+
+/**
+ * Why no run can be made of an environment: a task is another one each time, or reference solutions do not succeed.
+ * Null where nothing speaks against one.
+ * @param file of the environment, as messages name it.
+ */
+export function problemOfTried(tried: readonly TriedTask[], file: string, successReward: number): string | null {
+  return changingTask(tried, file) ?? unsolvedTasks(tried, file, successReward);
+}
+
+/** Nothing that is measured on a task that changes can be compared. */
+function changingTask(tried: readonly TriedTask[], file: string): string | null {
+  const changing = tried.find(({ changes }) => changes);
+  if (changing === undefined) return null;
+  return (
+    `${taskName(changing)} of ${file} is another one when it is made again. Let generate_task, reset and ` +
+    'reference_solution depend on nothing but the seed: random.Random(seed), no clock, no set whose order is printed.'
+  );
+}
+
+/** Where a reference solution does not succeed, no success of the agent can be told either. */
+function unsolvedTasks(tried: readonly TriedTask[], file: string, successReward: number): string | null {
+  const unsolved = tried.filter(({ reward }) => reward < successReward);
+  if (unsolved.length === 0) return null;
+  const named = unsolved
+    .slice(0, MOST_NAMED)
+    .map((task) => `  ${taskName(task)} earns ${task.reward}; played: ${task.played}`);
+  return [
+    `reference solutions of ${file} earn less than environment.successReward (${successReward}) in ` +
+      `${unsolved.length} of ${tried.length} tasks tried:`,
+    ...named,
+    ...(unsolved.length > MOST_NAMED ? [`  and ${unsolved.length - MOST_NAMED} more`] : []),
+    'Correct reference_solution, so that it solves every task, or evaluate, so that it pays for the solution; ' +
+      'where less is a success, lower environment.successReward.',
+  ].join('\n');
+}
