@@ -88,7 +88,7 @@ function allowed(issue: Issue, isWhole: boolean): string {
     case 'too_big':
       return `Allowed: ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}.`;
     case 'invalid_type':
-      return `Allowed: ${issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
+      return `Allowed: ${isWhole || issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
     case 'invalid_union':
       // A discriminated union lists the values of its discriminator, undefined where that has a default.
       if ('options' in issue && issue.options !== undefined) return `Allowed: ${quoted(issue.options)}.`;

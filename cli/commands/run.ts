@@ -7,10 +7,11 @@ import { CliError } from '../errors';
 import { localServices } from '../local-services';
 import { newRunId } from '../run-id';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
+import { isTroubleOfServer } from '../temporal-errors';
 import { requireSearchAttributes, type Temporal, withTemporal } from '../temporal';
 import { type FirstChecks, watchFirstChecks } from '../view/first-checks';
 import { followToEnd } from '../view/follow';
-import type { RunState } from '../view/run-state';
+import { agentOf, type RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 import { unsignedNotices } from '../unsigned-notices';
@@ -80,19 +81,46 @@ export async function runCommand({ settings, out }: Context, path: string, optio
     const served = readRunningSupervisorState(settings.home);
     const modelSeed = served?.agentPath === agent.path ? served.modelSeed : null;
     const runId = await startRun(temporal, agent, options.seed, ablation, modelSeed);
-    const warning = unsignedNotices(agent.spec.notify);
-    const began = [`started ${runId}`, ...(warning === null ? [] : [warning])];
+    const beside = await otherOpenRuns(temporal, agent.spec.name, runId);
+    const warnings = [unsignedNotices(agent.spec.notify), besideText(beside)].filter((text) => text !== null);
+    const began = [`started ${runId}`, ...warnings];
     if (options.follow !== true) {
       const local = () => localServices(settings, temporal.address);
       const checks = await watchFirstChecks(temporal.client, runId, local);
       const text = [...began, ...checksText(checks), `follow it with: whet status ${runId} --follow`].join('\n');
-      out.result({ runId, checks, ...(warning !== null && { warning }) }, text);
+      const warning = warnings.join('\n');
+      out.result({ runId, checks, beside, ...(warning !== '' && { warning }) }, text);
       return;
     }
     for (const line of began) out.line(line);
     const state = await followToEnd(temporal.client, runId, out);
     await showEnd({ settings, out }, state);
   });
+}
+
+/** Ids of the agent's runs that have not ended, without the one that was just started. */
+async function otherOpenRuns({ client }: Temporal, agent: string, started: string): Promise<string[]> {
+  const query = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
+  const others: string[] = [];
+  try {
+    for await (const info of client.workflow.list({ query }))
+      if (info.workflowId !== started && agentOf(info) === agent) others.push(info.workflowId);
+  } catch (error) {
+    // The run has begun; what the server cannot list now is not its failure.
+    if (!isTroubleOfServer(error)) throw error;
+  }
+  return others;
+}
+
+/** That the agent has other open runs; null where it has none. */
+function besideText(runs: readonly string[]): string | null {
+  const [first] = runs;
+  if (first === undefined) return null;
+  const which = runs.length === 1 ? first : `${runs.length} other runs of this agent`;
+  return (
+    `It goes on beside ${which}. They share the labels that the analyst is asked for, but each trains and evaluates ` +
+    `for itself: \`whet cancel ${first}\` ends ${runs.length === 1 ? 'the other one' : 'one of them'}.`
+  );
 }
 
 /** What came of the first checks, a line each. */

@@ -88,7 +88,9 @@ test('the start of a run says what came of its first checks', async () => {
     return { text: lines.join('\n'), checks };
   };
   const alone = await started();
-  expect(alone.text).toMatch(/^started run-desk.*\nit does not go on:\nNo worker asks for work on whet-orchestration/);
+  expect(alone.text).toMatch(
+    /^started run-desk.*\n(It goes on beside .*\n)?it does not go on:\nNo worker asks for work on whet-orchestration/,
+  );
   const { activities } = fakeActivities({});
   const { prepareRun } = activities.orchestration;
   activities.orchestration.prepareRun = async () => {
@@ -102,6 +104,24 @@ test('the start of a run says what came of its first checks', async () => {
   await withWorkers(server, { ...activities, orchestration: { ...activities.orchestration, prepareRun } }, async () => {
     expect((await started()).text).toContain('its first checks passed: agent.yaml, environment, model,');
   });
+});
+
+test('a run that is started beside another one of its agent says so', async () => {
+  const first = await startRun();
+  const isListed = async () => {
+    for await (const { workflowId, status } of server.client.workflow.list())
+      if (workflowId === first) return status.name === 'RUNNING';
+    return false;
+  };
+  while (!(await isListed())) await sleep(100);
+  const { context, lines, values } = capture();
+  await runCommand(context, agentPath, {});
+  const { runId, beside } = values[0] as { runId: string; beside: string[] };
+  expect(beside).toContain(first);
+  expect(beside).not.toContain(runId);
+  expect(lines.join('\n')).toMatch(/^started .*\nIt goes on beside .*`whet cancel run-desk-\S+` ends/);
+  await server.client.workflow.getHandle(first).terminate();
+  await server.client.workflow.getHandle(runId).terminate();
 });
 
 test('a run whose notices are not signed says so when it is started', async () => {

@@ -98,7 +98,7 @@ test.each([
   [
     'a wrong type',
     `${good}collect: { trials: two }\n`,
-    /collect\.trials: "two" is not allowed\. Allowed: a value of type number\./,
+    /collect\.trials: "two" is not allowed\. Allowed: a whole number\./,
   ],
   [
     'a fraction where a whole number belongs',
