@@ -60,7 +60,8 @@ export async function readOwnerEnvironment({
   if (createHash('sha256').update(source).digest('hex') !== environmentSha256) {
     throw failure(
       'Environment.Failed',
-      `The environment ${environmentPath} was changed since this run began. Restore it, or \`whet cancel RUN\` and start a new run.`,
+      `The environment ${environmentPath} was changed since this run began. Restore it, then \`whet retry RUN\`; or ` +
+        '`whet cancel RUN` and start a new run.',
       { nonRetryable: true },
     );
   }

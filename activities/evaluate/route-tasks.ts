@@ -9,7 +9,8 @@ import { openRouter } from '../../contracts/routing/choose-arm';
 import { openingText } from '../../contracts/routing/opening-text';
 import { SandboxError } from '../../sandbox';
 import { getJson, layout, putLines } from '../../store';
-import { openOwnerEnvironment, ownerTaskFailure, readOwnerEnvironment } from '../environment';
+import { isProcessFault } from '../rollout/restarting-environment';
+import { openOwnerEnvironment, ownerFailure, ownerTaskFailure, readOwnerEnvironment } from '../environment';
 import { mapInParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
@@ -76,7 +77,7 @@ async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: See
       await environment.close();
     }
   } catch (error) {
-    throw error instanceof SandboxError ? ownerTaskFailure(error, 'a held-out task', context.info.attempt) : error;
+    throw error instanceof SandboxError ? ownerFailure(error) : error;
   } finally {
     progress.stop();
   }
@@ -87,7 +88,13 @@ async function openingOfTask(
   seed: number,
 ): Promise<string> {
   const episode = `route-${seed}`;
-  const { messages } = await environment.reset(episode, seed);
-  await environment.drop(episode);
-  return openingText(messages);
+  try {
+    const { messages } = await environment.reset(episode, seed);
+    await environment.drop(episode);
+    return openingText(messages);
+  } catch (error) {
+    // A process that has ended fails all tasks that it had, and nobody can tell which one ended it.
+    if (!(error instanceof SandboxError) || isProcessFault(error)) throw error;
+    throw ownerTaskFailure(error, `task ${seed}`, Context.current().info.attempt);
+  }
 }

@@ -15,7 +15,7 @@ import { type ArtifactStore, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
 import { startProgress } from '../progress';
-import { ownerFailure } from '../environment';
+import { ownerFailure, ownerTaskFailure } from '../environment';
 import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
@@ -148,6 +148,7 @@ async function tryEnvironment(
     }
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
+    if (task !== undefined && error.retryable) throw ownerTaskFailure(error, task, Context.current().info.attempt);
     throw ownerFailure(error, { nonRetryable: !error.retryable, ...(task !== undefined && { task }) });
   }
   return createHash('sha256').update(source).digest('hex');

@@ -75,6 +75,7 @@ ${more}`;
       analystUrl?: string;
       analystModel?: string;
       modelUrl?: string | null;
+      attempt?: number;
     } = {},
   ) =>
     fixture.run(
@@ -94,6 +95,7 @@ ${more}`;
         },
       }).prepareRun,
       { runId: 'run-1', agent: 'parcels', specPath: join(folder, 'agent.yaml'), ...options.input },
+      fixture.activity(options.attempt === undefined ? {} : { attempt: options.attempt }),
     );
 
   test('freezes the spec with what was found', async () => {
@@ -233,6 +235,14 @@ ${more}`;
     await expect(failure).rejects.toThrow(
       /^While task 0 of environment\.trainSeeds was played: [\s\S]*KeyError: 'no such parcel'/,
     );
+  });
+
+  test('an environment that ends its process in a task is tried again for some minutes, then waits', async () => {
+    change('def evaluate(trajectory, task):', 'def evaluate(trajectory, task):\n        __import__("os")._exit(3)');
+    await expect(prepare()).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
+    const late = prepare({ attempt: 10 });
+    await expect(late).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
+    await expect(late).rejects.toThrow(/^While task 0 of environment\.trainSeeds was played: /);
   });
 
   test('reference solutions that do not succeed, as `whet validate` refuses them', async () => {
