@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { findTemporalCli } from '../../cli/supervisor/executables';
 
+const ROOT = resolve(__dirname, '..', '..');
 /** Directory of the recorded histories. */
 export const HISTORIES = join(__dirname, '..', 'replay', 'histories');
 
@@ -37,7 +38,8 @@ export async function keepHistories(
     const history = execFileSync(findTemporalCli() as string, show, { maxBuffer: 64 << 20 });
     writeFileSync(
       join(HISTORIES, `${name}.${execution.type}.${count++}.json`),
-      `${JSON.stringify(JSON.parse(history.toString()))}\n`,
+      // Stack traces say where the checkout lay.
+      `${JSON.stringify(JSON.parse(history.toString())).replaceAll(`${ROOT}/`, '')}\n`,
     );
   }
 }
