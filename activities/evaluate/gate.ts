@@ -135,12 +135,12 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
   if (tasks === 0)
     return {
       passed: true,
-      reason: 'Base passed no task in the majority of trials, so there is nothing that could be lost.',
+      reason: 'Base passed no task in at least half of its trials, so there is nothing that could be lost.',
     };
   return {
     passed: !tooMuch,
     reason:
-      `Among the ${tasks} tasks that base passes in the majority of trials, ` +
+      `Among the ${tasks} tasks that base passes in at least half of its trials, ` +
       `routed ${describeLoss(loss, level(evaluation))}: ` +
       lossVerdict(significant, tooMuch, maxRegression),
   };

@@ -46,7 +46,7 @@ const incumbentSchema = z.strictObject({
   differing: z.number().int().describe('Held-out tasks that get another adapter than in the active version.'),
   regression: z
     .strictObject(regressionFields)
-    .describe('Loss among tasks that the active version passed in the majority of trials.'),
+    .describe('Loss among tasks that the active version passed in at least half of its trials.'),
 });
 export type Incumbent = z.infer<typeof incumbentSchema>;
 
@@ -97,7 +97,9 @@ export const evaluationSchema = z.strictObject({
     'Paired over tasks. Conservative: the best single adapter was picked by its result.',
   ),
   routedMinusMixed: intervalSchema.optional().describe('Paired over tasks; absent without the mixed adapter.'),
-  regression: z.strictObject(regressionFields).describe('Loss among tasks that base passed in the majority of trials.'),
+  regression: z
+    .strictObject(regressionFields)
+    .describe('Loss among tasks that base passed in at least half of its trials.'),
   incumbent: incumbentSchema
     .optional()
     .describe('The version that was active; absent where none was, it could not be compared, and in older runs.'),

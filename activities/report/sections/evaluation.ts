@@ -72,17 +72,17 @@ function kindsFigure(runId: string, { byTag, confidence }: Evaluation, source: A
 }
 
 function regressionSentence({ regression, trials }: Evaluation): string {
-  if (regression.tasks === 0) return 'Base passed no task in the majority of trials, so nothing could be lost.';
+  if (regression.tasks === 0) return 'Base passed no task in at least half of its trials, so nothing could be lost.';
   const { loss, tasks, significant } = regression;
   const how =
     trials > 1
-      ? 'A trial counts when base passed the majority of the other trials of its task; comparing on the trials ' +
-        'that select would count falling back from a lucky pass as a loss.'
+      ? `A trial counts when base passed ${trials === 2 ? 'the other trial' : 'the majority of the other trials'} of ` +
+        'its task; comparing on the trials that select would count falling back from a lucky pass as a loss.'
       : 'With one trial per task, selection and comparison share it, which overstates the loss of an agent that ' +
         'samples.';
   const interval = pointsRange({ low: -loss.high, high: -loss.low });
   return (
-    `Among the ${plural(tasks, 'task')} that base passes in the majority of trials, ` +
+    `Among the ${plural(tasks, 'task')} that base passes in at least half of its trials, ` +
     `routed minus base is ${points(-loss.estimate)} points (interval ${interval}): ` +
     `${significant ? 'a significant loss' : 'no significant loss'}. ${how}`
   );

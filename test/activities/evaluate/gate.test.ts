@@ -54,13 +54,13 @@ describe('the gate without an active version', () => {
     expect(decideGate(evaluation(GAIN, [0.02, 0.08, 0.14]), SETTINGS).reasons.slice(0, 3)).toEqual([
       'Routed minus base on 400 held-out tasks is +46.0 points (95 % interval +41.0 to +51.0 points): the ' +
         'lower end is above the required +0.0 points.',
-      'Among the 100 tasks that base passes in the majority of trials, routed loses 8.0 points (95 % interval ' +
+      'Among the 100 tasks that base passes in at least half of its trials, routed loses 8.0 points (95 % interval ' +
         'of the loss +2.0 to +14.0 points): a significant loss, larger than the 5.0 points allowed.',
       'Of the 100 tasks that passed before, with base, at most 14.0 % are lost as far as the interval can tell: ' +
         'not below the margin of 10.0 %.',
     ]);
     expect(decideGate(evaluation(GAIN, [-0.14, -0.08, -0.02]), SETTINGS).reasons.slice(1, 3)).toEqual([
-      'Among the 100 tasks that base passes in the majority of trials, routed gains 8.0 points (95 % interval ' +
+      'Among the 100 tasks that base passes in at least half of its trials, routed gains 8.0 points (95 % interval ' +
         'of the gain +2.0 to +14.0 points): no significant loss.',
       'Of the 100 tasks that passed before, with base, none are lost as far as the interval can tell: below the ' +
         'margin of 10.0 %.',
