@@ -25,6 +25,8 @@ from world import World, load_world  # noqa: E402
 
 TRAIN, HELD_OUT = 0, 1_000_000
 MOST_TOKENS = 400
+# As docs/environments.md has them.
+SUCCESS, MOST_WITHOUT_SKILL = 0.99, 0.1
 NOTICED_SHARE = 0.08
 WORD = re.compile(r"[A-Z][a-z]*|[0-9]{2}|[0-9]|[a-z]+")
 VALUE = re.compile(r"[A-Z][a-z]*|[0-9]{2}")
@@ -197,25 +199,37 @@ def check_labels(world: World, episodes: int, findings: Findings) -> None:
 
 
 def check_environments(world: World, findings: Findings) -> None:
-    """Recorded environments have the agent's tools, and their reference solutions earn 1."""
+    """Recorded environments have the agent's tools; their reference solutions earn 1, and not without the habit."""
     tools = world.environment.Environment.tools()
     interface = [(tool["function"]["name"], tool["function"]["parameters"].get("required")) for tool in tools]
     findings.say(f"{len(tools)} tools, say: {hasattr(world.environment.Environment, 'say')}")
     for entry in json.loads((world.folder / "analyst" / "capabilities.json").read_text()):
-        if len(entry["summary"].split()) > 12 or len(entry["name"].split()) > 8:
-            findings.expect(False, f"{entry['id']}: at most 8 words of name and 12 of summary")
+        words = {part: len(entry[part].split()) for part in ("name", "summary")}
+        if words["name"] > 8 or words["summary"] > 12:
+            # The prompt asks for that; nothing refuses a longer answer, and it is recorded as it was given.
+            findings.say(
+                f"{entry['id']}: {words['name']} words of name, {words['summary']} of summary (8, 12 are asked for)"
+            )
     for path in sorted((world.folder / "analyst" / "environments").glob("*.py")):
         module = load_module(path)
         own = module.Environment.tools()
         same = interface == [(tool["function"]["name"], tool["function"]["parameters"].get("required")) for tool in own]
-        rewards = []
+        rewards, lacking = [], []
         for seed in random.Random(path.stem).sample(range(1_000_000), 50):
             task = module.Environment.generate_task(seed)
-            trajectory, _ = play(module.Environment, seed, module.Environment.reference_solution(task))
+            moves = module.Environment.reference_solution(task)
+            trajectory, _ = play(module.Environment, seed, moves)
             rewards.append(outcome(module.Environment, trajectory, task)["reward"])
+            if skill := set(task.get("skill_calls", [])):
+                others = [move for place, move in enumerate(moves) if place not in skill]
+                trajectory, _ = play(module.Environment, seed, others)
+                lacking.append(outcome(module.Environment, trajectory, task)["reward"])
+        succeeding = statistics.mean(reward >= SUCCESS for reward in lacking) if lacking else 1.0
+        without = f"{statistics.mean(lacking):.2f} without skill_calls" if lacking else "no task names skill_calls"
         findings.expect(
-            same and min(rewards) >= 0.99 or ".attempt-" in path.name,
-            f"{path.name}: {'the same' if same else 'OTHER'} tools, references earn {min(rewards):.2f} or more",
+            same and min(rewards) >= SUCCESS and succeeding <= MOST_WITHOUT_SKILL or ".attempt-" in path.name,
+            f"{path.name}: {'the same' if same else 'OTHER'} tools, references earn {min(rewards):.2f} or more, "
+            f"{without} on average ({succeeding:.0%} succeed)",
         )
 
 

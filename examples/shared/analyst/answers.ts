@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 
@@ -57,8 +57,8 @@ interface RuleBookParts {
  * @throws Error with its path when capabilities.json is missing or is not a list of capabilities.
  */
 export function openRuleBook(parts: RuleBookParts): RuleBook {
-  const { model, name, directory, close } = parts;
-  const book = new RecordedAnswers(parts, readCapabilities(join(directory, 'capabilities.json')));
+  const { model, name, close } = parts;
+  const book = new RecordedAnswers(parts);
   return { model, name, answer: (prompt) => book.answer(prompt), ...(close && { close }) };
 }
 
@@ -86,12 +86,31 @@ export function questionKind(prompt: string): QuestionKind | null {
 }
 
 class RecordedAnswers {
-  constructor(
-    private readonly parts: RuleBookParts,
-    private readonly capabilities: readonly KnownCapability[],
-  ) {}
+  private readonly file: string;
+  private capabilities: readonly KnownCapability[];
+  /** When the file was changed that `capabilities` are from, in milliseconds. */
+  private changedMs: number;
+
+  constructor(private readonly parts: RuleBookParts) {
+    this.file = join(parts.directory, 'capabilities.json');
+    this.changedMs = statSync(this.file).mtimeMs;
+    this.capabilities = readCapabilities(this.file);
+  }
+
+  /** Takes over a file that was changed. @throws UnknownQuestionError while it is missing or wrong. */
+  private readAgain(): void {
+    try {
+      const { mtimeMs } = statSync(this.file);
+      if (mtimeMs === this.changedMs) return;
+      this.capabilities = readCapabilities(this.file);
+      this.changedMs = mtimeMs;
+    } catch (error) {
+      throw new UnknownQuestionError(`Correct ${(error as Error).message}`, { cause: error });
+    }
+  }
 
   async answer(prompt: string): Promise<Answer> {
+    this.readAgain();
     const kind = questionKind(prompt);
     switch (kind) {
       case 'synthesise':
@@ -140,10 +159,9 @@ class RecordedAnswers {
       const file = join(directory, 'environments', `${capability.id}.py`);
       return `Add ${file}: no environment is recorded for the capability ${asked} of the ${this.parts.name}.`;
     }
-    const file = join(directory, 'capabilities.json');
     return (
-      `Add it to ${file}, write environments/ID.py beside that and start the services again: no environment is ` +
-      `recorded for the capability ${asked}, which the ${this.parts.name} does not know.`
+      `Add it to ${resolve(this.file)}, and write environments/ID.py beside that: no environment is recorded for the ` +
+      `capability ${asked}, which the ${this.parts.name} does not know.`
     );
   }
 

@@ -168,6 +168,17 @@ test('the analyst ends where its files are wrong, and says which file, and where
   expect(start()).toMatchObject({ status: 1, stderr: expect.stringMatching(/capabilities\.json: .*at \[0\]\.name/s) });
 });
 
+test('a changed capabilities.json answers the next question; while it is wrong, questions are refused', async () => {
+  const file = join(folder, 'capabilities.json');
+  const asked = '\nWrite the environment for the capability "Juggle".';
+  await expect(analyst.answer(asked)).rejects.toThrow(/does not know/);
+  writeFileSync(file, '[{"id": "juggle"');
+  await expect(analyst.answer(asked)).rejects.toThrow(UnknownQuestionError);
+  await expect(analyst.answer(asked)).rejects.toThrow(`Correct ${file}: `);
+  writeFileSync(file, JSON.stringify([{ id: 'check', name: 'Juggle', summary: 's', description: 'd' }]));
+  expect((await analyst.answer(asked)).value).toMatchObject({ source: expect.stringContaining('check.attempt-1.py') });
+});
+
 test('prompts of discovery and synthesis are kept, answered or not; the same key asks once', async () => {
   const prompts = join(folder, 'prompts');
   const journal = new Journal(null);
@@ -217,7 +228,7 @@ test('a capability without a recorded environment is refused with the file to ad
   };
   expect(await refused(known.name)).toContain(`Add ${join(directory, 'environments', `${known.id}.py`)}: no `);
   expect(await refused('Juggle')).toContain(
-    `Add it to ${join(directory, 'capabilities.json')}, write environments/ID.py`,
+    `Add it to ${join(directory, 'capabilities.json')}, and write environments/ID.py`,
   );
   bare.close?.();
 });
