@@ -79,7 +79,7 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
     return result;
   } catch (error) {
     const cancelled = CancellationScope.current().consideredCancelled;
-    const reason = early.reason ?? oneLine(messageOf(error), MAX_REASON);
+    const reason = early.reason ?? (cancelled ? run.table.cancelledText : oneLine(messageOf(error), MAX_REASON));
     await concludeRun(run, cancelled ? 'cancelled' : early.reason !== null ? 'expired' : 'failed', [reason]);
     if (cancelled) throw isCancellation(error) ? error : new CancelledFailure('The run was cancelled.');
     throw early.reason === null ? error : ApplicationFailure.nonRetryable(early.reason, 'Run.Expired');

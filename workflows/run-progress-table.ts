@@ -157,6 +157,11 @@ export class RunProgressTable {
     return this.rows.findLast(({ status }) => status === 'running')?.name ?? 'prepare';
   }
 
+  /** That the run was cancelled, and where. */
+  get cancelledText(): string {
+    return `Cancelled in stage ${this.rows.find(({ status }) => status === 'cancelled')?.name ?? 'prepare'}.`;
+  }
+
   /** What waits for a person, the longest wait first. */
   get waiting(): RunWait[] {
     return Object.values(this.waits).map((wait) => {
@@ -209,7 +214,8 @@ export class RunProgressTable {
   /** What the parts of the running stage do, each with its last line, and what fails in it again and again. */
   private liveDetail(): string {
     const failing = Object.values(this.failing).map(
-      ({ key, attempts, sinceMs, reason }) => `${key} has failed ${attempts} times since ${timeOf(sinceMs)}: ${reason}`,
+      ({ key, attempts, sinceMs, reason }) =>
+        `${key} has failed at least ${attempts} times since ${timeOf(sinceMs)}: ${reason}`,
     );
     const texts = Object.entries(this.texts).map(([key, text]) => `${key}: ${text}`);
     return oneLine([...failing, ...texts].join('; '), MAX_DETAIL);

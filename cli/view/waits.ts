@@ -48,9 +48,9 @@ export function waitsOf(runId: string, { waits = [], failing = [] }: RunProgress
   ];
 }
 
-/** That an activity fails again and again, without the time since when. */
+/** That an activity fails again and again, without the time since when. Not every attempt is told to the run. */
 export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempts' | 'reason'>): string =>
-  `${attempts} attempts have failed. The last one: ${reason}`;
+  `At least ${attempts} attempts have failed. The last one: ${reason}`;
 
 /** The commands that a wait's reason names; they stand in it as a person types them. */
 function commandsIn(runId: string, { key, reason }: RunWait): string[] {

@@ -148,7 +148,7 @@ test('an activity that fails again and again is shown with its reason until it w
     const shown = await until(progress, (p) => (p.failing ?? []).length > 0);
     const collect = shown.stages.find(({ name }) => name === 'collect');
     expect(collect?.detail).toMatch(
-      /^collectTrajectories has failed \d+ times since .* UTC: Model\.Unreachable: connect ECONNREFUSED \| 127/,
+      /^collectTrajectories has failed at least \d+ times since .* UTC: Model\.Unreachable: connect ECONNREFUSED \| 127/,
     );
     await until(
       () => handle.describe(),

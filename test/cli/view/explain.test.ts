@@ -71,7 +71,7 @@ describe('why', () => {
     };
     expect(explainRun(state({ progress: waiting }))).toEqual([
       "It waits for the agent's owner, since 2027-01-15 07:47 UTC (12 min 05 s). refunds: No environment.",
-      'Trouble since 2027-01-15 07:59 UTC (1 min 00 s). postcodes trainAdapter: 7 attempts have failed. ' +
+      'Trouble since 2027-01-15 07:59 UTC (1 min 00 s). postcodes trainAdapter: At least 7 attempts have failed. ' +
         'The last one: no node',
     ]);
   });
