@@ -129,7 +129,9 @@ test('validate names file, line and exception of an environment that cannot be i
   writeFileSync(broken, 'import json\nimport no_such_module\nclass Environment: pass\n');
   const { status, stderr } = validate(broken);
   expect(stderr).toContain(`environment.path: ${broken} fails before its first move: `);
-  expect(stderr).toContain("No module named 'no_such_module'");
+  expect(stderr).toContain(
+    "No module named 'no_such_module' (an environment is one file and has Python's standard library, no other packages)",
+  );
   expect(stderr).toMatch(/:2\b|line 2/);
   expect(status).toBe(2);
   const alone = validate(broken, '--no-run');

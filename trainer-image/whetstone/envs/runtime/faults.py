@@ -62,6 +62,8 @@ def describe_exception(error, source_lines):
         step = step.tb_next
     if source_lines is None and frames:
         text = "its text is not shown, because the source has no `class Environment`"
+    elif type(error) is ModuleNotFoundError:
+        text += " (an environment is one file and has Python's standard library, no other packages)"
     lines = []
     for number, function in frames:
         place = f"{ENVIRONMENT_FILE}:{number} in {function if source_lines is not None else '?'}"
