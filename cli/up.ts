@@ -76,7 +76,26 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
     await startSupervisor(settings, plan);
     return true;
   });
-  return { state: await waitUntilReady(settings, out, started, options.signal), started };
+  const state =
+    options.signal === undefined
+      ? await untilReadyOrInterrupted(settings, out)
+      : await waitUntilReady(settings, out, started, options.signal);
+  return { state, started };
+}
+
+/**
+ * Waits for the services; Ctrl-C ends the wait only.
+ * @throws CliError `Up.GoesOn` after Ctrl-C.
+ */
+async function untilReadyOrInterrupted(settings: Settings, out: Output): Promise<SupervisorState> {
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once('SIGINT', interrupt);
+  try {
+    return await waitUntilReady(settings, out, false, stop.signal);
+  } finally {
+    process.removeListener('SIGINT', interrupt);
+  }
 }
 
 /**
@@ -215,10 +234,13 @@ async function waitUntilReady(
   const progress = createProgress(out);
   for (;;) {
     if (signal?.aborted === true) {
-      if (own) await down(settings, out);
-      throw new CliError(`Interrupted before the services were ready${own ? '; they are stopped' : ''}.`, {
-        type: 'Up.Interrupted',
-      });
+      if (!own)
+        throw new CliError(
+          'The services go on starting. `whet up` with the same agent shows it again, `whet down` stops them.',
+          { type: 'Up.GoesOn' },
+        );
+      await down(settings, out);
+      throw new CliError('Interrupted before the services were ready; they are stopped.', { type: 'Up.Interrupted' });
     }
     const state = await askSupervisor(settings.home);
     if (state === null)

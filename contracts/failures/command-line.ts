@@ -104,6 +104,11 @@ export const COMMAND_FAILURES = {
     meaning: 'The command was interrupted before the services were ready.',
     remedy: 'Run it again.',
   },
+  'Up.GoesOn': {
+    exitCode: 1,
+    meaning: 'The command that waited for the services was interrupted. They go on starting.',
+    remedy: '`whet up` with the same agent waits for them again; `whet down` stops them.',
+  },
   'Demo.NoAnalyst': {
     exitCode: 2,
     meaning: 'No analyst is set, and none comes with the agent.yaml of `whet demo`. Nothing was started.',

@@ -21,7 +21,7 @@ import {
   writeSupervisorState,
 } from '../../cli/supervisor/supervisor-state';
 import { withTemporal } from '../../cli/temporal';
-import { up } from '../../cli/up';
+import { up as startServices } from '../../cli/up';
 import { followRun } from '../../cli/view/follow';
 import { startOnSmallDisk } from '../helpers/full-disk';
 import { endOwnTemporal, type OwnTemporal, startOwnTemporal } from '../helpers/own-temporal';
@@ -104,6 +104,14 @@ test('while `whet up` still makes the model, a run and a list say so, and not th
           'The worker is waiting (waits for temporal, model).\n' +
           'Give the command again once `whet status` shows every service as ready or done.',
       });
+    const waiting = startServices(context().settings, context().out, { agent: null, anyPort: true });
+    while (process.listenerCount('SIGINT') === 0) await sleep(20);
+    process.emit('SIGINT');
+    await expect(waiting).rejects.toMatchObject({
+      type: 'Up.GoesOn',
+      message: expect.stringMatching(/^The services go on starting\..*`whet down` stops them\.$/),
+    });
+    expect(process.listenerCount('SIGINT')).toBe(0);
     up(state.services.map((s) => (s.name === 'temporal' ? s : { ...s, status: 'failed', note: 'ended with code 1' })));
     await expect(runCommand(context(), agentPath, {})).rejects.toThrow(/\(ended with code 1\).*\nWhat failed is not/);
     up(state.services.map((s) => ({ ...s, status: 'ready' })));
@@ -133,7 +141,7 @@ test('`whet up` starts nothing where the server of TEMPORAL_ADDRESS is not there
     [{ TEMPORAL_NAMESPACE: 'nowhere' }, 'Temporal.NamespaceMissing'],
   ] as const) {
     const { settings, out } = context(variables);
-    await expect(up(settings, out, options)).rejects.toMatchObject({ type });
+    await expect(startServices(settings, out, options)).rejects.toMatchObject({ type });
     expect(processesOfHome(folder)).toEqual([]);
   }
 });
