@@ -28,7 +28,9 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   const faults = new ToldFaults();
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check') {
-      const { name, passed, detail } = line.check;
+      const { name, passed } = line.check;
+      // The jail knows the file by another name.
+      const detail = line.check.detail.replaceAll(/\benvironment\.py(?=:\d)/g, () => basename(source));
       out.line(`${passed ? '✓' : '✗'} ${name.padEnd(18)} ${cleanLine(passed ? detail : faults.tell(name, detail))}`);
     }
     if (line.type === 'certificate') ({ certificate } = line);
@@ -109,7 +111,8 @@ export async function envRunCommand(
 
 /**
  * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory, and
- * refuses where none was written. With a file, gives it to the waiting run as the next attempt.
+ * refuses where none was written; it says where the run would not take one. With a file, gives it to the waiting run as
+ * the next attempt.
  */
 export async function envEditCommand(
   { settings, out }: Context,
@@ -136,11 +139,14 @@ export async function envEditCommand(
     const copy = resolve(`${capabilityId}.py`);
     if (existsSync(copy)) throw new CliError(`${copy} is there already; move it away first.`, { type: 'Env.Exists' });
     copyFileSync(last, copy);
-    const agent = await agentOfRun(settings, runId);
+    const { agent, isAwaited } = await aboutRun(settings, runId, capabilityId);
+    const check = `whet env check ${basename(copy)} --agent ${agent ?? 'AGENT_YAML'}`;
     out.result(
-      { runId, capabilityId, file: copy, from: last, agent },
-      `${copy}\nEdit it, then: whet env check ${basename(copy)} --agent ${agent ?? 'AGENT_YAML'}, ` +
-        giveCommand(runId, capabilityId),
+      { runId, capabilityId, file: copy, from: last, agent, isAwaited },
+      isAwaited === false
+        ? `${copy}\n${runId} does not wait for an environment for ${capabilityId} now, so it would not take it. ` +
+            `Try it by itself: ${check}`
+        : `${copy}\nEdit it, then: ${check}, ${giveCommand(runId, capabilityId)}`,
     );
     return;
   }
@@ -176,13 +182,27 @@ function offersEdit(waitingFor: string, runId: string, capabilityId: string): bo
   return [editCommand, giveCommand].some((command) => offers.includes(command(runId, capabilityId)));
 }
 
-/** Path of the agent.yaml that a run began with; null where the server cannot be asked or does not know it. */
-async function agentOfRun(settings: Context['settings'], runId: string): Promise<string | null> {
+/**
+ * Path of the agent.yaml that a run began with, and whether the run would take an environment for a capability. Both
+ * null where the server cannot be asked or does not know the run.
+ */
+async function aboutRun(
+  settings: Context['settings'],
+  runId: string,
+  capabilityId: string,
+): Promise<{ agent: string | null; isAwaited: boolean | null }> {
   try {
-    const { memo } = await withTemporal(settings, ({ client }) => client.workflow.getHandle(runId).describe());
-    return typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null;
+    return await withTemporal(settings, async ({ client }) => {
+      const { memo } = await client.workflow.getHandle(runId).describe();
+      const { status, progress } = await readRunState(client, runId);
+      const waitingFor = status === 'running' ? (progress?.waitingFor ?? '') : '';
+      return {
+        agent: typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null,
+        isAwaited: offersEdit(waitingFor, runId, capabilityId),
+      };
+    });
   } catch (error) {
-    if (error instanceof CliError) return null;
+    if (error instanceof CliError) return { agent: null, isAwaited: null };
     throw error;
   }
 }

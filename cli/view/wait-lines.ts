@@ -25,11 +25,20 @@ function told({ key, who, since, until, reason, commands }: Wait, runId: string,
   if (since === null) return cleanBlock(`waits: ${reason}`);
   const deadline = untilText(until === null ? undefined : Date.parse(until), now);
   const answers = commands.length > 0 ? commands : [`whet why ${runId}`];
+  const why = withoutCommands(reason, commands);
   return [
-    cleanBlock(`waits ${WAITS_FOR[who]}, ${sinceText(Date.parse(since), now)}${deadline}. ${key}: ${reason}`),
+    cleanBlock(`waits ${WAITS_FOR[who]}, ${sinceText(Date.parse(since), now)}${deadline}. ${key}: ${why}`),
     `  in another terminal${answers.length > 1 ? ', one of' : ''}:`,
     ...answers.map((command) => `    ${cleanLine(command)}`),
   ].join('\n');
+}
+
+/** A reason without its last sentence, where that names nothing but the commands, which stand below. */
+function withoutCommands(reason: string, commands: readonly string[]): string {
+  const at = reason.lastIndexOf(' Then: ');
+  if (at < 0) return reason;
+  const last = reason.slice(at + ' Then: '.length).split(/, or |, /);
+  return last.every((part) => commands.includes(part)) ? reason.slice(0, at) : reason;
 }
 
 /** Tells what waits in a run, and remembers what was told. */

@@ -332,6 +332,10 @@ test('`whet env edit` gives an environment only to a capability that waits for o
     }
     await envEditCommand(context, runId, 'b', file);
     expect((await result()).verdict).toBe('promoted');
+    rmSync(join(folder, 'b.py'));
+    process.chdir(folder);
+    await envEditCommand({ settings, out }, runId, 'b', undefined).finally(() => process.chdir(before));
+    expect(shown[1]).toContain(`${runId} does not wait for an environment for b now, so it would not take it. `);
   });
   rmSync(folder, { recursive: true, force: true });
 });

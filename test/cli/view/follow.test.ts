@@ -65,7 +65,7 @@ const gates: RunWait = {
   reason: 'The gate is passed: whet approve run-desk-1',
 };
 const OWNERS = [
-  `waits for the agent's owner, since 2027-01-15 08:00 UTC (5.0 s). refunds: ${owners.reason}`,
+  `waits for the agent's owner, since 2027-01-15 08:00 UTC (5.0 s). refunds: None passed.`,
   '  in another terminal, one of:\n    whet retry run-desk-1 refunds\n    whet skip run-desk-1 refunds',
 ].join('\n');
 const GATES = [
