@@ -9,7 +9,7 @@ import { modelDirectorySha256 } from '../store/model-hash';
 import { startProgress } from './progress';
 import { storedFileHashes } from './stored-file-hashes';
 
-const GB = 1e9;
+const MB = 1e6;
 
 /**
  * Hashes the directory of a base model with heartbeats. Files that have not changed since they were last hashed are not
@@ -18,12 +18,12 @@ const GB = 1e9;
 export async function hashBaseModel(store: ArtifactStore, directory: string, stage: StageName): Promise<string> {
   const { heartbeat, cancellationSignal: signal } = Context.current();
   const note = `hashing the base model ${directory}`;
-  const progress = startProgress({ stage, unit: 'GB', total: 0, heartbeat, note });
+  const progress = startProgress({ stage, unit: 'MB', total: 0, heartbeat, note });
   try {
     return await modelDirectorySha256(directory, {
       hashes: storedFileHashes(store),
       signal,
-      onProgress: (done, total) => progress.setDone(rounded(done / GB), rounded(total / GB)),
+      onProgress: (done, total) => progress.setDone(rounded(done / MB), rounded(total / MB)),
     });
   } finally {
     progress.stop();

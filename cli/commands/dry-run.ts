@@ -37,7 +37,8 @@ function readModelConfig({ model }: AgentSpec, folder: string): unknown {
   }
 }
 
-const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+/** `1.5 GB`, or `12 MB` where gigabytes would say little. */
+const bytesText = (bytes: number) => (bytes < 1e8 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
 
 /** What a trainer needs of memory, and whether that is more than it would get. */
 function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[] {
@@ -46,15 +47,15 @@ function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[
   const given =
     training.backend === 'local' ? totalmem() : bytesOfQuantity(training.kubernetes?.resources.memory ?? '');
   const parts =
-    `weights ${gigabytes(weights)}, LoRA with its optimiser ${gigabytes(adapter)}, ` +
-    `activations at most ${gigabytes(activations)}`;
+    `weights ${bytesText(weights)}, LoRA with its optimiser ${bytesText(adapter)}, ` +
+    `activations at most ${bytesText(activations)}`;
   const where = training.backend === 'local' ? 'on this machine' : '(training.kubernetes.resources.memory)';
   return [
-    `Memory of a trainer, estimated from config.json: at most ${gigabytes(total)} (${parts}` +
-      `${cache > 0 ? `, cache ${gigabytes(cache)}` : ''})${gpu ? ', to be compared with that of the GPU' : ''}.`,
+    `Memory of a trainer, estimated from config.json: at most ${bytesText(total)} (${parts}` +
+      `${cache > 0 ? `, cache ${bytesText(cache)}` : ''})${gpu ? ', to be compared with that of the GPU' : ''}.`,
     ...(!gpu && given !== null && total > given
       ? [
-          `It has ${gigabytes(given)} ${where}: lower training.updateTokens, or set training.gradientCheckpointing` +
+          `It has ${bytesText(given)} ${where}: lower training.updateTokens, or set training.gradientCheckpointing` +
             `${weights + adapter > given ? '; the weights alone do not fit' : ''}.`,
         ]
       : []),

@@ -138,7 +138,7 @@ ${more}`;
   test('the base model is hashed with heartbeats, and an unchanged file is read once', async () => {
     await prepare();
     const hashing = fixture.heartbeats.filter(({ note }) => note?.startsWith('hashing the base model'));
-    expect(hashing.at(-1)).toMatchObject({ unit: 'GB' });
+    expect(hashing.at(-1)).toMatchObject({ unit: 'MB' });
     const file = join(folder, 'model', 'model.safetensors');
     const open = jest.spyOn(fs, 'createReadStream');
     const before = await prepare({ input: { runId: 'run-2' } });
