@@ -3,7 +3,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { type Temporal, withTemporal } from '../temporal';
 import { isTroubleOfServer, promptly } from '../temporal-errors';
-import { explainActivities, explainRun } from '../view/explain';
+import { explainStopping } from '../view/explain';
 import { readRunState, type RunState } from '../view/run-state';
 
 const POLL_MS = 500;
@@ -69,13 +69,10 @@ async function untilEnded(
         type: 'Run.StillStopping',
       });
     if (saidAt === null || performance.now() - saidAt >= SAY_EVERY_MS) {
-      say(`${runId} is stopping. ${state === null ? 'The Temporal server gives no answer.' : stillRuns(state)}`);
+      const why = state === null ? ['The Temporal server gives no answer.'] : explainStopping(state);
+      say(`${runId} is stopping. ${why.join(' ')}`);
       saidAt = performance.now();
     }
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
-
-/** What keeps a run that was asked to stop. */
-const stillRuns = (state: RunState): string =>
-  state.activities.length > 0 ? explainActivities(state).join(' ') : explainRun(state).join(' ');

@@ -187,8 +187,14 @@ export function explainRun(state: RunState, local: LocalServices | null = null):
   return sentences;
 }
 
+/** What keeps a run that was asked to stop. What it waited for does not matter any more. */
+export function explainStopping(state: RunState): string[] {
+  const sentences = [...state.steps.flatMap((step) => explainStep(step, state)), ...explainActivities(state)];
+  return sentences.length > 0 ? sentences : ['Nothing of it is under way; a worker ends it.'];
+}
+
 /** A sentence for each activity that a run has asked for. */
-export const explainActivities = (state: RunState): string[] =>
+const explainActivities = (state: RunState): string[] =>
   state.activities.map((activity) => explainActivity(activity, state));
 
 /** What needs a person, and since when; beside it what fails, which is otherwise in the line of its stage. */

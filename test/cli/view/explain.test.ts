@@ -1,6 +1,6 @@
 // tier: unit
 import type { RunProgress } from '../../../contracts/messages/run';
-import { explainRun } from '../../../cli/view/explain';
+import { explainRun, explainStopping } from '../../../cli/view/explain';
 import { reportedFailure, type PendingActivity, type RunState } from '../../../cli/view/run-state';
 import type { QueueWorker } from '../../../cli/view/task-queue-workers';
 import { formatStageLine, stageLines } from '../../../cli/view/stage-lines';
@@ -74,6 +74,7 @@ describe('why', () => {
       'Trouble since 2027-01-15 07:59 UTC (1 min 00 s). postcodes trainAdapter: At least 7 attempts have failed. ' +
         'The last one: no node',
     ]);
+    expect(explainStopping(state({ progress: waiting }))).toEqual(['Nothing of it is under way; a worker ends it.']);
   });
 
   test('says how far a running activity is', () => {
