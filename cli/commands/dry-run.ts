@@ -1,9 +1,10 @@
+import { bytesText } from '../../contracts/bytes-text';
 import { counted } from '../../contracts/counted';
 import { totalmem } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
-import { readBounded } from '../../loaders/read-bounded';
+import { readModelConfig } from '../../loaders/model-config';
 import { collectedTraces, LocalStore, readTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
@@ -21,24 +22,6 @@ function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
   const devices = gpus === 0 ? 'without a GPU' : `with ${gpus} ${gpuResource}`;
   return `a Job in namespace ${kubernetes.namespace} with image ${kubernetes.image}, ${devices}, that trains nothing`;
 }
-
-/** Largest config.json that is read, in bytes. */
-const CONFIG_BYTES = 10_000_000;
-
-/** The base model's config.json; null where there is none yet, as for a model that a recipe makes. */
-function readModelConfig({ model }: AgentSpec, folder: string): unknown {
-  if (model.path === undefined) return null;
-  try {
-    return JSON.parse(
-      readBounded(join(resolve(folder, model.path), 'config.json'), CONFIG_BYTES).toString('utf8'),
-    ) as unknown;
-  } catch {
-    return null;
-  }
-}
-
-/** `1.5 GB`, or `12 MB` where gigabytes would say little. */
-const bytesText = (bytes: number) => (bytes < 1e8 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
 
 /** What a trainer needs of memory, and whether that is more than it would get. */
 function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[] {
@@ -84,7 +67,10 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
   });
   const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length);
   const onGpu = spec.training.backend === 'kubernetes' && (spec.training.kubernetes?.resources.gpus ?? 0) > 0;
-  const memory = estimateTrainerMemory(readModelConfig(spec, dirname(specPath)), spec, onGpu);
+  // A model that a recipe makes may not be there yet.
+  const { path: modelPath } = spec.model;
+  const modelConfig = modelPath === undefined ? null : readModelConfig(resolve(dirname(specPath), modelPath));
+  const memory = estimateTrainerMemory(modelConfig, spec, onGpu);
   const { budget } = spec;
   const over = [
     ...(budget.usd !== undefined && estimate.usd !== null && estimate.usd > budget.usd ? [`$${budget.usd}`] : []),

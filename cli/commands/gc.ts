@@ -1,3 +1,4 @@
+import { bytesText } from '../../contracts/bytes-text';
 import { LocalStore } from '../../store';
 import type { Context } from '../context';
 import { openRuns, documentReader, readAgents, readFacts, readRegistries, stateOfRun } from '../gc/facts';
@@ -66,12 +67,6 @@ export async function gcCommand({ settings, out }: Context, flags: GcFlags): Pro
   });
 }
 
-const bytesText = (bytes: number): string =>
-  bytes < 1e6
-    ? `${(bytes / 1e3).toFixed(1)} kB`
-    : bytes < 1e9
-      ? `${(bytes / 1e6).toFixed(1)} MB`
-      : `${(bytes / 1e9).toFixed(1)} GB`;
 const sum = (units: readonly Unit[]): number => units.reduce((total, { bytes }) => total + bytes, 0);
 const oldest = (units: readonly Unit[]): number => Math.min(...units.map(({ newestMs }) => newestMs));
 const ageText = (ms: number): string => (ms >= DAY_MS ? `${Math.floor(ms / DAY_MS)} days` : duration(ms / 1000));
