@@ -183,8 +183,8 @@ function offersEdit(waitingFor: string, runId: string, capabilityId: string): bo
 }
 
 /**
- * Path of the agent.yaml that a run began with, and whether the run would take an environment for a capability. Both
- * null where the server cannot be asked or does not know the run.
+ * Path of the agent.yaml that a run began with, and whether the run would take an environment for a capability. Null
+ * where the server cannot be asked or does not know.
  */
 async function aboutRun(
   settings: Context['settings'],
@@ -195,11 +195,11 @@ async function aboutRun(
     return await withTemporal(settings, async ({ client }) => {
       const { memo } = await client.workflow.getHandle(runId).describe();
       const { status, progress } = await readRunState(client, runId);
-      const waitingFor = status === 'running' ? (progress?.waitingFor ?? '') : '';
-      return {
-        agent: typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null,
-        isAwaited: offersEdit(waitingFor, runId, capabilityId),
-      };
+      const agent = typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null;
+      if (status !== 'running') return { agent, isAwaited: false };
+      // Without a worker nobody says what it waits for.
+      const isAwaited = progress === null ? null : offersEdit(progress.waitingFor ?? '', runId, capabilityId);
+      return { agent, isAwaited };
     });
   } catch (error) {
     if (error instanceof CliError) return { agent: null, isAwaited: null };
