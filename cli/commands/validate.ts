@@ -19,7 +19,8 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
  * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
  * played. `--no-run` executes nothing of the environment. Warns where model.path is not on this machine, where an agent
- * that says nothing succeeds, where a planted deficit has an id that no task names, and where notices are not signed.
+ * that says nothing succeeds, where a solution has more moves than the agent has turns, where a run would collect too
+ * few rollouts, where a planted deficit has an id that no task names, and where notices are not signed.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  * with seed, reward and moves when a reference solution does not succeed.
  */
@@ -37,6 +38,8 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     modelElsewhere(agent),
     silentSuccess(agent, tried),
     trainedOn(agent, tried),
+    longSolutions(agent, tried),
+    tooFewRollouts(agent),
     unknownTruth(agent, tried),
     unsignedNotices(spec.notify),
   ].filter((text) => text !== null);
@@ -145,6 +148,31 @@ function trainedOn({ path }: Agent, tried: readonly TriedTask[]): string | null 
     `${path}: environment.heldOutSeeds: ${same.length} of the held-out tasks tried are train tasks as well, such as ` +
     `task ${first.seed}, which is task ${train.get(first.sha256)}. What was learned there proves nothing: let other ` +
     'seeds make other tasks.'
+  );
+}
+
+/** A warning where solutions have more moves than the agent has turns; null where none of those tried has. */
+function longSolutions({ path, spec }: Agent, tried: readonly TriedTask[]): string | null {
+  const { maxTurns } = spec.environment;
+  const long = tried.filter(({ moves }) => moves > maxTurns);
+  const [first] = long;
+  if (first === undefined) return null;
+  return (
+    `${path}: environment.maxTurns: ${maxTurns}; the reference solutions of ${long.length} of ${tried.length} tasks tried ` +
+    `have more moves, such as ${taskName(first)} with ${first.moves}. An agent that makes one move a turn cannot ` +
+    'solve those: raise it.'
+  );
+}
+
+/** A warning where a run collects too few rollouts to find the successes and failures that it contrasts. */
+function tooFewRollouts({ path, spec }: Agent): string | null {
+  const { collect, environment, identify } = spec;
+  const rollouts = environment.trainSeeds.count * collect.trials;
+  if (rollouts >= 2 * identify.minEachOutcome) return null;
+  return (
+    `${path}: environment.trainSeeds.count: ${environment.trainSeeds.count}, with collect.trials ${collect.trials}: a ` +
+    `run collects ${rollouts} rollouts, and contrasts at least ${identify.minEachOutcome} successes with as many ` +
+    'failures (identify.minEachOutcome). Raise one of the first two, unless live traffic brings more.'
   );
 }
 

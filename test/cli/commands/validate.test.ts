@@ -107,6 +107,22 @@ test('validate warns where a planted deficit has an id that no task names', () =
   expect(validateWith(fixture('parcel_desk.py'), truth('weigh-first'), {}).stdout).not.toContain('groundTruth');
 });
 
+test('validate warns of settings with which a run cannot succeed: too few turns, too few rollouts', () => {
+  const turns = validate(`${fixture('parcel_desk.py')}, maxTurns: 1`);
+  expect(turns.stdout).toContain(
+    'agent.yaml: environment.maxTurns: 1; the reference solutions of 16 of 16 tasks tried have more moves, such as ' +
+      'task 0 of environment.trainSeeds with 2.',
+  );
+  const rollouts = (least: number) =>
+    validateWith(fixture('parcel_desk.py'), `collect: { trials: 1 }\nidentify: { minEachOutcome: ${least} }\n`, {})
+      .stdout;
+  expect(rollouts(21)).toContain(
+    'agent.yaml: environment.trainSeeds.count: 40, with collect.trials 1: a run collects 40 rollouts, and contrasts at ' +
+      'least 21 successes with as many failures (identify.minEachOutcome).',
+  );
+  expect(rollouts(20)).not.toContain('minEachOutcome');
+});
+
 test('validate refuses tasks that change, and warns where held-out tasks are train tasks', () => {
   const changed = (name: string, seed: string) => {
     const file = join(folder, name);
