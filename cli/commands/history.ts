@@ -67,7 +67,7 @@ async function writePage(path: string, page: string): Promise<void> {
 }
 
 function historyText({ agent, nights, active, damaged }: AgentHistory): string {
-  const head = ['night', 'began', 'outcome', 'new', 'fixed', 'reused', 'retired', 'version', 'gain'];
+  const head = ['night', 'began', 'outcome', 'found', 'fixed', 'reused', 'retired', 'version', 'gain'];
   const more = ['judged', 'spend', 'minutes', 'run'];
   const rows = nights.map((night) => [
     night.night === null ? '-' : String(night.night),

@@ -134,7 +134,7 @@ function nightTable(nights: readonly Night[]): Markup {
     'Began',
     'Run',
     'Outcome',
-    'New',
+    'Found',
     'Fixed',
     'Reused',
     'Retired',

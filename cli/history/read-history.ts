@@ -75,8 +75,9 @@ export async function readHistory(store: LocalStore, agent: string): Promise<Age
 }
 
 /** What a night found to work on or to watch, by name. */
-export const foundText = (night: Pick<Night, 'new' | 'regressed' | 'drifting'>): string[] => [
+export const foundText = (night: Pick<Night, 'new' | 'recurring' | 'regressed' | 'drifting'>): string[] => [
   ...night.new,
+  ...night.recurring.map((name) => `${name} (still)`),
   ...night.regressed.map((name) => `${name} (again)`),
   ...night.drifting.map((name) => `${name} (drifting)`),
 ];

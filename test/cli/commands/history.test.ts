@@ -49,16 +49,17 @@ const record = (night: number, more: Partial<RunRecord> = {}): RunRecord => ({
   ...more,
 });
 
-test('what drifts is among what a night found', async () => {
+test('what drifts, and what is still lacking, is among what a night found', async () => {
   const { figures } = record(1);
   const drifting = [{ id: 'slow-answers', name: 'Slow answers' }];
   await putJson(store, layout.history('slow'), 'run-slow-1.json', {
     ...record(1),
-    ...{ agent: 'slow', figures: { ...figures, drifting } },
+    ...{ agent: 'slow', figures: { ...figures!, drifting, recurring: [{ id: 'stamps', name: 'No stamps' }] } },
   });
   const { history, text } = await run('slow');
   expect(history.nights[0]!.drifting).toEqual(['Slow answers']);
   expect(text).toContain('Slow answers (drifting)');
+  expect(text).toContain('No stamps (still)');
 });
 
 const measured = (runId: string, night: number): Nights['nights'][number] => ({
