@@ -99,7 +99,7 @@ async function findEnvironment({ input, gate, edited, search }: Stage, firstRoun
   while (attempt !== null && !attempt.accepted) {
     const reason =
       `No environment for "${input.capability.name}" passed in ${counted(search.attempts.length, 'attempt')}; ` +
-      `the last: ${attempt.outcome}. All that was found: ${(attempt.calibration ?? attempt.validation).key} in the store.`;
+      `the last: ${attempt.outcome.replace(/\.+$/, '')}. All that was found: ${(attempt.calibration ?? attempt.validation).key} in the store.`;
     if (input.onRejected === 'skip' && !edited.hasUntried) return { environment: null, reason };
     if ((await gate.waitForAnswer({ reason, who: 'owner' })) === 'skip') return { environment: null, reason };
     attempt = await search.runRound(edited.hasUntried ? 1 : input.maxAttempts);

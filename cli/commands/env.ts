@@ -126,11 +126,13 @@ export async function envEditCommand(
     const last = lastAttempt(store.localPath(folder));
     if (last === null) {
       const others = capabilitiesWithEnvironments(store, runId);
+      // Beside others it is more likely misspelt, or an id of the owner's own.
+      const named = others.length === 0 ? capabilityId : 'CAPABILITY';
       throw new CliError(
         `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +
           `${others.length === 0 ? '' : `It has environments for ${others.join(', ')}. `}` +
           `\`whet status ${runId}\` lists its capabilities. Where one waits for an environment, write ` +
-          `${capabilityId}.py (docs/environments.md), then: ${giveCommand(runId, capabilityId)}`,
+          `${named}.py (docs/environments.md), then: ${giveCommand(runId, named)}`,
         {
           type: 'Env.Unknown',
         },

@@ -55,6 +55,8 @@ const shortQueue = (queue: string) => queue.replace(/^whet-/, '');
 
 /** Progress as people read it: `412 of 1400 labels, 23/s, 43 s left`. */
 export function progressText(progress: StageProgress): string {
+  // Nothing is counted yet.
+  if (progress.total === 0 && progress.note !== undefined) return progress.note;
   const rate =
     progress.ratePerSecond > 0
       ? `, ${progress.ratePerSecond >= 10 ? progress.ratePerSecond.toFixed(0) : progress.ratePerSecond.toFixed(1)}/s`
