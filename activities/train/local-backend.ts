@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
-import { bytesText } from '../../contracts/bytes-text';
 import { EXIT_CODE_FAILURES, LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
 import { jobFilePath } from '../../k8s/group-member';
 import { jobName } from '../../k8s/names';
@@ -24,7 +23,7 @@ import {
 } from './trainer-process';
 import { readWaiting } from './progress-file';
 import { trackProgress } from './progress-tracker';
-import { MemoryRoom, memoryOfTrainer } from './memory-room';
+import { MachineRoom, roomOfTrainer } from './machine-room';
 
 /** What training on this machine needs. */
 interface LocalBackendOptions {
@@ -36,24 +35,24 @@ interface LocalBackendOptions {
   graceMs?: number;
   /** Takes the trainers' reports; absent: trainers send none. */
   reports?: LocalReports;
-  /** Memory for all trainers; default: most of this machine's. */
-  memory?: MemoryRoom;
+  /** Memory and cores for all trainers; default: those of this machine. */
+  room?: MachineRoom;
 }
 
 const POLL_MS = 250;
-/** Wait before it is looked again whether there is memory. */
-const MEMORY_RETRY_MS = 1_000;
+/** Wait before it is looked again whether there is room. */
+const ROOM_RETRY_MS = 1_000;
 /** Wait before the next start when another trainer holds the directory's lock. */
 const LOCK_RETRY_MS = 2_000;
 
 /** Runs trainers as processes of this machine. Each is in a session of its own, so it outlives the worker. */
 export class LocalBackend implements TrainingBackend {
   readonly jailProfile: string;
-  private readonly memory: MemoryRoom;
+  private readonly room: MachineRoom;
 
   constructor(private readonly options: LocalBackendOptions) {
     this.jailProfile = options.jailProfile;
-    this.memory = options.memory ?? new MemoryRoom();
+    this.room = options.room ?? new MachineRoom();
   }
 
   async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {
@@ -63,7 +62,7 @@ export class LocalBackend implements TrainingBackend {
     try {
       return await this.watch(training, job);
     } finally {
-      this.memory.leave(training.group.directory, job);
+      this.room.leave(training.group.directory, job);
       stopReports?.();
     }
   }
@@ -76,11 +75,12 @@ export class LocalBackend implements TrainingBackend {
     // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
     let isOurs = (await trainerState(group.directory)).status === 'running';
     let isStarted = false;
-    const bytes = memoryOfTrainer(training);
+    const needs = roomOfTrainer(training);
     for (;;) {
-      if (!this.memory.enter(group.directory, job, bytes, { runs: isOurs })) {
-        progress.setNote(this.waitingForMemory(training, bytes));
-        await clock.sleep(MEMORY_RETRY_MS, signal);
+      const shortage = this.room.enter(group.directory, job, needs, { runs: isOurs });
+      if (shortage !== null) {
+        progress.setNote(`${noteOf(training)}: waits until another trainer has ended: ${shortage}`);
+        await clock.sleep(ROOM_RETRY_MS, signal);
         continue;
       }
       if (!isOurs) {
@@ -115,14 +115,6 @@ export class LocalBackend implements TrainingBackend {
       }
       await clock.sleep(POLL_MS, signal);
     }
-  }
-
-  private waitingForMemory(training: Training, bytes: number): string {
-    const { bytes: room, taken } = this.memory;
-    return (
-      `${noteOf(training)}: waits until another trainer has ended: it may need ${bytesText(bytes)}, and of the ` +
-      `${bytesText(room)} for trainers here ${bytesText(taken)} may be needed already (training.updateTokens lowers it)`
-    );
   }
 
   async stop({ group: { directory } }: Training): Promise<void> {

@@ -1,43 +1,57 @@
-import { totalmem } from 'node:os';
-import { readModelConfig } from '../../loaders/model-config';
+import { cpus, totalmem } from 'node:os';
+import { bytesText } from '../../contracts/bytes-text';
+import { counted } from '../../contracts/counted';
 import { estimateTrainerMemory } from '../../contracts/trainer-memory';
+import { readModelConfig } from '../../loaders/model-config';
 import type { Training } from './backend';
 
 /** Share of the machine's memory that trainers may need together: servers and the system need some as well. */
-const ROOM_SHARE = 0.8;
+const MEMORY_SHARE = 0.8;
+
+/** What trainers need, or may need together: memory in bytes, and processor threads. */
+export interface Room {
+  bytes: number;
+  threads: number;
+}
 
 /** A trainer that has room: what it may need, and the trainings that watch it. */
 interface Guest {
-  bytes: number;
+  needs: Room;
   watchers: Set<string>;
 }
 
 /**
- * Keeps trainers of one machine from needing more memory together than there is: without room for its pages a machine
- * comes to a standstill. A trainer that may need more than all of it runs alone.
+ * Keeps trainers of one machine from needing more together than it has. Without memory for its pages a machine comes to
+ * a standstill, and threads that wait for each other's cores are slower than one trainer after the other. A trainer
+ * that may need more than all of it runs alone.
  */
-export class MemoryRoom {
+export class MachineRoom {
   private readonly guests = new Map<string, Guest>();
 
-  /** `bytes`: what trainers may need together. Default: most of the machine's memory. */
-  constructor(readonly bytes: number = ROOM_SHARE * totalmem()) {}
+  /** `all`: what trainers may need together. Default: most of the machine's memory, and a thread for each core. */
+  constructor(private readonly all: Room = { bytes: MEMORY_SHARE * totalmem(), threads: cpus().length }) {}
 
-  /** What the trainers that have room may need together, in bytes. */
-  get taken(): number {
-    return [...this.guests.values()].reduce((sum, guest) => sum + guest.bytes, 0);
+  /** What the trainers that have room may need together. */
+  get taken(): Room {
+    const needs = [...this.guests.values()].map((guest) => guest.needs);
+    const sum = (of: keyof Room) => needs.reduce((total, one) => total + one[of], 0);
+    return { bytes: sum('bytes'), threads: sum('threads') };
   }
 
   /**
    * Gives room to the trainer of a directory, for as long as a `watcher` has not left. One that has room keeps it, and
    * one that `runs` already gets it in any case.
-   * @returns false where the trainers that have room leave too little.
+   * @returns null, or why there is no room beside the other trainers, as the end of a sentence.
    */
-  enter(directory: string, watcher: string, bytes: number, { runs = false } = {}): boolean {
+  enter(directory: string, watcher: string, needs: Room, { runs = false } = {}): string | null {
     const guest = this.guests.get(directory);
     if (guest !== undefined) guest.watchers.add(watcher);
-    else if (!runs && this.guests.size > 0 && this.taken + bytes > this.bytes) return false;
-    else this.guests.set(directory, { bytes, watchers: new Set([watcher]) });
-    return true;
+    else {
+      const shortage = runs || this.guests.size === 0 ? null : this.shortageFor(needs);
+      if (shortage !== null) return shortage;
+      this.guests.set(directory, { needs, watchers: new Set([watcher]) });
+    }
+    return null;
   }
 
   /** Ends what `enter` began. */
@@ -46,14 +60,32 @@ export class MemoryRoom {
     guest?.watchers.delete(watcher);
     if (guest?.watchers.size === 0) this.guests.delete(directory);
   }
+
+  private shortageFor(needs: Room): string | null {
+    const { all, taken } = this;
+    if (taken.bytes + needs.bytes > all.bytes)
+      return (
+        `it may need ${bytesText(needs.bytes)}, and of the ${bytesText(all.bytes)} for trainers here ` +
+        `${bytesText(taken.bytes)} may be needed already (training.updateTokens lowers it)`
+      );
+    if (taken.threads + needs.threads > all.threads)
+      return `it computes with ${counted(needs.threads, 'thread')}, and ${taken.threads} of ${counted(all.threads, 'core')} are taken`;
+    return null;
+  }
 }
 
 /**
- * Most memory that the trainer of a training may need, in bytes; 0 where the base model's config.json does not tell.
- * The members of a pack share the weights.
+ * What the trainer of a training may need. The members of a pack share the weights of the base model, whose config.json
+ * tells the memory; without one it counts as none. A pack computes with as many threads as there are cores. A trial
+ * counts nothing.
  */
-export function memoryOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): number {
-  if (kind === 'trial') return 0;
-  const memory = estimateTrainerMemory(readModelConfig(prepared.modelPath), prepared.spec, false);
-  return memory === null ? 0 : memory.weights + group.members.length * (memory.total - memory.weights);
+export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): Room {
+  if (kind === 'trial') return { bytes: 0, threads: 0 };
+  const { spec, modelPath } = prepared;
+  const members = group.members.length;
+  const memory = estimateTrainerMemory(readModelConfig(modelPath), spec, false);
+  return {
+    bytes: memory === null ? 0 : memory.weights + members * (memory.total - memory.weights),
+    threads: Math.min(members * spec.training.threads, Math.max(spec.training.threads, cpus().length)),
+  };
 }

@@ -1,40 +1,56 @@
 // Tier: unit.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MemoryRoom, memoryOfTrainer } from '../../../activities/train/memory-room';
+import { MachineRoom, roomOfTrainer } from '../../../activities/train/machine-room';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { GroupMember } from '../../../k8s/group-member';
 
 const GB = 1e9;
 
-test('trainers that may need more than there is together run one after the other', () => {
-  const room = new MemoryRoom(16 * GB);
-  expect(room.enter('/a', 'a', 10 * GB)).toBe(true);
-  expect(room.enter('/b', 'b', 10 * GB)).toBe(false);
-  expect(room.enter('/c', 'c', 6 * GB)).toBe(true);
+const memory = (bytes: number) => ({ bytes: bytes * GB, threads: 0 });
+const threads = (count: number) => ({ bytes: 0, threads: count });
+const sixteen = () => new MachineRoom({ bytes: 16 * GB, threads: 2 });
+
+test('trainers that may need more memory than there is together run one after the other', () => {
+  const room = sixteen();
+  expect(room.enter('/a', 'a', memory(10))).toBeNull();
+  expect(room.enter('/b', 'b', memory(10))).toBe(
+    'it may need 10.0 GB, and of the 16.0 GB for trainers here 10.0 GB may be needed already ' +
+      '(training.updateTokens lowers it)',
+  );
+  expect(room.enter('/c', 'c', memory(6))).toBeNull();
   room.leave('/a', 'a');
-  expect(room.enter('/b', 'b', 10 * GB)).toBe(true);
-  expect(room.taken).toBe(16 * GB);
+  expect(room.enter('/b', 'b', memory(10))).toBeNull();
+  expect(room.taken).toEqual(memory(16));
+});
+
+test('trainers that compute with more threads than there are cores run one after the other', () => {
+  const room = sixteen();
+  expect([room.enter('/a', 'a', threads(1)), room.enter('/b', 'b', threads(1))]).toEqual([null, null]);
+  room.leave('/b', 'b');
+  expect(room.enter('/c', 'c', threads(2))).toBe('it computes with 2 threads, and 1 of 2 cores are taken');
+  room.leave('/a', 'a');
+  expect(room.enter('/c', 'c', threads(2))).toBeNull();
 });
 
 test('a trainer that may need more than there is runs alone, and one that runs already is counted', () => {
-  const room = new MemoryRoom(16 * GB);
-  expect(room.enter('/a', 'a', 40 * GB)).toBe(true);
-  expect(room.enter('/b', 'b', 1 * GB)).toBe(false);
-  expect(room.enter('/b', 'b', 1 * GB, { runs: true })).toBe(true);
+  const room = sixteen();
+  expect(room.enter('/a', 'a', memory(40))).toBeNull();
+  expect(room.enter('/b', 'b', memory(1))).not.toBeNull();
+  expect(room.enter('/b', 'b', memory(1), { runs: true })).toBeNull();
   room.leave('/a', 'a');
-  expect(room.enter('/a', 'a', 40 * GB)).toBe(false);
+  expect(room.enter('/a', 'a', memory(40))).not.toBeNull();
 });
 
 test('a pack keeps its room until the last of its trainings has left', () => {
-  const room = new MemoryRoom(16 * GB);
-  expect([room.enter('/pack', 'a', 10 * GB), room.enter('/pack', 'b', 10 * GB)]).toEqual([true, true]);
-  expect(room.taken).toBe(10 * GB);
+  const room = sixteen();
+  expect([room.enter('/pack', 'a', memory(10)), room.enter('/pack', 'b', memory(10))]).toEqual([null, null]);
+  expect(room.taken).toEqual(memory(10));
   room.leave('/pack', 'a');
-  expect(room.enter('/c', 'c', 10 * GB)).toBe(false);
+  expect(room.enter('/c', 'c', memory(10))).not.toBeNull();
   room.leave('/pack', 'b');
-  expect(room.enter('/c', 'c', 10 * GB)).toBe(true);
+  expect(room.enter('/c', 'c', memory(10))).toBeNull();
 });
 
 test('members of a pack share the weights; a trial, and a model of unknown sizes, count nothing', () => {
@@ -67,9 +83,9 @@ test('members of a pack share the weights; a trial, and a model of unknown sizes
       directory: '/k',
       members: Array.from({ length: members }, () => ({}) as GroupMember),
     };
-    return memoryOfTrainer({ kind, prepared, group });
+    return roomOfTrainer({ kind, prepared, group });
   };
-  expect(of(1)).toBe(0);
+  expect(of(1)).toEqual({ bytes: 0, threads: 1 });
   const sizes = {
     vocab_size: 100,
     hidden_size: 10,
@@ -79,7 +95,8 @@ test('members of a pack share the weights; a trial, and a model of unknown sizes
   };
   writeFileSync(join(modelPath, 'config.json'), JSON.stringify(sizes));
   const weights = 4 * (2 * 100 * 10 + 2 * (10 * 40 + 3 * 10 * 40));
-  expect(of(2) - of(1)).toBe(of(1) - weights);
-  expect(of(1, 'trial')).toBe(0);
+  expect(of(2).bytes - of(1).bytes).toBe(of(1).bytes - weights);
+  expect(of(64).threads).toBe(cpus().length);
+  expect(of(1, 'trial')).toEqual({ bytes: 0, threads: 0 });
   rmSync(modelPath, { recursive: true });
 });

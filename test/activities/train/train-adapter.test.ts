@@ -5,7 +5,7 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
-import { MemoryRoom } from '../../../activities/train/memory-room';
+import { MachineRoom } from '../../../activities/train/machine-room';
 import { trainerState } from '../../../activities/train/trainer-process';
 import { trainingJobSchema, trainingManifestSchema } from '../../../contracts/artifacts/training';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
@@ -40,7 +40,7 @@ describe('trainAdapter', () => {
     await fixture.dispose();
   });
 
-  const activities = (graceMs = 60_000, memory = new MemoryRoom()) =>
+  const activities = (graceMs = 60_000, room = new MachineRoom()) =>
     createTrainActivities({
       store: fixture.store,
       backends: {
@@ -52,7 +52,7 @@ describe('trainAdapter', () => {
             arguments: [join(__dirname, '../../fakes/trainer.py')],
           },
           jailProfile: join(root, 'sandbox', 'profile.json'),
-          ...{ graceMs, memory },
+          ...{ graceMs, room },
         }),
       },
     });
@@ -98,17 +98,17 @@ describe('trainAdapter', () => {
     expect(fixture.heartbeats.at(-1)).toMatchObject({ stage: 'sharpen', unit: 'iterations', done: 8, total: 8 });
   });
 
-  test('a trainer without memory beside another one waits, says so, and starts when that one has ended', async () => {
-    const memory = new MemoryRoom(1);
-    memory.enter('/another', 'another', 2, { runs: true });
-    const training = fixture.run(activities(0, memory).trainAdapter, input, fixture.activity());
+  test('a trainer without room beside another one waits, says so, and starts when that one has ended', async () => {
+    const room = new MachineRoom({ bytes: Infinity, threads: 2 });
+    room.enter('/another', 'another', { bytes: 0, threads: 2 });
+    const training = fixture.run(activities(0, room).trainAdapter, input, fixture.activity());
     await until(() =>
       fixture.heartbeats.some(({ note }) => /: waits until another trainer has ended: /.test(note ?? '')),
     );
     expect(existsSync(join(directory(), 'starts.txt'))).toBe(false);
-    memory.leave('/another', 'another');
+    room.leave('/another', 'another');
     expect(await training).toMatchObject({ capabilityId: 'stamps' });
-    expect(memory.taken).toBe(0);
+    expect(room.taken).toEqual({ bytes: 0, threads: 0 });
   });
 
   test('a finished job is not trained again', async () => {
