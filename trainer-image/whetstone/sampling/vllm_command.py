@@ -6,11 +6,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from whetstone.usable_cores import usable_cores
+
 from .vllm_server import RANKS
 
 # The virtual environment that scripts/vllm.sh makes, beside the package's own folder.
 INSTALLED = Path(__file__).resolve().parents[3] / ".toolchain" / "vllm" / "bin" / "python"
 PYTHON_VARIABLE = "WHET_VLLM_PYTHON"
+
+# Up to which number of cores a server on processors is one process beside its HTTP server.
+FEW_CORES = 4
 
 
 class VllmMissing(Exception):
@@ -82,5 +87,23 @@ def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]
         "PYTHONUNBUFFERED": "1",
     }
     if not gpu:
-        added["VLLM_CPU_KVCACHE_SPACE"] = environment.get("VLLM_CPU_KVCACHE_SPACE", "1")
+        added |= _on_processors(environment, usable_cores())
     return {**kept, **added}
+
+
+def _on_processors(environment: dict[str, str], cores: int) -> dict[str, str]:
+    """Variables of a server without a GPU. What `environment` says of how vLLM uses processors stays as it is."""
+    variables = {
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        # The first requests would wait until functions of one line are compiled, and later ones for other batch sizes.
+        "TORCHDYNAMO_DISABLE": "1",
+    }
+    if cores <= FEW_CORES and not environment.get("VLLM_CPU_OMP_THREADS_BIND"):
+        # The model runs in the scheduler's process, as it does on one GPU. As two processes they wait for each other in
+        # loops that hold two cores. vLLM wants the second one to bind threads, which matters on larger machines.
+        variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    variables = {name: environment.get(name, value) for name, value in variables.items()}
+    if variables.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
+        # One core is left to HTTP and the trainer, as where vLLM binds threads.
+        variables["OMP_NUM_THREADS"] = str(max(1, cores - 1))
+    return variables

@@ -70,6 +70,12 @@ def test_a_job_that_is_told_to_stop_waits_for_no_slot() -> None:
     assert not slots.join(0).next(lambda: True)
 
 
+def test_a_job_whose_rollouts_a_server_generates_gets_ready_without_a_slot() -> None:
+    # Nobody hands out slots here.
+    assert UpdateSlot(ComputeSlots(1).join(0)).next(lambda: False)
+    assert not UpdateSlot(ComputeSlots(1).join(0)).next(lambda: True)
+
+
 def test_while_a_server_generates_for_a_job_another_has_its_slot() -> None:
     slots = ComputeSlots(1)
     first, second = slots.join(0), slots.join(1)

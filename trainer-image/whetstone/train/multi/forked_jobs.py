@@ -26,6 +26,7 @@ from whetstone.envs.jail import load_profile
 from whetstone.envs.jail_probe_client import require_jail
 from whetstone.sampling import SamplerRefused
 from whetstone.sampling.managed_server import ManagedServer
+from whetstone.usable_cores import usable_cores
 
 from ..job.exit_codes import BAD_JOB, FAULT, SAMPLER_REFUSED, SIGNALLED, STOPPED
 from ..loop.base_model import BaseModel
@@ -34,7 +35,6 @@ from ..loop.run_to_exit_code import run_to_exit_code
 from ..loop.trl_settings import quiet_libraries
 from ..output.failure import end_with_failure
 from .compute_slots import ComputeSlot, ComputeSlots, UpdateSlot
-from .cores import usable_cores
 from .open_jobs import OpenJob
 
 # Of prctl(2): the kernel sends this process a signal when its parent dies.
@@ -147,10 +147,11 @@ class ForkedJobs:
         slot: ComputeSlot,
         shared: float,
     ) -> int:
-        if not slot.next(self._stop.is_set):
+        # Where a server generates, all get ready while it starts.
+        turn = slot if opened.job.sampler == "engine" else UpdateSlot(slot)
+        if not turn.next(self._stop.is_set):
             return STOPPED
         started = time.perf_counter() - shared
-        turn = slot if opened.job.sampler == "engine" else UpdateSlot(slot)
         return run_to_exit_code(opened.job, opened.store, self._stop, started, base, turn, server)
 
     def _reap(self, number: int) -> int:

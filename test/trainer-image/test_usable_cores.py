@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from whetstone.train.multi.cores import usable_cores
+from whetstone.usable_cores import usable_cores
 
 
 @pytest.mark.parametrize(
