@@ -1,4 +1,4 @@
-import { cpus, totalmem } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { bytesText } from '../../contracts/bytes-text';
 import { counted } from '../../contracts/counted';
 import { estimateTrainerMemory } from '../../contracts/trainer-memory';
@@ -28,8 +28,8 @@ interface Guest {
 export class MachineRoom {
   private readonly guests = new Map<string, Guest>();
 
-  /** `all`: what trainers may need together. Default: most of the machine's memory, and a thread for each core. */
-  constructor(private readonly all: Room = { bytes: MEMORY_SHARE * totalmem(), threads: cpus().length }) {}
+  /** `all`: what trainers may need together. Default: most of the machine's memory, a thread for each usable core. */
+  constructor(private readonly all: Room = { bytes: MEMORY_SHARE * totalmem(), threads: availableParallelism() }) {}
 
   /** What the trainers that have room may need together. */
   get taken(): Room {
@@ -76,8 +76,8 @@ export class MachineRoom {
 
 /**
  * What the trainer of a training may need. The members of a pack share the weights of the base model, whose config.json
- * tells the memory; without one it counts as none. A pack computes with as many threads as there are cores. A trial
- * counts nothing.
+ * tells the memory; without one it counts as none. A pack computes with as many threads as this process may use cores.
+ * A trial counts nothing.
  */
 export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): Room {
   if (kind === 'trial') return { bytes: 0, threads: 0 };
@@ -86,6 +86,6 @@ export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' |
   const memory = estimateTrainerMemory(readModelConfig(modelPath), spec, false);
   return {
     bytes: memory === null ? 0 : memory.weights + members * (memory.total - memory.weights),
-    threads: Math.min(members * spec.training.threads, Math.max(spec.training.threads, cpus().length)),
+    threads: Math.min(members * spec.training.threads, Math.max(spec.training.threads, availableParallelism())),
   };
 }

@@ -1,6 +1,6 @@
 // Tier: unit.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MachineRoom, roomOfTrainer } from '../../../activities/train/machine-room';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
@@ -96,7 +96,7 @@ test('members of a pack share the weights; a trial, and a model of unknown sizes
   writeFileSync(join(modelPath, 'config.json'), JSON.stringify(sizes));
   const weights = 4 * (2 * 100 * 10 + 2 * (10 * 40 + 3 * 10 * 40));
   expect(of(2).bytes - of(1).bytes).toBe(of(1).bytes - weights);
-  expect(of(64).threads).toBe(cpus().length);
+  expect(of(64).threads).toBe(availableParallelism());
   expect(of(1, 'trial')).toEqual({ bytes: 0, threads: 0 });
   rmSync(modelPath, { recursive: true });
 });
