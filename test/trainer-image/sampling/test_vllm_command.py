@@ -34,6 +34,9 @@ def test_the_server_may_load_adapters_and_gets_nothing_that_is_meant_for_the_tra
     found = server_environment({"PYTHONPATH": "/trainer", "OMP_NUM_THREADS": "1", "HOME": "/root"}, gpu=False)
     assert found["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "True" and found["VLLM_CPU_KVCACHE_SPACE"] == "1"
     assert found["HOME"] == "/root" and "PYTHONPATH" not in found
+    # Otherwise the first requests wait for a compiler.
+    assert found["TORCHDYNAMO_DISABLE"] == "1" and "TORCHDYNAMO_DISABLE" not in server_environment({}, gpu=True)
+    assert server_environment({"TORCHDYNAMO_DISABLE": "0"}, gpu=False)["TORCHDYNAMO_DISABLE"] == "0"
     assert server_environment({"VLLM_CPU_KVCACHE_SPACE": "8"}, gpu=False)["VLLM_CPU_KVCACHE_SPACE"] == "8"
     assert "VLLM_CPU_KVCACHE_SPACE" not in server_environment({}, gpu=True)
 

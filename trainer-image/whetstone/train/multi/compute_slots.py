@@ -97,7 +97,7 @@ class ComputeSlot:
         return False
 
     def give_back(self) -> None:
-        """Gives back the slot without asking for the next one."""
+        """Gives back the slot, if this job holds one, without asking for the next one."""
         self._end.sendall(_GIVEN_BACK)
 
     def while_sampling(self, stopped: Callable[[], bool]) -> contextlib.AbstractContextManager[None]:
