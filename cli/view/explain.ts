@@ -3,6 +3,7 @@ import { STAGES } from '../../contracts/names';
 import type { RunProgress } from '../../contracts/messages/run';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
+import { activityTitle } from './activity-titles';
 import { duration } from '../output';
 import { LONG_POLL_MS } from '../pollers';
 import type { LocalServices } from '../local-services';
@@ -14,32 +15,6 @@ import { failingText, sinceText, untilText, WAITS_FOR } from './waits';
 const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
 /** Silence of an activity that is worth a word: several heartbeats are missing. */
 const HEARTBEAT_SILENT_MS = 8 * HEARTBEAT_MS.every;
-
-/** What each activity does, as the end of a sentence that begins with "the run is". */
-const DOING: Record<string, string> = {
-  takeTurn: 'looking whether the night before is over',
-  recordEnd: 'writing down how it ended',
-  prepareRun: 'checking agent.yaml, the model, the analyst and the jail',
-  collectTrajectories: 'rolling out the base agent on the train tasks',
-  discoverCandidates: 'asking the analyst which capabilities the failures lack',
-  planLabels: 'planning the labels',
-  labelChunk: 'asking the analyst for labels',
-  contrastCapabilities: 'contrasting successes with failures',
-  synthesiseEnvironment: 'asking the analyst for a training environment',
-  validateEnvironment: 'validating an environment in the jail',
-  rollOutRefused: 'playing a few tasks of an environment that its checks refused, for the analyst',
-  calibrateEnvironment: 'calibrating an environment with the base model',
-  tryTraining: 'trying whether a trainer can work',
-  trainAdapter: 'training an adapter',
-  planEvaluation: 'finding what the candidate has to beat',
-  chooseRouter: 'comparing routers on the train tasks',
-  routeTasks: 'routing the held-out tasks',
-  readServedTraffic: 'reading the live traffic that the active version answered',
-  rollOutArm: 'rolling out on the held-out tasks',
-  compareArms: 'comparing the arms',
-  promoteAdapters: 'promoting the adapters',
-  renderReport: 'writing the report',
-};
 
 /** A run keeps the addresses that it began with, so that its results stay comparable. */
 const FROZEN_ADDRESS: Record<string, string> = {
@@ -115,12 +90,11 @@ function signsOfLife({ heartbeatAt, workerIdentity, taskQueue }: PendingActivity
 /** Says of one activity what it does, how far it is, and what it waits for. */
 function explainActivity(activity: PendingActivity, state: RunState): string {
   const { now } = state;
-  const doing = DOING[activity.activityType] ?? activity.activityType;
   const where =
     activity.workflowId === state.runId
       ? ''
       : ` [${activity.workflowId.slice(state.runId.length).replace(/^[/:.-]+/, '') || activity.workflowId}]`;
-  const head = `${doing[0]?.toUpperCase() ?? ''}${doing.slice(1)}${where}`;
+  const head = `${activityTitle(activity.activityType)}${where}`;
   const of = activity.maximumAttempts === null ? '' : ` of ${activity.maximumAttempts}`;
   switch (activity.status) {
     case 'paused':
