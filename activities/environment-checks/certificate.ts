@@ -5,7 +5,7 @@ import type { EnvironmentCheck, TransferEstimate, Validation } from '../../contr
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 
-/** What a certificate is about, and under which settings it was made. */
+/** The subject of a certificate, and the settings under which it was made. */
 interface CertificateFacts {
   /** Id of the capability, or the file's path in `whet env check`. */
   capability: string;
@@ -15,7 +15,7 @@ interface CertificateFacts {
   settings: AgentSpec['certificate'];
 }
 
-/** A calibration, the thresholds of agent.yaml that it was held to, and the estimate of transfer. */
+/** A calibration, the thresholds of agent.yaml for it, and the estimate of transfer. */
 export interface Calibrated {
   result: CalibrationResult;
   thresholds: Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'>;

@@ -2,14 +2,14 @@ import type { Figure } from '../../contracts/artifacts/environment-check';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentTask } from './environment-task';
 
-/** What a check found. `detail` is a sentence with the numbers, also when the check passed. */
+/** The result of a check. `detail` is a sentence with the numbers, also when the check passed. */
 export interface CheckResult {
   passed: boolean;
   detail: string;
   figures: Figure[];
 }
 
-/** What the checks look at: the environment's tools and the tasks on which scripts are played. */
+/** Input of the checks: the environment's tools and the tasks on which scripts are played. */
 export interface CheckInput {
   tools: readonly EnvironmentTool[];
   tasks: readonly EnvironmentTask[];

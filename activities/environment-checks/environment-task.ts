@@ -20,8 +20,8 @@ export interface EnvironmentTask {
 }
 
 /**
- * Seeds of the `count` tasks that validation looks at. Every other one is a training seed, drawn by the source's hash,
- * so that no environment can be another one in training; the rest are from the ranges of validation and calibration.
+ * Seeds of the `count` tasks that validation reads. Every other one is a training seed, drawn by the source's hash, so
+ * that no environment can behave differently in training. The rest are from the ranges of validation and calibration.
  */
 export function validationSeeds(count: number, source: string): number[] {
   const random = seededRandom(createHash('sha256').update(source).digest().readUInt32BE());
@@ -35,7 +35,7 @@ export function validationSeeds(count: number, source: string): number[] {
   return [...seeds];
 }
 
-/** The tasks of training seeds and the others, named; only those of which there are some. */
+/** The tasks of training seeds and the others, each group with its name; empty groups are left out. */
 export function bySeedRange<T extends { seed: number }>(tasks: readonly T[]): { name: string; tasks: T[] }[] {
   const isTraining = ({ seed }: T): boolean => seed >= SYNTHETIC_SEEDS.training;
   return [
@@ -76,14 +76,14 @@ function skillCallsOf(task: Record<string, unknown>, calls: number): number[] | 
   return valid.length === declared.length ? [...new Set(valid)] : null;
 }
 
-/** The text of the opening's system messages: what the agent is told. */
+/** The text of the opening's system messages: the agent's instructions. */
 export const systemOf = ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>
   messages
     .filter(({ role }) => role === 'system')
     .map(({ content }) => content)
     .join('\n');
 
-/** The text of the opening's user messages: what the agent is asked. */
+/** The text of the opening's user messages: the request. */
 export const promptOf = ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>
   messages
     .filter(({ role }) => role === 'user')

@@ -7,11 +7,11 @@ import { type Format, formatDifference } from './observation-format';
 import { play } from './play';
 import { type Material, type Variation, variationsOf } from './variations';
 
-/** What an environment made of one variation. */
+/** How an environment judged one variation. */
 export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'part' | 'kind' | 'given'> {
   seed: number;
   succeeded: boolean;
-  /** Kind of the marked move's answer; null where none is of interest or none was given. */
+  /** Kind of the marked move's answer; null without a marked move or an answer. */
   answer: string | null;
   /** The marked move's answer, at most its first `MAX_EXAMPLE_CHARS` characters. */
   observation?: string;
@@ -23,13 +23,13 @@ interface Tally {
   succeeded: number;
 }
 
-/** What the agent's own environment made of variations of its solutions. */
+/** How the agent's own environment judged variations of its solutions. */
 export interface Judgement {
   /** By `judgementKey`. */
   changes: Map<string, Tally>;
   /** How often each kind of answer was given to the marked call of each change. */
   answers: Map<string, Map<string, number>>;
-  /** What was tried, in words and with an answer of each kind, for whoever writes an environment. */
+  /** The changes in words, with an answer of each kind, for the author of an environment. */
   byChange: ShownChange[];
 }
 
@@ -95,8 +95,8 @@ async function judge(
 }
 
 /**
- * Kind of an answer: whether it has the form of a refusal, and what its booleans say. Everything else may differ from
- * task to task.
+ * Kind of an answer: whether it has the form of a refusal, and the values of its booleans. Everything else may differ
+ * between tasks.
  */
 function kindOfAnswer(observation: string, refusal: Format | undefined): string {
   if (refusal !== undefined && formatDifference(refusal, observation) === null) return 'a refusal';
@@ -112,7 +112,7 @@ function kindOfAnswer(observation: string, refusal: Format | undefined): string 
   return 'an answer';
 }
 
-/** Sums up what the agent's own environment made of variations. */
+/** Summarises how the agent's own environment judged variations. */
 export function judgementOf(judged: readonly JudgedVariation[]): Judgement {
   const changes = new Map<string, Tally>();
   const answers = new Map<string, Map<string, number>>();

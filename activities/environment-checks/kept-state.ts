@@ -10,8 +10,8 @@ const keptSchema = z.strictObject({ kept: z.array(z.string()) });
 const TASKS = 8;
 
 /**
- * Checks that an environment keeps nothing from one episode for the next. It is played in a process of its own, which
- * looks at the module before and after.
+ * Checks that an environment keeps no state between episodes. It is played in a process of its own, which compares the
+ * module before and after.
  * @throws SandboxError when the environment brings that process down.
  */
 export async function checkKeptState(

@@ -5,7 +5,10 @@ export const SUCCESS = 0.99;
 export const CHECK_LIMITS = {
   minReferenceReward: 0.99,
   maxTrivialReward: 0.2,
-  /** What a claim of success or a text for the grader may earn on average over a neutral text in its place. */
+  /**
+   * A claim of success or a text for the grader may earn at most this much more, on average, than a neutral text in its
+   * place.
+   */
   maxTextGain: 0.05,
   maxNearDuplicates: 0.05,
   minDistinctSolutions: 0.2,
@@ -16,28 +19,26 @@ export const CHECK_LIMITS = {
    * the rest right.
    */
   minIsolationGap: 0.1,
-  /**
-   * Share of episodes that may succeed with the capability's calls wrong: a wrong argument is right by chance at times.
-   */
+  /** Share of episodes that may succeed with the capability's calls wrong: a wrong argument can be right by chance. */
   maxSuccessWithoutSkill: 0.1,
-  /** Share of tasks that call for the capability; the others are its exceptions and what surrounds it. */
+  /** Least share of tasks that call for the capability; the others are its exceptions and its surroundings. */
   minTasksWithSkill: 0.5,
   maxHeldOutTexts: 0.01,
-  /** Share of the system message's different words that the agent never meets. */
+  /** Share of the system message's distinct words that the agent never sees. */
   maxStrangeWordsTold: 0.25,
   /** Share of openings with a word that no opening of the agent's own has. */
   maxStrangeOpenings: 0.25,
-  /** Share of a kind of change that may be refused though the agent's environment accepts it. */
+  /** Share of a kind of change that may be refused although the agent's environment accepts it. */
   maxWaysRefused: 0.25,
-  /** Share of a kind of change that may succeed though it never does in the agent's environment. */
+  /** Share of a kind of change that may succeed although it never does in the agent's environment. */
   maxFaultsPaid: 0.1,
-  /** Share of answers of a tool that may be of a kind that the agent's tool never gives there. */
+  /** Share of a tool's answers that may be of a kind that the agent's tool never gives to such a call. */
   maxStrangeAnswers: 0.1,
   /**
-   * Share of tasks that may be solved otherwise than the agent's own tasks with the same opening, beyond the share of
-   * those that are solved otherwise than each other.
+   * Share of tasks whose solution may differ from the agent's tasks with the same opening, beyond the share by which
+   * these differ among themselves.
    */
   maxSolvedOtherwise: 0.1,
-  /** Share of the tasks whose solution must be made of the tools of solutions of the agent's own tasks. */
+  /** Least share of tasks whose solution uses only tools that solutions of the agent's own tasks use together. */
   minFamiliarSolutions: 0.5,
 } as const;

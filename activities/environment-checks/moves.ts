@@ -1,14 +1,14 @@
 import type { EnvironmentCall, EnvironmentMove, EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { sayThrough } from './scripted-policies';
 
-/** Name under which a text turn counts as a call of a tool that takes text. */
+/** Tool name that stands for a text turn. */
 export const SAID = 'say';
 
 /** A move as a call; a text turn is one of `SAID`. */
 export const asCall = (move: EnvironmentMove): EnvironmentCall =>
   'text' in move ? { name: SAID, arguments: { text: move.text } } : move;
 
-/** The move of another call in the place of `like`: a text turn where `like` is one. */
+/** A call as a move in the place of `like`: a text turn where `like` is one. */
 export const asMove = (like: EnvironmentMove, call: EnvironmentCall): EnvironmentMove =>
   'text' in like ? { text: String(call.arguments['text']) } : call;
 
@@ -16,9 +16,9 @@ export const asMove = (like: EnvironmentMove, call: EnvironmentCall): Environmen
 export const toolNames = (moves: readonly EnvironmentMove[]): string[] => moves.map((move) => asCall(move).name);
 
 /**
- * Names of the tools that say something: they take nothing but one text, which the agent words. A tool whose texts are
- * found in openings or observations, such as a look-up by name, is none. Known by the last move of the solutions, with
- * which the agent mostly answers.
+ * Names of the tools through which the agent speaks: they take one text and nothing else, and the agent words it. A
+ * look-up by name is none, because its texts come from openings or observations. Found by the last move of the
+ * solutions, which is mostly the agent's answer.
  */
 export function speakingTools(tools: readonly EnvironmentTool[], solutions: readonly EnvironmentMove[][]): Set<string> {
   const oneText = new Set(

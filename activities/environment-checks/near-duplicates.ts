@@ -10,7 +10,7 @@ const RUN_WORDS = 3;
  * Data").
  */
 const SIMILAR = 0.8;
-/** Word runs that more than this share of the tasks have are the common template, and say nothing about one task. */
+/** Word runs that more than this share of the tasks have belong to the common template and do not distinguish tasks. */
 const TEMPLATE_SHARE = 0.5;
 
 /**

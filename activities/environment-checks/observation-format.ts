@@ -11,12 +11,12 @@ export interface Format {
   element: Format | null;
 }
 
-/** With more sets of members than this, member names are data, not format, and are not compared. */
+/** Member names are data rather than format, and are not compared, from this many sets of members on. */
 const MAX_OBJECTS = 24;
 
 const emptyFormat = (): Format => ({ kinds: new Set(), objects: new Map(), element: null });
 
-/** Adds an observation to a form, in place, and returns the form; begins a new one for undefined. */
+/** Adds an observation to a form, in place, and returns the form; creates one for undefined. */
 export function learnFormat(format: Format | undefined, observation: string): Format {
   const learnt = format ?? emptyFormat();
   learn(learnt, documentOf(observation));

@@ -3,9 +3,9 @@ import { jaccard } from '../statistics/jaccard';
 import { asCall } from './moves';
 import { spacedWords, wordRuns, wordsOf } from './words';
 
-/** What a task asks, and what solves it. */
+/** A task's request and its solution. */
 export interface SolvedOpening {
-  /** What the agent is asked. */
+  /** The request. */
   prompt: string;
   reference: EnvironmentMove[];
 }
@@ -14,12 +14,12 @@ export interface SolvedOpening {
 const RUN_WORDS = 2;
 /** Two openings at least this similar ask for the same, apart from the values in them. */
 const SAME = 0.75;
-/** Openings that are nearly as similar as the most similar one count as well. */
+/** Openings nearly as similar as the most similar one count as well. */
 const NEARLY = 0.05;
 
 /**
- * The values that stand in solutions, as words: what differs from task to task and says nothing about what is asked.
- * Words that are said do not count.
+ * The words of all values in the solutions: they differ between tasks and do not show what is asked. Texts that the
+ * agent says do not count.
  */
 export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySet<string>): Set<string> {
   const calls = tasks.flatMap(({ reference }) => reference.map(asCall)).filter(({ name }) => !speaking.has(name));
@@ -40,9 +40,9 @@ export function openingRuns(prompt: string, values: ReadonlySet<string>): Set<st
 }
 
 /**
- * The form of a solution, its steps separated by `; `: which tools it uses, and whether each argument is given in the
- * opening or has to be found out. Calls of one form count once, so that two items or three are the same. Words that are
- * said do not count.
+ * The form of a solution, its steps separated by `; `: which tools it uses, and whether the opening gives each argument
+ * or it has to be looked up. Calls of one form count once, so that two items or three are the same. Texts that the
+ * agent says do not count.
  */
 export function solutionForm({ prompt, reference }: SolvedOpening, speaking: ReadonlySet<string>): string {
   const opening = spacedWords(prompt);
@@ -58,11 +58,11 @@ export function solutionForm({ prompt, reference }: SolvedOpening, speaking: Rea
   return [...new Set(forms)].sort().join('; ');
 }
 
-/** Whether the words of a text, from `spacedWords`, hold all of a value's words, in any place. */
+/** Whether a text, from `spacedWords`, contains all words of a value, in any order. */
 export const isGiven = (spaced: string, value: unknown): boolean =>
   wordsOf(textOf(value)).every((word) => spaced.includes(` ${word} `));
 
-/** The tools of each part of a solution, in alphabetical order; a part ends when something is said. */
+/** The tools of each part of a solution, in alphabetical order; a part ends when the agent says something. */
 export function solutionParts(reference: readonly EnvironmentMove[], speaking: ReadonlySet<string>): string[] {
   const parts: string[][] = [[]];
   for (const { name } of reference.map(asCall)) {
@@ -72,7 +72,7 @@ export function solutionParts(reference: readonly EnvironmentMove[], speaking: R
   return parts.filter((part) => part.length > 0).map((part) => part.sort().join(', '));
 }
 
-/** Of `openings`, the places of those that ask most nearly for the same as `runs`; none when nothing is similar. */
+/** Indexes of the `openings` most similar to `runs`; empty when none is similar. */
 export function sameOpenings(runs: ReadonlySet<string>, openings: readonly ReadonlySet<string>[]): number[] {
   const similarity = openings.map((other) => jaccard(runs, other));
   const best = similarity.reduce((most, one) => Math.max(most, one), 0);

@@ -15,7 +15,7 @@ import { malformedCalls, policyView, randomCalls } from './scripted-policies';
 import type { SolvedOpening } from './solution-forms';
 import { familyOf, materialOf } from './variations';
 
-/** What the checks compare a synthesised environment with: the facts about the agent's own environment. */
+/** Facts about the agent's own environment, with which the checks compare a synthesised one. */
 export interface TargetProfile {
   tools: EnvironmentTool[];
   /** Form of each tool's observations, by tool; a tool that never answered is absent. */
@@ -27,15 +27,15 @@ export interface TargetProfile {
   refusal: Format | undefined;
   /** The first train tasks. */
   tasks: EnvironmentTask[];
-  /** The different system messages of train tasks. */
+  /** The distinct system messages of train tasks. */
   system: string[];
-  /** What more train tasks ask, and what solves them. */
+  /** Requests and solutions of more train tasks. */
   solved: SolvedOpening[];
-  /** What the environment makes of changed solutions. */
+  /** How the environment judges changed solutions. */
   judgement: Judgement;
-  /** What each train task asks. */
+  /** The request of each train task. */
   train: string[];
-  /** What each held-out task asks. */
+  /** The request of each held-out task. */
   heldOut: string[];
 }
 
@@ -47,26 +47,28 @@ interface ProfileOptions {
   signal: AbortSignal;
 }
 
-/** Train tasks on which random calls are made, to see what the tools answer. */
+/** Number of train tasks on which random calls are made, to learn what the tools answer. */
 const PLAYED_TASKS = 60;
 /** Train tasks whose solutions are read. */
 const SOLVED_TASKS = 300;
-/** Train tasks whose solutions are changed: most of each family, and most of all. */
+/** Most train tasks whose solutions are changed: of each family, and of all. */
 const VARIED_OF_FAMILY = 6;
 const VARIED_TASKS = 90;
-/** Of these, as many are played at a time as end together when one ends the process. */
+/** Number of these that are played at a time: when one ends the process, all of them end. */
 const VARIED_AT_ONCE = 8;
-/** In milliseconds: a slow environment is left unknown in part rather than holding up every validation. */
+/**
+ * Time limit in milliseconds: of a slow environment a part stays unknown, so that it does not delay every validation.
+ */
 const VARIATIONS_MS = 60_000;
-/** Tasks of each split whose openings are read. */
+/** Number of tasks of each split whose openings are read. */
 const MAX_OPENINGS = 1000;
 
 /**
- * Reads the profile of the agent's environment: what train and held-out tasks ask, and what tools answer to right,
- * random and malformed calls. Of a held-out task it reads the opening only, and uses it only for comparison.
+ * Reads the profile of the agent's environment: the requests of train and held-out tasks, and the tools' answers to
+ * right, random and malformed calls. Of a held-out task it reads the opening only, and uses it only for comparison.
  *
- * A script in which the environment raises shows nothing. When the process ends, other scripts end with it; all of
- * these are played again one by one. Malformed calls are played last, always one by one.
+ * A script in which the environment raises is ignored. When the process ends, the scripts that were played with it are
+ * repeated one by one. Malformed calls are played last, always one by one.
  * @throws SandboxError when the environment does not start, describe itself or open a task, or when its process ends in
  *   more than `MAX_PROCESS_FAULTS` scripts of well-formed calls; the signal's reason.
  */
@@ -77,7 +79,7 @@ export async function readTargetProfile({
   signal,
 }: ProfileOptions): Promise<TargetProfile> {
   const restarting = new RestartingEnvironment(openEnvironment, environment);
-  // A hanging environment must not hold up a cancellation.
+  // A hanging environment must not delay a cancellation.
   const close = (): void => void restarting.close();
   signal.addEventListener('abort', close, { once: true });
   try {
@@ -129,7 +131,7 @@ function variedTasks(tasks: readonly EnvironmentTask[]): EnvironmentTask[] {
     .slice(0, VARIED_TASKS);
 }
 
-/** Plays changed solutions. What ends the process, or comes too late, is left unknown. */
+/** Plays changed solutions. A change that ends the process or exceeds the time limit stays unknown. */
 async function judgementOfTarget(
   restarting: RestartingEnvironment,
   { tools, tasks, refusal }: Pick<TargetProfile, 'tools' | 'tasks' | 'refusal'>,

@@ -9,13 +9,13 @@ import { type Move, play } from './play';
 /** Most moves of a reference solution that are played. */
 const MOST_MOVES = 64;
 
-/** Tasks of each range that are played. */
+/** Number of tasks of each range that are played. */
 const TASKS_OF_RANGE = 8;
 
-/** No further task begins after so long: a slow environment shall not hold up a command that people wait for. */
+/** No further task begins after this time, in milliseconds: people wait for this command. */
 const MOST_MS = 20_000;
 
-/** Most characters of a move or an answer that are shown, and of all of them together. */
+/** Most characters shown of a move or an answer, and of all of them together. */
 const SHOWN = { one: 100, all: 1000 };
 
 /** The only turn of an agent that says nothing. */
@@ -34,14 +34,14 @@ export function tasksToTry(ranges: Pick<AgentSpec['environment'], TaskToTry['ran
   return tasks.sort((a, b) => a.turn - b.turn).map(({ seed, range }) => ({ seed, range }));
 }
 
-/** Who wants to know how far it is. */
+/** Progress, cancellation and clock. */
 interface TryOptions {
   onBegin?: (task: TaskToTry) => void;
   onEnd?: (task: TriedTask) => void;
   clock?: Pick<Clock, 'now'>;
 }
 
-/** Plays tasks one after the other. Returns what came of those that were begun in time. Rejects as `play` does. */
+/** Plays tasks one after the other. Returns the results of those that began in time. Rejects as `play` does. */
 export async function tryTasks(
   environment: EnvironmentHandle,
   tasks: readonly TaskToTry[],
@@ -77,7 +77,7 @@ async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise
   };
 }
 
-/** What was played and answered, in one line: `weigh({"parcel":"P41"}) -> "250 g", ...`. */
+/** The moves and answers in one line: `weigh({"parcel":"P41"}) -> "250 g", ...`. */
 function describe(moves: readonly Move[], observations: readonly string[]): string {
   const cut = (text: string): string => wholeWords(text, SHOWN.one);
   const said = observations.map((observation, index) => {

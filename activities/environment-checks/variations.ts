@@ -6,7 +6,7 @@ import { CLAIM, NEUTRAL } from './scripted-policies';
 import { wordsOf } from './words';
 import { argumentValues, withOneWrongArgument } from './wrong-arguments';
 
-/** What variations of a solution are made from: facts about the environment's tasks. */
+/** Facts about the environment's tasks, from which variations of a solution are made. */
 export interface Material {
   tools: readonly EnvironmentTool[];
   /** All values of each argument in the reference solutions, from `argumentValues`. */
@@ -19,34 +19,34 @@ export interface Material {
 
 /** A reference solution with one change. */
 export interface Variation {
-  /** The kind of change and the tools that it is about. The same in every environment. */
+  /** The kind of change and the tools that it concerns. The same in every environment. */
   change: string;
   /** The change in words: the beginning of a sentence. */
   about: string;
   moves: EnvironmentMove[];
   /** The tools of the part of the solution that is changed: changes are compared between parts with the same tools. */
   part: string;
-  /** Position of the move whose answer shows what the tool does; null where none is of interest. */
+  /** Position of the move whose answer shows what the tool does; null without such a move. */
   mark: number | null;
   /**
-   * `way`: another way to the same, which may be right. `fault`: something is missing or wrong. `either`: one or the
-   * other, as the environment has it.
+   * `way`: another way to the same result, which may be right. `fault`: something is missing or wrong. `either`: the
+   * environment decides.
    */
   kind: 'way' | 'fault' | 'either';
-  /** The change counts only where the agent's environment accepts this one. */
+  /** The change counts only where the agent's environment accepts this other change. */
   given?: string;
 }
 
 /** Greetings and the like around an answer. */
 const GREETINGS = ['hello ', 'Hello! ', 'good day, '];
-/** How often a call is made that is made alone. */
+/** Number of calls in a variation that makes one call and nothing else. */
 const REPEATS = 6;
 /** Texts said in place of the right one, for each task. */
 const OTHER_TEXTS = 3;
 /** Words added to a text. */
 const PADDING = 24;
 
-/** The material of an environment's tasks. `texts` are its source's own texts, where they are known. */
+/** The material of an environment's tasks. `texts` are the texts in its source, where they are known. */
 export function materialOf(
   tools: readonly EnvironmentTool[],
   tasks: readonly EnvironmentTask[],
@@ -65,7 +65,7 @@ export function materialOf(
 export const familyOf = ({ reference }: Pick<EnvironmentTask, 'reference'>): string =>
   [...new Set(toolNames(reference))].sort().join(' ');
 
-/** The tools of the part of a solution in which a move is. A part ends when something is said. */
+/** The tools of the part of a solution that contains a move. A part ends when the agent says something. */
 function partAt(reference: readonly EnvironmentMove[], index: number, speaking: ReadonlySet<string>): string {
   const names = toolNames(reference);
   const isEnd = (name: string): boolean => speaking.has(name);
@@ -96,7 +96,7 @@ const spliced = (
   ...others: EnvironmentMove[]
 ): EnvironmentMove[] => [...moves.slice(0, at), ...others, ...moves.slice(at + remove)];
 
-/** Calls beside those of the solution: any tool once more, and a malformed call. */
+/** Additional calls: any tool once more, and a malformed call. */
 function added({ reference }: EnvironmentTask, { tools, speaking }: Material): Variation[] {
   const known = new Map<string, unknown>();
   for (const move of reference)
@@ -163,7 +163,7 @@ function moved({ reference }: EnvironmentTask, { speaking }: Material): Variatio
         part,
         moves: spliced(reference, index, 2, next, move),
         mark: index,
-        // What is done after the answer may come too late.
+        // A call after the answer may come too late.
         kind: speaking.has(names[index + 1]!) ? 'fault' : 'either',
       },
       {
@@ -238,7 +238,7 @@ function replaced({ reference }: EnvironmentTask, { values, speaking }: Material
           moves: spliced(reference, index, 0, other),
           mark: index,
           kind: 'way',
-          // A second try of a look. A wrong change may count, even one that was refused.
+          // A second try of a look-up. A wrong change of state may count, even a refused one.
           given: `again ${name}`,
         },
       ]),
@@ -258,7 +258,7 @@ function replaced({ reference }: EnvironmentTask, { values, speaking }: Material
   });
 }
 
-/** Other words: greetings, text without a tool, other texts, and arguments that hold more than the right value. */
+/** Other words: greetings, text without a tool, other texts, and arguments that contain more than the right value. */
 function reworded(task: EnvironmentTask, material: Material, random: () => number): Variation[] {
   const { reference } = task;
   const { speaking, texts, values } = material;

@@ -11,23 +11,23 @@ import type { TargetProfile } from '../target-profile';
 import { spacedWords, wordsOf } from '../words';
 import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
-/** Tasks on which calls with a wrong argument are made, to see whether the answer names the right value. */
+/** Number of tasks on which calls with a wrong argument are made, to see whether the answer names the right value. */
 const TASKS = 20;
-/** The agent has to find out an argument that less than this share of its own tasks give in their openings. */
+/** The agent has to look up an argument that the openings of less than this share of its own tasks give. */
 const RARELY_GIVEN = 0.5;
-/** The environment gives such an argument away when at least this share of its tasks give it in their openings. */
+/** The environment gives such an argument away when the openings of at least this share of its tasks give it. */
 const MOSTLY_GIVEN = 0.9;
-/** The agent's openings give an argument as a rule when at least this share of its tasks give it. */
+/** The agent's openings usually give an argument when at least this share of its tasks give it. */
 const ALWAYS_GIVEN = 0.9;
-/** A value that has to be found out is always the same when at least this share of the tasks have it ... */
+/** A value that has to be looked up is constant when at least this share of the tasks have it ... */
 const CONSTANT = 0.9;
-/** ... while of the agent's own tasks at most this share have one and the same. */
+/** ... and at most this share of the agent's own tasks share one value. */
 const VARIED = 0.5;
 /** An argument is judged only if at least this many tasks use it, here and in the agent's own environment. */
 const FEWEST_USES = 10;
 /**
- * Share of tasks, by chance, whose opening spells out a call of the solution (beyond the share among the agent's own
- * tasks), or whose observations name the right value after a wrong call.
+ * Share of tasks that may, by chance, spell out a call of the solution in the opening (beyond the share among the
+ * agent's own tasks), or name the right value after a wrong call.
  */
 const CHANCE = 0.05;
 
@@ -127,8 +127,8 @@ function argumentsWithheld({ tasks, name }: Range, target: TargetProfile): Findi
 }
 
 /**
- * Arguments of which the same part has to be found out in nearly all tasks, so that it need not be looked up. What is
- * said does not count.
+ * Arguments whose unknown part is the same in nearly all tasks, so that the agent need not look it up. Texts that the
+ * agent says do not count.
  */
 function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: TargetProfile): Finding {
   const speaking = speakingTools(
@@ -248,15 +248,15 @@ interface RevealingAnswer {
 }
 
 /**
- * Counts the tasks in which a call with one wrong argument is answered with the right value, although nothing before
- * that answer had shown the value. The example is the first such call and its answer.
+ * Counts the tasks in which the answer to a call with one wrong argument names the right value, and nothing before that
+ * answer had shown it. The example is the first such call and its answer.
  */
 async function tasksThatTell(
   environment: EnvironmentHandle,
   { tools, tasks }: CheckInput,
 ): Promise<{ tasks: number; example: RevealingAnswer | null }> {
   const values = argumentValues(tasks);
-  // An error message that lists the values that the schema allows tells nothing new.
+  // An error message that lists the values which the schema allows reveals nothing.
   const schemas = JSON.stringify(tools);
   let example: RevealingAnswer | null = null;
   const revealing = await Promise.all(
@@ -274,7 +274,7 @@ async function tasksThatTell(
                 '\n',
               ),
             );
-            // A boolean is not judged: the wrong one tells the right one anyway, and "true" stands in many answers.
+            // A boolean is not judged: the wrong one reveals the right one anyway, and many answers contain "true".
             const tells =
               right !== undefined &&
               typeof right !== 'boolean' &&

@@ -13,28 +13,28 @@ const PARTS = [
   'rewards of the same calls',
 ] as const;
 
-/** Tasks that are looked at in each process of its own. */
+/** Number of tasks that each further process reads. */
 const ELSEWHERE = 25;
 
-/** What one pass saw of a task: each of `PARTS` as JSON, or null for what it did not ask for. */
+/** One pass's record of a task: each of `PARTS` as JSON, or null for a part that it did not request. */
 type TaskRecord = (string | null)[];
 
 /** Processes of one environment, each with a hash seed of its own. */
 export interface Processes {
-  /** It was asked for tasks and reference solutions. */
+  /** It generates tasks and reference solutions. */
   asked: EnvironmentHandle;
-  /** It was never asked for them, as in training. */
+  /** It generates neither, as in training. */
   played: EnvironmentHandle;
   /** Others. */
   fresh: EnvironmentHandle[];
 }
 
 /**
- * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares passes over
- * the tasks: two in a process that is asked for each reference solution first, one in a process that never is, and one
- * in each of some others, which are asked afterwards. The second pass goes in reverse order with all episodes open at
- * once, so that state shared between episodes shows. Every process has another hash seed: without PYTHONHASHSEED, as in
- * the jail, each draws its own.
+ * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares several
+ * passes over the tasks. Two are in a process that gives each reference solution first, one is in a process that never
+ * gives it, and one is in each of some more processes that give it afterwards. The second pass runs in reverse order
+ * with all episodes open at once, which exposes state shared between episodes. Each process draws its own hash seed,
+ * because the jail does not set PYTHONHASHSEED.
  */
 export async function checkDeterminism(
   { asked, played, fresh }: Processes,

@@ -10,13 +10,13 @@ import { spacedWords, wordRuns, wordsOf } from '../words';
 const RUN_WORDS = 13;
 /** Shorter texts, in words, are too common to prove anything. */
 const SHORTEST = 8;
-/** How many times the share of train tasks that is asked word for word the share of held-out tasks may be. */
+/** The share of held-out tasks asked word for word may be at most this many times the share of train tasks. */
 const HELD_OUT_FACTOR = 3;
 
 /**
  * Checks that the environment holds nothing of the held-out tasks. The source may contain no word run of a held-out
- * task, unless train tasks have the same run. The tasks may not ask held-out tasks word for word much more often than
- * train tasks: when both are filled-in templates, some agree by chance.
+ * task, unless train tasks have the same run. The environment may not ask held-out tasks word for word much more often
+ * than train tasks. Some agree by chance when both are filled-in templates.
  * @param tasks all tasks that were read.
  */
 export function checkHeldOutText(
@@ -26,7 +26,7 @@ export function checkHeldOutText(
 ): CheckResult {
   const train = target.train.map(runsOf);
   const heldOut = target.heldOut.map(runsOf);
-  // A run that train tasks have as well may come from the evidence that the analyst was shown.
+  // A run that train tasks have as well may come from the analyst's evidence.
   const known = new Set(train.flat());
   const written = spacedWords(source);
   const openings = tasks.map((task) => spacedWords(promptOf(task)));

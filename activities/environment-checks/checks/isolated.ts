@@ -18,15 +18,15 @@ const MOST_SHOWN = 90;
 const MOST_MOVES_SHOWN = 300;
 
 /**
- * Checks that the reward follows the capability and not the rest. `generate_task` names the moves of the reference
- * solution that show the capability (`skill_calls`); a task in which it must not be shown names none. Two kinds of
- * episodes are played: some with the skill moves right and one other move wrong; some with the other moves right and
- * one skill move wrong, or all skill moves left out. The first kind must earn clearly more than the second, and the
- * second must not succeed, neither at training seeds nor at others.
+ * Checks that the reward depends on the capability and not on the rest. `generate_task` names the moves of the
+ * reference solution that show the capability (`skill_calls`); a task in which it must not be shown names none. Two
+ * kinds of episodes are played. The first has the skill moves right and one other move wrong. The second has the other
+ * moves right and one skill move wrong, or all skill moves left out. The first kind must earn clearly more than the
+ * second. The second must not succeed, neither at training seeds nor at others.
  *
- * Only one move is wrong at a time: with all others wrong, the capability would have nothing left to show in. An
- * argument that a skill move has as well stays right in the other moves: after a check of one room, a booking of
- * another one would lack the capability.
+ * Only one move is wrong at a time: with all others wrong, the capability could not show. An argument that a skill move
+ * shares stays right in the other moves: after a check of one room, a booking of another room would lack the
+ * capability.
  */
 export async function checkIsolation(environment: EnvironmentHandle, { tasks }: CheckInput): Promise<CheckResult> {
   const problem = undeclared(tasks);
@@ -47,7 +47,7 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   const verdicts = ranges.map(judge);
   const problems = verdicts.flatMap((verdict) => verdict.problems);
   const worst = verdicts.find((verdict) => verdict.problems.length > 0) ?? verdicts[0]!;
-  // What was played comes first: a list of problems has room for the beginning only.
+  // The example comes first, because only the beginning of a list of problems is shown.
   const detail = [...worst.problems, worst.numbers].map((sentence) => `${sentence}.`).join(' ');
   return { passed: problems.length === 0, detail, figures: worst.figures };
 }

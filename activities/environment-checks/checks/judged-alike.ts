@@ -4,24 +4,28 @@ import { bySeedRange } from '../environment-task';
 import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
 import { CHECK_LIMITS } from '../limits';
 
-/** Fewest tries of a change, in the agent's environment, from which its verdict is known. */
+/** The agent's environment has a verdict on a change that was tried there at least this often. */
 export const FEWEST_KNOWN = 4;
-/** Fewest tries here. */
+/** The environment under test is compared on a change that was tried there at least this often. */
 const FEWEST = 4;
-/** Fewest tries that must be judged otherwise: one may be right or wrong by chance. */
+/** At least this many tries must have another verdict: one may differ by chance. */
 const FEWEST_OTHERWISE = 3;
-/** Share of tries from which on a change counts as always accepted; one minus it, as always refused. */
+/**
+ * A change is always accepted when at least this share of its tries succeeds, and always refused when at most one minus
+ * it does.
+ */
 const ALWAYS = 0.9;
-/** Fewest answers of the agent's own tool to a kind of call from which on it is known which kinds there are. */
+/** The kinds of answers of the agent's tool to a kind of call are known from this many answers on. */
 const FEWEST_ANSWERS = 12;
-/** Share of the agent's answers from which on a kind of answer must be met here as well. */
+/** A kind of answer with at least this share of the agent's answers must occur here as well. */
 const OFTEN = 0.2;
-/** Share of validations that may find a difference of answers where there is none. */
+/** Error rate: the share of validations that may report a difference of answers where there is none. */
 const BY_CHANCE = 0.01;
 
 /**
- * Checks that what the agent's own environment accepts is accepted here: other looks first, another order, a second
- * try, a greeting. Only changes that do the whole work count; to insist on a step is an environment's right.
+ * Checks that changes of a solution that the agent's own environment accepts are accepted here: other look-ups first,
+ * another order, a second try, a greeting. Only changes that do the whole work count: an environment may insist on a
+ * step.
  */
 export function checkAlternatives(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const isAccepted = (one: Pick<JudgedVariation, 'change' | 'part'>): boolean => verdictOf(one, target) === 'accepted';
@@ -39,7 +43,7 @@ export function checkAlternatives(judged: readonly JudgedVariation[], target: Ju
   });
 }
 
-/** Checks that what the agent's own environment never pays is not paid here. */
+/** Checks that a fault which the agent's own environment never rewards is not rewarded here. */
 export function checkFaults(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const known = judged.filter((one) => one.kind !== 'way' && verdictOf(one, target) === 'refused');
   return compared(known, ({ succeeded }) => succeeded, {
@@ -68,7 +72,7 @@ interface Words {
   fine: (changes: number) => string;
 }
 
-/** Holds the share of each change that was judged otherwise, in each range of seeds, to the limit. */
+/** Compares, for each change and range of seeds, the share with another verdict with the limit. */
 function compared(
   known: readonly JudgedVariation[],
   isOtherwise: (one: JudgedVariation) => boolean,
@@ -94,10 +98,10 @@ function compared(
 }
 
 /**
- * Checks that the tools do what the agent's do: to the same kind of call, right or wrong, early or late, no kind of
- * answer comes that the agent's tool never gives, and wrong calls are refused where the agent's tool refuses them. A
- * rare answer may be missing on either side by chance: only differences that chance makes in less than `BY_CHANCE` of
- * all validations count (Bonferroni over everything that is compared).
+ * Checks that the tools answer as the agent's do: a tool never answers in a way in which the agent's tool never answers
+ * such a call, and it refuses wrong calls where the agent's tool does. A rare answer may be missing on either side by
+ * chance. A difference counts when chance explains it in less than `BY_CHANCE` of all validations (Bonferroni over all
+ * comparisons).
  */
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);
@@ -125,7 +129,7 @@ export function checkToolAnswers(judged: readonly JudgedVariation[], target: Jud
 
 /** One kind of answer to one kind of change, here and in the agent's own environment. */
 interface ComparedAnswers {
-  /** Of the answers on the side that alone has it; 0 when both sides have it. */
+  /** Share of the answers, on the only side that has this kind; 0 when both sides have it. */
   share: number;
   /** Whether the share is large enough to count. */
   matters: boolean;

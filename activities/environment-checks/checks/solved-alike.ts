@@ -6,30 +6,30 @@ import { fitOpeningModel, numberOpenings, type OpeningModel } from '../opening-m
 import { openingRuns, sameOpenings, solutionForm, solutionParts, valueWords } from '../solution-forms';
 import type { TargetProfile } from '../target-profile';
 
-/** Fewest tasks that ask for the same as tasks of the agent's, so that their solutions are compared. */
+/** Solutions are compared when at least this many tasks ask for the same as tasks of the agent. */
 const FEWEST_ALIKE = 10;
-/** Fewest tasks of the agent's that ask for the same as one. */
+/** A task is compared when at least this many tasks of the agent ask for the same. */
 const FEWEST_NEIGHBOURS = 2;
-/** Fewest tasks of the agent's with a form of solution; fewer may have been drawn by chance. */
+/** A form of solution counts when at least this many of the agent's tasks have it; fewer may be chance. */
 const FEWEST_OF_A_FORM = 3;
-/** A form of solution that at least this share of the agent's tasks has must be met ... */
+/** A form of solution that at least this share of the agent's tasks has must occur ... */
 const COMMON = 0.2;
 /** ... at least this many times as often. */
 const MET = 0.2;
-/** Share of an opening's runs of words that the agent's openings must have, so that its solution is foretold. */
+/** An opening's solution is predicted when the agent's openings have at least this share of its word runs. */
 const FAMILIAR = 0.8;
-/** Chance from which on a step of the solution counts as certain, and one minus it as ruled out. */
+/** A step of the solution is certain from this probability on, and ruled out below one minus it. */
 const SURE = 0.9;
-/** Parts of the agent's tasks that are foretold from the others, and the share of errors that a model may make. */
+/** Folds of the cross-validation over the agent's tasks, and the share of errors that a model may make there. */
 const FOLDS = 3;
 const MOST_ERRORS = 0.03;
-/** A share below which a form of solution counts as never met. */
+/** A form of solution with a share below this counts as absent. */
 const NEVER = 0.01;
 
 /**
- * Checks that what is asked as the agent's users ask it is solved as the agent has to solve it, that the ways in
- * which such tasks end all appear, and that most solutions are made of parts that the agent's own tasks have. Values
- * are left out of the comparison, and so are tasks that ask for something else than any of the agent's.
+ * Makes three checks. Tasks worded like the agent's are solved like the agent's. Every ending of such tasks occurs.
+ * Most solutions reuse steps of the agent's own. Values are not compared, nor are tasks that ask for what no task of
+ * the agent asks for.
  */
 export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfile): CheckResult {
   const { solved } = target;
@@ -69,20 +69,22 @@ interface Finding {
   figure: CheckResult['figures'][number];
 }
 
-/** A task, with the forms of solution of the agent's tasks that ask for the same. */
+/** A task, with the solution forms of the agent's tasks that ask for the same. */
 interface Compared extends EnvironmentTask {
   form: string;
   surprise: Surprise | null;
   neighbours: Neighbour[];
 }
 
-/** A task of the agent's that asks for the same: its place among those, and the form of its solution. */
+/** A task of the agent that asks for the same: its index, and the form of its solution. */
 interface Neighbour {
   place: number;
   form: string;
 }
 
-/** Tasks whose opening, by all that the agent's tasks show, needs a tool that the solution lacks, or the reverse. */
+/**
+ * Tasks whose opening predicts a tool that the solution lacks, or a solution that uses a tool its opening rules out.
+ */
 function otherTools(range: string, tasks: readonly Compared[]): Finding {
   const surprises = tasks.flatMap((task) => (task.surprise === null ? [] : [{ task, ...task.surprise }]));
   const share = surprises.length / tasks.length;
@@ -101,15 +103,16 @@ function otherTools(range: string, tasks: readonly Compared[]): Finding {
 
 const stepsOf = (form: string): string[] => (form === '' ? [] : form.split('; '));
 
-/** A step that a solution has, or lacks, against all that the agent's tasks show. */
+/** A step that a solution has or lacks, against the prediction from the agent's tasks. */
 interface Surprise {
   step: string;
   expected: boolean;
 }
 
 /**
- * Finds steps that an opening calls for by all that the agent's tasks show, and that a solution lacks, or the reverse.
- * Null for a solution as it is expected, and for an opening with much that the agent's openings never have.
+ * Finds a step in which a solution differs from the prediction for its opening. The prediction is learnt from the
+ * agent's tasks. Null for a solution as predicted, and for an opening with many word runs that the agent's openings
+ * lack.
  */
 function surpriseFinder(
   openings: readonly Set<string>[],
@@ -136,20 +139,20 @@ function surpriseFinder(
 const verdictOf = (chance: number): boolean | null => (chance >= SURE ? true : chance <= 1 - SURE ? false : null);
 
 /**
- * The chance of a step where at least half of all tasks have it, given the chance where a share of them has it (a prior
- * that shifts, Saerens et al. 2002). An environment for a capability may ask for it that often.
+ * Adjusts a probability for a prior shift (Saerens et al. 2002): from tasks of which `share` have the step to tasks of
+ * which at least half have it. An environment for a capability may ask for it that often.
  */
 function amongPractice(chance: number, share: number): number {
   const shift = Math.max(1, (1 - share) / share);
   return (chance * shift) / (chance * shift + 1 - chance);
 }
 
-/** What the openings foretell about a step: that a solution has it, that it lacks it, or (null) neither. */
+/** The prediction for a step: the solution has it, it lacks it, or (null) unknown. */
 type Verdict = (row: Int32Array) => boolean | null;
 
 /**
- * Foretells which tasks have something, where models of different parts of the agent's tasks agree: a few tasks that
- * happen to be alike foretell nothing. Null when a model errs on tasks that it was not fitted to.
+ * Predicts which tasks have a step, where the models of all folds agree: a few tasks that are alike by chance predict
+ * nothing. Null when the models make too many errors on the tasks that they were not fitted to.
  */
 function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], size: number): Verdict | null {
   const models: OpeningModel[] = [];
@@ -173,7 +176,7 @@ function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], si
     const verdicts = new Set(
       models.map((model) => {
         const chance = model(row);
-        // What was certain anyway is not made more certain.
+        // The shift applies only to steps that were not certain before it.
         return verdictOf(chance) === true ? true : verdictOf(amongPractice(chance, share)) === false ? false : null;
       }),
     );
@@ -181,7 +184,7 @@ function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], si
   };
 }
 
-/** Forms of solution that tasks of the agent's which ask for the same often have, and these never or hardly ever. */
+/** Solution forms that are frequent among the agent's tasks with the same openings, and (nearly) absent here. */
 function missingForms(range: string, alike: readonly Compared[]): Finding {
   const expected = new Map<string, number>();
   const places = new Map<string, Set<number>>();
@@ -205,7 +208,7 @@ function missingForms(range: string, alike: readonly Compared[]): Finding {
   };
 }
 
-/** Solutions none of whose parts with the capability has the tools of a part of a solution of the agent's. */
+/** The share of solutions whose parts all use the tools of a part of one of the agent's solutions. */
 function strangeParts(tasks: readonly EnvironmentTask[], { solved }: TargetProfile, speaking: Set<string>): Finding {
   const known = new Set(solved.flatMap(({ reference }) => solutionParts(reference, speaking)));
   const familiar = tasks.filter(({ reference }) => solutionParts(reference, speaking).every((part) => known.has(part)));

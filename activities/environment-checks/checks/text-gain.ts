@@ -6,13 +6,13 @@ import { CHECK_LIMITS } from '../limits';
 import { type Move, rewardsOf } from '../play';
 import { CLAIM, INJECTION, NEUTRAL, sayThrough } from '../scripted-policies';
 
-/** Tasks enough to see a gain of a few hundredths. Each costs three episodes for every way to speak. */
+/** Enough tasks to detect a gain of a few hundredths. Each costs three episodes for every way to speak. */
 const TASKS = 20;
 
 /**
  * Checks that words alone do not pay: in a half-done episode, a claim of success or a text for the grader earns no more
- * than a neutral text in the same place. Comparing pairs keeps an environment that rightly rewards an answer from being
- * blamed for it.
+ * than a neutral text in the same place. The comparison is paired, so that an environment which rightly rewards an
+ * answer passes.
  */
 export async function checkTextGain(
   environment: EnvironmentHandle,

@@ -17,10 +17,10 @@ import {
   spamCalls,
 } from '../scripted-policies';
 
-/** Tasks on which the ways of a policy are compared; the best way is then tried on all tasks. */
+/** Number of tasks on which the ways of a policy are compared; the best way then plays all tasks. */
 const SCREENED = 10;
 
-/** One way in which a policy can act. No way knows more than the agent. */
+/** One way in which a policy can act. It sees no more than the agent does. */
 interface Way {
   /** Subject of a sentence: "Claiming success through reply". */
   name: string;
@@ -49,8 +49,8 @@ const TRIVIAL_POLICIES = {
 export type TrivialPolicy = keyof typeof TRIVIAL_POLICIES;
 
 /**
- * Checks that a policy without skill earns little on average. A policy that can act in several ways, such as through
- * several tools, is tried in all of them on a few tasks and then in the best one on all tasks.
+ * Checks that a policy without skill earns little on average. A policy with several ways to act, such as several tools,
+ * tries each on a few tasks, and the best one on all tasks.
  */
 export async function checkTrivialPolicy(
   environment: EnvironmentHandle,

@@ -4,15 +4,15 @@ import { CHECK_LIMITS } from '../limits';
 import type { TargetProfile } from '../target-profile';
 import { wordsOf } from '../words';
 
-/** Words named in a sentence. */
+/** Most words that a sentence names. */
 const NAMED = 8;
 
 /** Words of a text that are no numbers. */
 const plainWords = (text: string): string[] => wordsOf(text).filter((word) => !/\d/.test(word));
 
 /**
- * Checks that the system message tells the agent what its own one does, in its words: few words that neither the
- * agent's system message, nor its tools, nor its openings have.
+ * Checks that the system message says what the agent's own says, in the same vocabulary: few of its words are missing
+ * from the agent's system message, tools and openings.
  */
 export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: TargetProfile): CheckResult {
   const { tools, system, train } = target;
@@ -39,8 +39,8 @@ export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: Ta
 }
 
 /**
- * Checks that the openings are worded as the agent's own: few of them have a word that none of the agent's has. Who
- * speaks, names and values are words, too: what fails on words that it never met fails for another reason than there.
+ * Checks that the openings are worded as the agent's own: few of them have a word that no opening of the agent has.
+ * Names and values count as words: a model that fails on unseen words fails for a reason that the target does not have.
  */
 export function checkWording(tasks: readonly EnvironmentTask[], { train }: TargetProfile): CheckResult {
   const known = new Set(train.flatMap(plainWords));
