@@ -5,19 +5,19 @@ import { pairedGain, type PairedTasks } from './gain-interval';
 import { isEqualContent } from './night-content';
 import { pair, type Passed } from './paired-arms';
 
-/** Nights, tonight included, over which the gain of an adapter is pooled: old ones must not hide what has begun. */
+/** Number of nights, tonight included, over which an adapter's gain is pooled. Older ones would hide a recent loss. */
 const NIGHTS = 8;
-/** The same for the question whether it helps at all, which has time. */
+/** The same for the test whether it helps at all, which is less urgent. */
 const MANY_NIGHTS = 32;
-/** Fewest tasks for either verdict. */
+/** Either verdict needs at least this many tasks. */
 const TASKS = 30;
 const MANY_TASKS = 100;
-/** An adapter whose gain on its own tasks is certainly below this does not help any more. */
+/** An adapter no longer helps when its gain on its own tasks is certainly below this. */
 const HELPFUL = 0.1;
-/** Error of all verdicts about the adapters of a version on one content, however many nights look. */
+/** Error of all verdicts about a version's adapters on one content, over all nights. */
 const ERROR = 0.05;
 
-/** What an adapter of the version did with the tasks that its router gave it, beside base with the same seeds. */
+/** Results of one adapter on the tasks that the router gave it, paired with base on the same seeds. */
 export function adapterTasks(
   base: Passed,
   served: Passed,
@@ -31,12 +31,12 @@ export function adapterTasks(
 }
 
 /**
- * The gain of each adapter on its own tasks, pooled over the latest nights of the version on the same content. The k-th
- * night looks at the error `0.05 x 6 / (pi^2 k^2)`, divided among the adapters (Bonferroni), so that any verdict about
- * an adapter that neither helps nor harms is wrong with a chance of at most 0.05 while version and content stay.
+ * The gain of each adapter on its own tasks, pooled over the latest nights of the version on the same content. Night k
+ * tests at the error `0.05 x 6 / (pi^2 k^2)`, divided among the adapters (Bonferroni). So the chance of any wrong
+ * verdict about an adapter without effect is at most 0.05 while version and content stay.
  *
- * With few tasks the interval reaches less far than it should. So an adapter harms where its whole interval is below 0
- * and McNemar's exact test rejects at the same level.
+ * With few tasks the interval is too narrow. So an adapter harms when its whole interval is below 0 and McNemar's exact
+ * test rejects at the same level.
  */
 export function adapterGains(
   tonight: readonly AdapterTasks[],
@@ -74,7 +74,7 @@ export function adapterGains(
   });
 }
 
-/** The nights without what is too old to be pooled, so that the document stays small. */
+/** The nights, without the counts that are too old to be pooled, so that the document stays small. */
 export const withoutOldTasks = (nights: Nights['nights']): Nights['nights'] =>
   nights.map(({ adapters, ...night }, place) =>
     adapters === undefined || place < nights.length - 2 * MANY_NIGHTS ? night : { ...night, adapters },
@@ -87,7 +87,9 @@ const sum = (all: readonly AdapterTasks[]): PairedTasks & { passed: number } => 
   lost: all.reduce((total, { lost }) => total + lost, 0),
 });
 
-/** Whether so few of the tasks that differ were gained has at most this chance where gain and loss are as likely. */
+/**
+ * Whether, if gain and loss were equally likely, so few gains among the differing tasks have at most this probability.
+ */
 function isFewerExactly({ gained, lost }: PairedTasks, error: number): boolean {
   const differing = gained + lost;
   let [term, tail] = [Math.pow(0.5, differing), 0];

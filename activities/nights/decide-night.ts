@@ -41,9 +41,9 @@ import {
 } from './night-reasons';
 
 /**
- * Makes the activity `decideNight`: decides from the rollouts and the identification of the system as it serves whether
- * the night goes on. The decision is an artifact, and in the agent's nights, before the workflow hears of it. Executed
- * again, it reads the nights before its own and decides the same.
+ * Makes the activity `decideNight`: decides from the rollouts and the identification of the active version whether the
+ * night continues. The decision is written as an artifact and into the agent's nights before the workflow receives it.
+ * A repeated execution reads the earlier nights and decides the same.
  */
 export function createDecideNight(store: ArtifactStore): (input: DecideNightInput) => Promise<NightDecisionResult> {
   return async (input) => {
@@ -73,7 +73,7 @@ export function createDecideNight(store: ArtifactStore): (input: DecideNightInpu
   };
 }
 
-/** What is known before the earlier nights are looked at. */
+/** Facts that do not depend on earlier nights. */
 interface Measured {
   evidence: Omit<NightEvidence, 'nights' | 'gains' | 'drifts'>;
   figures: Pick<
@@ -83,9 +83,9 @@ interface Measured {
   >;
   /** Whether the next night plays other tasks. */
   hasOthers: boolean;
-  /** What each adapter did tonight. */
+  /** Tonight's results of each adapter. */
   tasks: AdapterTasks[];
-  /** What was lacking tonight. */
+  /** Capabilities that were lacking tonight. */
   lack: LackCount[];
 }
 
@@ -147,7 +147,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
   };
 }
 
-/** The decision beside the nights before it, and the nights with it. */
+/** The decision, given the earlier nights, and the nights with it added. */
 function decide(
   { evidence: measured, figures, hasOthers, tasks, lack }: Measured,
   document: Nights,
@@ -160,7 +160,7 @@ function decide(
   const evidence: NightEvidence = { ...measured, nights, gains, drifts };
   const capabilities = servedCapabilities(evidence);
   const found = nightReasons(evidence, capabilities);
-  // What was decided stays decided, whatever an earlier night that is still under way has decided since.
+  // A decision stands, even if an earlier night that is still under way has decided since.
   const own = document.nights[place];
   const { reasons, seenBefore } =
     own === undefined || own.outcome === null
@@ -185,7 +185,7 @@ function decide(
           document.nights.map((night) =>
             night.runId === runId
               ? {
-                  // What was measured, whatever is active since the plan was made.
+                  // The version that was measured, even if another one has become active since the plan.
                   ...{ ...night, version: figures.version, outcome, reasons, lacking, lack, adapters: tasks },
                   ...(drifting.length > 0 && { drifting }),
                 }
@@ -200,7 +200,7 @@ function decide(
 const without = (all: readonly NightReason[], some: readonly NightReason[]): NightReason[] =>
   all.filter((reason) => !some.some((one) => one.kind === reason.kind && one.capabilityId === reason.capabilityId));
 
-/** What a run found about each capability, by the agent's dictionary. */
+/** A run's findings about each capability, from the agent's dictionary. */
 async function verdictsOf(
   store: ArtifactStore,
   agent: string,

@@ -3,22 +3,22 @@ import { confidenceOfComparison } from '../../contracts/statistics/error-spendin
 import { normalQuantile } from '../../contracts/statistics/normal';
 import { isEqualContent } from './night-content';
 
-/** Nights, tonight included, in which a trend is looked for. */
+/** Number of nights, tonight included, that are tested for a trend. */
 const NIGHTS = 8;
-/** With fewer nights a trend is one night. */
+/** Fewest nights for a test: with fewer, a single night makes the trend. */
 const LEAST_NIGHTS = 5;
-/** Fewest lacking tasks in them, and fewest others: below, the normal approximation is poor. */
+/** Fewest lacking tasks in these nights, and fewest others: with fewer the normal approximation is poor. */
 const LEAST_TASKS = 10;
-/** Error of all that is said to drift while version and content stay, however many nights look. */
+/** Error of all reported drifts while version and content stay, over all nights. */
 const ERROR = 0.05;
 
 type Lacks = Pick<Nights['nights'][number], 'version' | 'content' | 'outcome' | 'lack'>;
 
 /**
- * Capabilities that are lacking in more and more of the tasks: the Cochran-Armitage test for a trend, one-sided and
- * with a continuity correction, over the last 8 nights of the version on the same content. The fifth night looks first.
- * The k-th look has the error `0.05 x 6 / (pi^2 k^2)`, divided among the capabilities of the night (Bonferroni), so
- * that anything is wrongly said to drift with a chance of at most 0.05 while version and content stay.
+ * Capabilities that are lacking in a growing share of the tasks, by the Cochran-Armitage test for a trend: one-sided,
+ * with a continuity correction, over the last 8 nights of the version on the same content. The first test is in the
+ * fifth night. Test k has the error `0.05 x 6 / (pi^2 k^2)`, divided among the capabilities of the night (Bonferroni).
+ * So the chance of any wrongly reported drift is at most 0.05 while version and content stay.
  */
 export function driftsOf(
   tonight: readonly LackCount[],
@@ -56,7 +56,7 @@ interface NightCount {
   lacking: number;
 }
 
-/** Standard score of the trend; positive where more are lacking in later nights. 0 where there is too little to say. */
+/** Standard score of the trend; positive if more are lacking in later nights. 0 with too few tasks. */
 function trend(counts: readonly NightCount[]): number {
   const [all, lacking] = [sum(counts, ({ tasks }) => tasks), sum(counts, (one) => one.lacking)];
   if (lacking < LEAST_TASKS || all - lacking < LEAST_TASKS) return 0;
@@ -64,7 +64,7 @@ function trend(counts: readonly NightCount[]): number {
   const score = sum(counts, ({ night, tasks, lacking: own }) => night * (own - tasks * rate));
   const spread =
     sum(counts, ({ night, tasks }) => tasks * night ** 2) - sum(counts, ({ night, tasks }) => tasks * night) ** 2 / all;
-  // The variance of drawing without replacement, all counts of all nights given.
+  // The variance when drawing without replacement, given the counts of all nights.
   return (score - 0.5) / Math.sqrt((rate * (1 - rate) * spread * all) / (all - 1));
 }
 
@@ -77,13 +77,13 @@ const share = (counts: readonly NightCount[]): number =>
 
 const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
 
-/** Whether the last night of the version on this content said that something drifts: the next one plays more tasks. */
+/** Whether the version's last night on this content reported a drift: the next one then plays more tasks. */
 export function isWatched(nights: readonly Nights['nights'][number][], version: number, content: NightPlan['content']) {
   const last = nights.findLast(({ outcome }) => outcome !== null);
   return last?.version === version && isEqualContent(last.content, content) && last.drifting !== undefined;
 }
 
-/** The nights without counts that are too old to be looked at, so that the document stays small. */
+/** The nights, without the counts that are too old to be tested, so that the document stays small. */
 export const withoutOldLacks = (nights: Nights['nights']): Nights['nights'] =>
   nights.map(({ lack, ...night }, place) =>
     lack === undefined || place < nights.length - 2 * NIGHTS ? night : { ...night, lack },

@@ -2,7 +2,7 @@ import type { Interval } from '../../contracts/artifacts/evaluation';
 import { normalQuantile, Z95 } from '../../contracts/statistics/normal';
 import { POWER } from '../../contracts/statistics/minimum-detectable-gain';
 
-/** Tasks by what both arms did with them. */
+/** Number of tasks by the results of both arms. */
 export interface PairedTasks {
   tasks: number;
   /** Passed by the version alone, and by base alone. */
@@ -11,10 +11,10 @@ export interface PairedTasks {
 }
 
 /**
- * 95 % interval of a paired difference of shares, one trial a task: Wald's with half a task added to each of the four
- * cells (Agresti and Min 2005, Statistics in Medicine 24:729-740), which holds for a few dozen tasks and does not
- * vanish where no task differs.
- * @param z half its width in standard deviations, for another level.
+ * 95 % interval of a paired difference of shares, with one trial per task: Wald's interval after adding half a task to
+ * each of the four cells (Agresti and Min 2005, Statistics in Medicine 24:729-740). It holds for a few dozen tasks and
+ * has a width even if no task differs.
+ * @param z half the interval's width in standard deviations, for another level.
  */
 export function pairedGain({ tasks, gained, lost }: PairedTasks, z = Z95): Interval {
   const n = tasks + 2;
@@ -38,7 +38,7 @@ export function changeOf(now: Interval, before: Interval): Interval {
   };
 }
 
-/** The smallest loss whose whole interval lies below 0 with a chance of `POWER`, for changes as uncertain as this. */
+/** The smallest loss that this uncertainty can detect: its whole interval is below 0 with probability `POWER`. */
 export function detectableLoss({ low, high }: Interval): number {
   return Math.min(2, (Z95 + normalQuantile(POWER)) * ((high - low) / (2 * Z95)));
 }

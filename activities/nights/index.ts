@@ -4,7 +4,7 @@ import { createDecideNight } from './decide-night';
 import { createKeepMembers } from './keep-members';
 import { createPlanNight } from './plan-night';
 
-/** Activities of a night: what it begins with, whether it goes on, and what of the active version it keeps. */
+/** Activities of a night: its plan, the decision whether it continues, and the adapters that it keeps. */
 export function createNightActivities(
   store: ArtifactStore,
 ): Pick<OrchestrationActivities, 'planNight' | 'decideNight' | 'keepMembers'> {

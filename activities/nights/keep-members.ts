@@ -4,7 +4,7 @@ import { MIXED } from '../../contracts/names';
 import { type ArtifactStore, layout } from '../../store';
 import { adapterRecords } from '../reuse/adapter-records';
 
-/** This run wrote no environment for what it keeps. */
+/** This run wrote no environment for the adapters that it keeps. */
 const NOTHING_DONE = { attempts: [], environment: null, tokens: [] };
 
 /**
@@ -36,7 +36,7 @@ export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInpu
         members.push({ ...NOTHING_DONE, capability, status: 'skipped', reason, adapter: null });
         continue;
       }
-      // A copy of its own: the run that trained it may be removed.
+      // The candidate gets its own copy, because the run that trained the adapter may be removed.
       const folder = layout.training(runId, `${capabilityId}-kept`);
       const manifest = await store.put(folder, 'manifest.json', await store.get(record.adapter.manifest), {
         mediaType: 'application/json',

@@ -9,8 +9,8 @@ const idSchema = z.object({ id: z.string() });
 const labelSchema = consensusLabelSchema.pick({ trajectoryId: true, capabilityId: true, label: true }).strip();
 
 /**
- * In how many of a night's tasks each capability is lacking, by the consensus labels of what is served. Live traffic is
- * left out: its tasks are other ones each night, and clients choose them.
+ * The number of a night's tasks in which each capability is lacking, by the consensus labels of the served version's
+ * rollouts. Live traffic is left out: clients choose its tasks, and they differ each night.
  */
 export async function lackCounts(
   store: ArtifactStore,

@@ -5,7 +5,7 @@ import { serverParsers, trainerImage } from '../reuse/content-keys';
 import { isDemoAnalyst } from '../endpoints/probe-analyst';
 
 /**
- * What the result of a night depends on. Where any of it differs, a reason that an earlier night has worked on counts
+ * Everything that a night's result depends on. When any of it changes, reasons that earlier nights have worked on count
  * again.
  */
 export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
@@ -22,13 +22,13 @@ export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
 export const isEqualContent = (a: NightPlan['content'], b: NightPlan['content']): boolean =>
   a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
 
-/** Options that say where a trainer runs and how often it reports. */
+/** Options that decide where a trainer runs and how often it reports. They do not change a result. */
 const OPERATION = [
   ...(['backend', 'kubernetes', 'threads', 'checkpointEvery'] as const),
   ...(['reportTo', 'samplerUrl', 'packing', 'packingWaitSeconds'] as const),
 ];
 
-/** What an owner sets that changes a result: not where something runs, at which address, or how fast. */
+/** The owner's settings that change a result. Places, addresses and speeds do not. */
 function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Record<string, unknown> {
   const { environment, collect, identify, synthesis, certificate, calibration, training, evaluation, gate } = spec;
   const model = samplingOf(spec.model);
@@ -76,7 +76,7 @@ function without<T extends object>(options: T, names: readonly (keyof T)[]): Par
   return Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name as keyof T))) as Partial<T>;
 }
 
-/** The same value with the fields of all objects in one order, since the order in agent.yaml means nothing. */
+/** The same value with sorted fields in all objects, because the order in agent.yaml has no meaning. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (value === null || typeof value !== 'object') return value;

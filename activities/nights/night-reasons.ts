@@ -12,7 +12,7 @@ import { MIXED } from '../../contracts/names';
 import { isEqualContent } from './night-content';
 import { isRetirement, retirements, wasRetired, wasTriedWithout } from './retirements';
 
-/** What a decision is made from. */
+/** The facts that a decision depends on. */
 export interface NightEvidence {
   version: {
     version: number;
@@ -23,28 +23,28 @@ export interface NightEvidence {
   };
   /** Capabilities of each version in the registry, by the run that made it. */
   made: ReadonlyMap<string, readonly string[]>;
-  /** How each of its adapters does on its tasks. */
+  /** The gain of each of its adapters on its tasks. */
   gains: readonly AdapterGain[];
-  /** What is lacking in more and more tasks. */
+  /** Capabilities that are lacking in a growing share of the tasks. */
   drifts: readonly CapabilityDrift[];
-  /** Hashes of adapters that a candidate can keep: there is a record of them. */
+  /** Hashes of adapters that a candidate can keep, because they have a record. */
   keepable: ReadonlySet<string>;
-  /** Whether a training may go on from what is served. */
+  /** Whether a training may start from the served adapter. */
   trainsOn: boolean;
   identification: Pick<Identification, 'contrasts' | 'thresholds'>;
   /** Gain tonight minus gain at the version's promotion. */
   change: Interval;
-  /** The same of the pass rate; null where that at the promotion is not known. */
+  /** The same for the pass rate; null if the rate at the promotion is unknown. */
   rateChange: Interval | null;
   content: NightPlan['content'];
   nights: Nights['nights'];
-  /** What the run that made the version found about each capability. */
+  /** Findings about each capability of the run that made the version. */
   verdictsOfItsRun: ReadonlyMap<string, Contrast['verdict']>;
 }
 
 type Capability = NightDecision['capabilities'][number];
 
-/** The capabilities for the system as it serves. */
+/** The capabilities, judged for the active version. */
 export function servedCapabilities({ version, identification, drifts }: NightEvidence): Capability[] {
   const isMixed = version.capabilityIds.includes(MIXED);
   return identification.contrasts.map(({ capabilityId: id, verdict, status }) => ({
@@ -53,7 +53,7 @@ export function servedCapabilities({ version, identification, drifts }: NightEvi
       stateOf(verdict, status),
       drifts.some(({ capabilityId }) => capabilityId === id),
     ),
-    // The mixed adapter was trained for everything that was lacking before it.
+    // The mixed adapter was trained for every capability that was lacking then.
     inVersion: version.capabilityIds.includes(id) || (isMixed && status !== null && status !== 'new'),
   }));
 }
@@ -69,16 +69,17 @@ function stateOf(verdict: Contrast['verdict'], status: Contrast['status']): Capa
   }
 }
 
-/** What one night alone has found says more than a trend. */
+/** A finding of a single night is stronger evidence than a trend. */
 const withDrift = (state: Capability['state'], drifts: boolean): Capability['state'] =>
   drifts && state !== 'new' && state !== 'regressed' ? 'drifting' : state;
 
 /**
- * Why a night goes on; and what of it an earlier night, or the version's own run, has worked on with the same content.
+ * The reasons for which a night continues, and those among them that an earlier night, or the version's own run, has
+ * worked on with the same content.
  *
- * Fewer tasks passed than at the promotion can be the luck of a hard block, and a smaller gain that of an easy one: the
- * version has lost something where both are smaller. Where base has lost as much, as when a tool changes for both, the
- * gain stays; then there has to be a capability to work on, be it by its estimate alone.
+ * A lower pass rate than at the promotion can mean a hard block of tasks, and a smaller gain an easy one. The version
+ * has lost something if both are smaller. If base has lost as much, for example because a tool changed for both, the
+ * gain stays. Then a capability to work on is needed; its estimate is enough.
  */
 export function nightReasons(
   evidence: NightEvidence,
@@ -95,7 +96,7 @@ export function nightReasons(
   const tried = without.filter((reason) => wasTriedWithout(evidence, reason));
   const untried = without.filter((reason) => !tried.includes(reason));
   return {
-    // Alone, so that the gate judges what is served without this one adapter, and nothing else.
+    // It stays alone, so that the gate judges the served version minus this one adapter.
     reasons: open.length > 0 ? open : untried.slice(0, 1),
     seenBefore: [...known, ...tried],
   };
@@ -109,26 +110,26 @@ function reasonOf(evidence: NightEvidence, capability: Capability): NightReason 
   if (state === 'regressed' || (state !== 'new' && madeForOtherContent(evidence)))
     return { kind: 'regressed', capabilityId, ...(adapter !== undefined && { adapter }) };
   if (adapter === undefined) return null;
-  // Below the thresholds it is only watched. Above, the nights before have said so already.
+  // Below the thresholds the drift is only watched. Above them an earlier night has given it as a reason.
   if (state === 'drifting') return { kind: 'drifting', capabilityId, adapter };
   if (state !== 'recurring' || !wasLackingBefore(evidence, capabilityId)) return null;
-  // Identification compares failures with successes: a good adapter fails now and then, too.
+  // Identification compares failures with successes, and a good adapter fails at times, too.
   const own = evidence.gains.find((gain) => gain.capabilityId === capabilityId);
   if (own !== undefined && 2 * own.passed >= own.tasks) return null;
   return { kind: 'recurring', capabilityId, adapter };
 }
 
-/** Whether it is lacking tonight, above the thresholds. */
+/** Whether the capability is lacking tonight, above the thresholds. */
 const isLacking = ({ identification }: NightEvidence, { id, state }: Capability): boolean =>
   state === 'drifting'
     ? identification.contrasts.some(({ capabilityId, verdict }) => capabilityId === id && verdict === 'kept')
     : state === 'new' || state === 'recurring' || state === 'regressed';
 
-/** Capabilities that are lacking although the version has an adapter of their own. */
+/** Capabilities that are lacking although the version has an adapter for them. */
 export const lackingAsServed = (evidence: NightEvidence, capabilities: readonly Capability[]): string[] =>
   capabilities.flatMap((one) => (isLacking(evidence, one) && evidence.version.adapters.has(one.id) ? [one.id] : []));
 
-/** One night plays a part of the tasks: what is said to be lacking still has to be so in two of them. */
+/** One night plays only a part of the tasks, so a capability counts as still lacking after two such nights. */
 const wasLackingBefore = ({ version, content, nights }: NightEvidence, capabilityId: string): boolean =>
   nights.some(
     (night) =>
@@ -139,13 +140,13 @@ const wasLackingBefore = ({ version, content, nights }: NightEvidence, capabilit
 
 /**
  * Whether a night has worked on a reason with the same content. A reason about an adapter counts once for that adapter,
- * in whatever version it is served.
+ * in any version that serves it.
  */
 function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: NightReason): boolean {
   const { version, content, nights } = evidence;
   const byNight = nights.some(
     (night) =>
-      // A run that failed, was cancelled or expired has cured nothing.
+      // A run that failed, was cancelled or expired has changed nothing.
       night.worked &&
       (adapter !== undefined || night.version === version.version) &&
       isEqualContent(night.content, content) &&
@@ -156,15 +157,15 @@ function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: N
       ),
   );
   if (byNight || kind !== 'new' || capabilityId === null) return byNight;
-  // The same content would give the adapter that was retired.
+  // The same content would give the retired adapter again.
   return verdictOfItsRun(evidence, capabilityId) === 'kept' || wasRetired(evidence, capabilityId);
 }
 
-/** Whether the version was made from other content: today's environment and options have not been tried. */
+/** Whether the version was made from other content, so that today's environment and options were never tried. */
 const madeForOtherContent = ({ version, content, nights }: NightEvidence): boolean =>
   nights.some((night) => night.runId === version.runId && !isEqualContent(night.content, content));
 
-/** What the version's own run found about a capability, if the content is the same today. */
+/** The finding of the version's own run about a capability, if the content is the same today. */
 function verdictOfItsRun(
   { version, content, nights, verdictsOfItsRun }: NightEvidence,
   capabilityId: string,
@@ -174,8 +175,8 @@ function verdictOfItsRun(
 }
 
 /**
- * Candidates without an adapter that pass both thresholds by their estimates, but not by their intervals. What the
- * version's own run had rejected on the same content is not one of them: it had all train tasks to see it.
+ * Candidates without an adapter whose estimates pass both thresholds and whose intervals do not. Candidates that the
+ * version's own run rejected on the same content are left out, because that run played all train tasks.
  */
 export function undecidedCapabilities(evidence: NightEvidence, capabilities: readonly Capability[]): string[] {
   const { contrasts, thresholds } = evidence.identification;

@@ -2,7 +2,7 @@ import type { NightDecision } from '../../contracts/artifacts/night';
 import { percent, pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
 /**
- * What a night measured and decided, for people.
+ * A sentence for people about a night's measurements and decision.
  * @param hasOthers whether the next night plays other tasks.
  */
 export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers: boolean): string {
@@ -75,7 +75,7 @@ function reasonInWords(
   }
 }
 
-/** What drifts, whether or not the night goes on for it. */
+/** The capabilities that drift, whether or not the night continues because of them. */
 function driftInWords({ capabilities, drifts = [] }: Pick<NightDecision, 'capabilities' | 'drifts'>): string {
   const named = drifts.filter(({ capabilityId }) =>
     capabilities.some(({ id, state }) => id === capabilityId && state === 'drifting'),

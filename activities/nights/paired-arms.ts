@@ -3,10 +3,10 @@ import type { ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { type ArtifactStore, getLines } from '../../store';
 import type { PairedTasks } from './gain-interval';
 
-/** Only whether it passed, since a trajectory is large. */
+/** Reads only whether the trajectory passed, because it is large. */
 const outcomeSchema = trajectorySchema.pick({ task: true, success: true }).strip();
 
-/** What an arm did with each task, by its seed. */
+/** Whether an arm passed each task, by the task's seed. */
 export type Passed = ReadonlyMap<number, boolean>;
 
 /** Reads which tasks an arm passed. */
@@ -15,7 +15,7 @@ export async function passes(store: ArtifactStore, { rollouts }: ArmRollouts): P
   return new Map(outcomes.map(({ task, success }) => [task.seed, success]));
 }
 
-/** The two arms on the tasks that both have played and, where it is given, `wanted` names. */
+/** The two arms on the tasks that both have played. `wanted`, if given, narrows the tasks. */
 export function pair(
   base: Passed,
   served: Passed,

@@ -13,8 +13,8 @@ import { nightTasks, playsEveryTask } from './night-tasks';
 import { remakingCost } from './remaking-cost';
 
 /**
- * Makes the activity `planNight`: says what a run begins with, gives a measuring night its number, and says what a
- * changed base model will cost. A run has one place in the agent's nights, however often this is executed.
+ * Makes the activity `planNight`: decides how a run begins, numbers a measuring night, and estimates the cost of a
+ * changed base model. A run has one place in the agent's nights, even if this is executed repeatedly.
  */
 export function createPlanNight(store: ArtifactStore): (context: RunContext) => Promise<NightPlanResult> {
   return async ({ runId, agent, spec }) => {
@@ -70,8 +70,8 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
 }
 
 /**
- * The nights with a place for a run. It keeps its place and number. Where another version has become active before its
- * plan was written, it is that one's night.
+ * The nights with a place for a run. A run keeps its place and number. If another version became active before the plan
+ * was written, the night belongs to that version.
  */
 function withNight(before: Nights, runId: string, planned: Pick<Night, 'version' | 'content'>): Nights {
   const next = planned.version === 0 ? 0 : 1 + Math.max(0, ...before.nights.map(({ night }) => night));
@@ -99,7 +99,7 @@ function measured(
   return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${reason}${traffic}.`;
 }
 
-/** The active version, where it has adapters that were trained on another base model than today's. */
+/** The active version, if any of its adapters was trained on another base model than today's. */
 function misfit({ active, versions }: Registry, { baseModelSha256 }: PreparedSpec): RegistryVersion | null {
   const version = versions.find((one) => one.version === active);
   return version && version.adapters.length > 0 && version.baseModelSha256 !== baseModelSha256 ? version : null;

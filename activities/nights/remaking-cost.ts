@@ -11,7 +11,7 @@ import { readAnalystUse } from '../analyst/budget-meter';
 import { plural } from '../html/format';
 import { reusableRecords, unlessLost } from '../reuse/reuse-records';
 
-/** What a record of `reuse/<agent>/` was made from, as far as it is compared here. */
+/** The compared part of the content that a record of `reuse/<agent>/` depends on. */
 const dependsOnSchema = z.looseObject({ baseModel: z.string() });
 
 const adapterSchema = reusableAdapterSchema.extend({
@@ -27,14 +27,14 @@ const manifestSchema = z.object({ completionTokens: z.number().int().nonnegative
 type AdapterRecord = z.infer<typeof adapterSchema>;
 type CalibrationRecord = z.infer<typeof calibrationSchema>;
 
-/** Kinds of questions that an identification asks. Environments stay, so that none is written anew. */
+/** Kinds of questions that an identification asks. Environments are reused, so none is written. */
 const IDENTIFYING = /^(discover|label)/;
 
 /**
- * What it will cost to make the members of a version again, whose base model is no longer today's, and what it was
- * measured by: their calibrations, their trainings, and the identification of a first night. Estimated from what they
- * took before. What was made from the same content for today's base model already is reused and not counted; null where
- * that is all of it, or all that is known. What has left no record is counted as unknown.
+ * Estimated cost of rebuilding a version's adapters for a changed base model, from what they cost before: their
+ * calibrations, their trainings, and the identification of a first night. Results for the same content and today's base
+ * model are reused and not counted. Results without a record are counted as unknown. Null when everything can be reused
+ * or nothing is known.
  */
 export async function remakingCost(
   store: ArtifactStore,
@@ -70,8 +70,8 @@ export async function remakingCost(
 }
 
 /**
- * The content of a record but for the base model, and for the adapter that a training continued: a new base model has
- * no use for that one, and its training begins from zero.
+ * The content of a record without the base model and without the adapter that a training continued. A new base model
+ * cannot use that adapter, so its training starts from zero.
  */
 const contentOf = ({
   dependsOn: { continues: _, ...dependsOn },
@@ -83,7 +83,7 @@ const contentsFor = (
 ): ReadonlySet<string> =>
   new Set(records.flatMap((record) => (record.dependsOn.baseModel === baseModel ? [contentOf(record)] : [])));
 
-/** The calibration of an environment for the version's base model; none where there is no record. */
+/** The calibration of an environment for the version's base model; undefined without a record. */
 function calibrationOf(
   environment: string,
   baseModel: string,
@@ -95,7 +95,7 @@ function calibrationOf(
   return found === undefined ? [] : [found];
 }
 
-/** What artifacts say; those that are gone or damaged are left out. */
+/** Reads artifacts; missing and damaged ones are left out. */
 async function readEach<R, T>(
   store: ArtifactStore,
   records: readonly R[],
@@ -111,8 +111,8 @@ async function readEach<R, T>(
 }
 
 /**
- * What identification took in the run that made the version, at today's prices. Where `whet gc` has removed that run,
- * all that its record says of the analyst, synthesis with it.
+ * The cost of identification in the run that made the version, at today's prices. If `whet gc` has removed that run,
+ * the whole analyst cost in its record, which includes synthesis.
  */
 async function identificationCost(
   store: ArtifactStore,

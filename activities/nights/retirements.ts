@@ -3,15 +3,14 @@ import { MIXED } from '../../contracts/names';
 import { isEqualContent } from './night-content';
 import type { NightEvidence } from './night-reasons';
 
-/** Whether a reason is to try what is served without an adapter. */
+/** Whether a reason is to test the served version without an adapter. */
 export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
   kind === 'harms' || kind === 'no-longer-helps';
 
 /**
- * Adapters that the version may be better without, the worst first. None where all are such: what would be left would
- * not beat base, and a person can roll back. None where the mixed adapter is served, too, since no candidate keeps it:
- * what is tried would be without two. For the same reason none where another one has no record, so that no candidate
- * can keep it.
+ * Adapters that the version may be better without, the worst first. Empty if all of them are: the rest would not beat
+ * base, and a person can roll back. Empty if the mixed adapter is served as well: no candidate keeps it, so the test
+ * would remove two adapters. Empty for the same reason if another adapter has no record.
  */
 export function retirements({ gains, version, keepable }: NightEvidence): NightReason[] {
   if (version.adapters.has(MIXED)) return [];
@@ -28,9 +27,9 @@ export function retirements({ gains, version, keepable }: NightEvidence): NightR
 }
 
 /**
- * Whether the version was tried without this adapter on the same content: the held-out tasks would say the same. A
- * night that had other reasons, or that trained something beside it, has judged all of that together, and more
- * strictly: the reason stays.
+ * Whether the version was tested without this adapter on the same content: the held-out tasks would give the same
+ * result. A night with other reasons, or with a training, has judged all changes together and more strictly, so the
+ * reason remains.
  */
 export const wasTriedWithout = (
   { version, content, nights }: NightEvidence,
@@ -49,8 +48,8 @@ export const wasTriedWithout = (
   );
 
 /**
- * Whether an adapter of a capability that has none now was retired on the same content: the night that had the reason
- * has made a version without it.
+ * Whether the adapter of a capability that has none now was retired on the same content: the night with that reason
+ * made a version without it.
  */
 export const wasRetired = ({ version, made, content, nights }: NightEvidence, capabilityId: string): boolean =>
   !version.adapters.has(capabilityId) &&
@@ -62,7 +61,7 @@ export const wasRetired = ({ version, made, content, nights }: NightEvidence, ca
       night.reasons.some((reason) => isRetirement(reason) && reason.capabilityId === capabilityId),
   );
 
-/** Capabilities without an adapter, because theirs was retired on the same content. */
+/** Capabilities whose adapter was retired on the same content. */
 export const retiredBefore = (evidence: NightEvidence): string[] => [
   ...new Set(
     evidence.nights.flatMap(({ reasons }) =>

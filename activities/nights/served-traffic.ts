@@ -10,20 +10,20 @@ import { readPreparedSpec } from '../prepared-spec';
 import { storeRollouts } from '../rollout';
 
 const DAY_MS = 86_400_000;
-/** Digits of a trajectory's id that a night keeps. */
+/** Number of digits of a trajectory's id that a night keeps. */
 const ID_DIGITS = 16;
 
 const answeringSchema = trajectorySchema.shape.answeredBy.unwrap();
 
 type Night = Nights['nights'][number];
 
-/** What of a night has to do with files of the gateway. */
+/** The activity of a night that reads the gateway's files. */
 export function createServedTrafficActivities(store: ArtifactStore): Pick<SandboxActivities, 'readServedTraffic'> {
   return {
     /**
      * Adds to the rollouts of the active version the live conversations that it answered, the newest days first: at
-     * most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They lie behind
-     * the rollouts in an artifact of their own, so that the rollouts alone stay what the pass rates are made of.
+     * most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They follow the
+     * rollouts in an artifact of their own, so that pass rates use the rollouts alone.
      */
     readServedTraffic: (input, repetition) => readServedTraffic(store, input, repetition),
   };
@@ -59,9 +59,9 @@ async function readServedTraffic(
 }
 
 /**
- * Whether a version answered a conversation. The gateway writes which version gave each turn its model, and where the
- * base model stood in for what failed. Where an earlier gateway did not, the names of the adapters tell, and the base
- * model's name tells nothing.
+ * Whether a version answered a conversation. The gateway records the version that chose each turn's model, and the
+ * turns in which the base model replaced a failed one. Where an earlier gateway did not, the names of the adapters
+ * tell, and the base model's name tells nothing.
  */
 function answeredBy({ version, adapters }: IncumbentVersion): TraceQuery['wants'] {
   const names = new Set(adapters.map(({ name }) => name));
@@ -73,8 +73,8 @@ function answeredBy({ version, adapters }: IncumbentVersion): TraceQuery['wants'
 }
 
 /**
- * The last day on which an earlier night read live traffic, null where none did, and what nights took on that day. A
- * night that has not decided has learnt nothing.
+ * The last day on which an earlier night read live traffic, null if none did, and the conversations that nights read on
+ * that day. A night without a decision does not count.
  */
 function readBefore(nights: readonly Night[], runId: string): { since: string | null; known: ReadonlySet<string> } {
   const own = nights.findIndex((night) => night.runId === runId);
@@ -91,10 +91,10 @@ function readBefore(nights: readonly Night[], runId: string): { since: string | 
 
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** Days from one to another, both counted. */
+/** Number of days from one to another, inclusive. */
 const daysFrom = (first: string, last: string): number => (Date.parse(last) - Date.parse(first)) / DAY_MS + 1;
 
-/** Rollouts with live traffic behind them. */
+/** Rollouts followed by live traffic. */
 function joined(
   store: ArtifactStore,
   directory: string,

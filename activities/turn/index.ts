@@ -8,11 +8,11 @@ import { failure } from '../../contracts/typed-failure';
 import { waitDeadlines } from '../wait-deadlines';
 import { openRunsBefore, type OpenRun } from './open-runs';
 
-/** What `takeTurn` needs. */
+/** Dependencies of `takeTurn`. */
 export interface TurnDeps {
   /** Client of the server that runs the workflows. */
   client: () => Client;
-  /** WHET_WEBHOOK_URL; null where it is not set. */
+  /** WHET_WEBHOOK_URL; null if it is not set. */
   webhookUrl: string | null;
 }
 
@@ -20,10 +20,10 @@ export interface TurnDeps {
 export function createTurnActivities({ client, webhookUrl }: TurnDeps): Pick<OrchestrationActivities, 'takeTurn'> {
   return {
     /**
-     * A run that is at work is left alone, and the new one is skipped: two at once would do the same work. One of the
-     * schedule that only waits for an answer makes room. One that waits for approval costs nothing and stays, and so
-     * does one that a person started. One in which for longer than a night may wait nothing gets on, because what it
-     * does fails again and again, has no deadline of its own where a person started it: the new run begins beside it.
+     * An open run that makes progress continues, and the new run is skipped: both would do the same work. A scheduled
+     * run that only waits for an answer ends and makes room. A run that waits for approval costs nothing and stays, and
+     * so does a waiting run that a person started. A run that a person started has no wait deadline: if it has kept
+     * failing for longer than the deadline, the new run starts in parallel.
      */
     async takeTurn({ runId, agent, specPath }) {
       if (!agentNameSchema.safeParse(agent).success)
@@ -33,7 +33,7 @@ export function createTurnActivities({ client, webhookUrl }: TurnDeps): Pick<Orc
   };
 }
 
-/** Decides about a new run beside those that are open. Pure. */
+/** Decides whether a new run starts, given the open runs. Pure. */
 function decide(open: readonly OpenRun[], settings: Pick<Turn, 'deadlines' | 'notify'>, nowMs: number): Turn {
   const longestMs = settings.deadlines.holdMs ?? Infinity;
   const isStill = ({ standstill }: OpenRun) => standstill !== null && nowMs - standstill.sinceMs >= longestMs;
@@ -62,7 +62,7 @@ const stillText = ({ runId, doing, standstill }: OpenRun) =>
 
 const timeText = (date: Date) => `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
-/** Of an agent.yaml that cannot be read the defaults: `prepareRun` says what is wrong with it. */
+/** Settings of agent.yaml; the defaults if it cannot be read, because `prepareRun` reports the error. */
 function settingsOf(specPath: string, webhookUrl: string | null): Pick<Turn, 'deadlines' | 'notify'> {
   let spec: Pick<AgentSpec, 'gate' | 'schedule' | 'notify'>;
   try {

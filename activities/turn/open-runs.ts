@@ -9,9 +9,9 @@ import { REPORTED_ATTEMPTS } from '../../contracts/limits';
 import type { RepeatedFailure, RunProgress } from '../../contracts/messages/run';
 import { MESSAGES, SEARCH_ATTRIBUTES, scheduleIdOf, WORKFLOWS } from '../../contracts/names';
 
-/** How long an open run may take to say what fails in it. */
+/** Time limit, in milliseconds, for an open run's answer about its failures. */
 const ANSWER_MS = 10_000;
-/** Longest text of what fails, in characters. */
+/** Longest text of a failure, in characters. */
 const MAX_REASON = 300;
 
 /** temporal.api.enums.v1.PendingActivityState of an activity that waits for its next attempt. */
@@ -19,28 +19,25 @@ const BETWEEN_ATTEMPTS = 1;
 
 type Attempt = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
 
-/** What fails again and again in a run in which nothing else is under way. */
+/** A failure that keeps repeating in a run in which nothing else is under way. */
 interface Standstill {
-  /**
-   * Since when nothing in it gets on: the last time that something did, as far as its reports and the server tell, in
-   * milliseconds since 1970.
-   */
+  /** Time of the run's last progress, from its reports and the server, in milliseconds since 1970. */
   sinceMs: number;
-  /** What fails, and with what. */
+  /** The failing activity and its error. */
   reason: string;
 }
 
-/** A run of the agent that has begun earlier and not ended. */
+/** An earlier run of the agent that has not ended. */
 export interface OpenRun {
   runId: string;
   startedAt: Date;
   /** Whether a schedule started it. */
   scheduled: boolean;
-  /** `waits`: for an answer, and does nothing else. `approval`: its result waits for an approval alone. */
+  /** `waits`: it only waits for an answer. `approval`: its result only waits for an approval. */
   state: 'works' | 'waits' | 'approval';
-  /** What it does, as the end of a sentence that begins with its id. */
+  /** Its activity, as the end of a sentence that begins with its id. */
   doing: string;
-  /** Null: something in it gets on, or cannot be asked. */
+  /** Null: it makes progress, or could not be asked. */
   standstill: Standstill | null;
 }
 
@@ -63,7 +60,7 @@ export async function openRunsBefore(client: Client, runId: string, agent: strin
   return found.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
 }
 
-/** Ids of the runs that the agent's schedule started last. The server's lists lag behind, and may lack them. */
+/** Ids of the runs that the agent's schedule started last. The server's lists are delayed and may lack them. */
 async function runsOfSchedule(client: Client, agent: string): Promise<string[]> {
   try {
     const { info } = await client.schedule.getHandle(scheduleIdOf(agent)).describe();
@@ -74,7 +71,7 @@ async function runsOfSchedule(client: Client, agent: string): Promise<string[]> 
   }
 }
 
-/** Asks the server itself. Null when the run has ended meanwhile. */
+/** Asks the server itself. Null when the run has ended in the meantime. */
 async function describeRun(client: Client, runId: string): Promise<OpenRun | null> {
   const description = await existing(client, runId);
   if (description?.status.name !== 'RUNNING') return null;
@@ -96,7 +93,7 @@ async function describeRun(client: Client, runId: string): Promise<OpenRun | nul
     : { ...base, state: 'waits', doing: `waits for an answer in stage ${stage}` };
 }
 
-/** What the server says of each activity that is under way in the run and in its child workflows. */
+/** The server's description of each activity under way in the run and in its child workflows. */
 async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescription): Promise<Attempt[]> {
   const attempts: Attempt[] = [...(raw.pendingActivities ?? [])];
   for (const { workflowId, workflowTypeName } of raw.pendingChildren ?? []) {
@@ -108,20 +105,17 @@ async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescri
 }
 
 /**
- * As many attempts have failed as make a worker tell the run (`workers/repeated-failures.ts`), and none is being made.
- * One that is may work, whatever became of those before it.
+ * So many attempts have failed that a worker has reported it to the run (`workers/repeated-failures.ts`), and none is
+ * under way. An attempt under way may still succeed.
  */
 const failsAgain = ({ attempt, state }: Attempt): boolean =>
   (attempt ?? 1) > REPORTED_ATTEMPTS && Number(state) === BETWEEN_ATTEMPTS;
 
-/**
- * When an attempt was last heard of whose worker then fell silent, as one that is killed: it could not say whether it
- * got on. 0 where the last attempt failed by itself.
- */
+/** Last heartbeat of an attempt whose worker disappeared; 0 if the last attempt failed by itself. */
 const lostAt = ({ lastFailure, lastHeartbeatTime: time }: Attempt): number =>
   lastFailure?.timeoutFailureInfo && time ? Number(time.seconds ?? 0) * 1_000 : 0;
 
-/** Asks a run what fails in it. Null when it does not say: then nothing is known of it, and it counts as at work. */
+/** Asks a run about its failures. Null without an answer: the run then counts as making progress. */
 async function standstillOf(client: Client, runId: string, attempts: readonly Attempt[]): Promise<Standstill | null> {
   try {
     const { failing = [] } = await client.withDeadline(Date.now() + ANSWER_MS, () =>

@@ -4,8 +4,8 @@ import type { ReadRunStatus } from './run-over';
 
 /**
  * Silence after which nobody follows a training of a run that this Temporal does not know. Its workers touch the file
- * `attended` every minute. A trainer itself ends after an hour without them, so this is for what outlives that: the
- * workers may be replaced meanwhile, and the clocks of two machines may differ.
+ * `attended` every minute. A trainer ends by itself after an hour without them, so this limit is longer: workers may be
+ * replaced in the meantime, and the clocks of two machines may differ.
  */
 const SILENT_MS = 90 * 60_000;
 

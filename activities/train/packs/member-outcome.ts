@@ -8,11 +8,10 @@ import { readTrainingFailure } from './member-files';
 import { readPackFailure } from './pack-failure';
 
 /**
- * The outcome of one training, whether its trainer goes on or not: its manifest, or null while it has not ended. A
- * training alone has no other outcome than its manifest; how its trainer ended is for the caller to judge.
+ * The outcome of one training, even if its trainer continues: its manifest, or null while it has not ended. A training
+ * alone has no other outcome than its manifest; the caller judges how its trainer ended.
  * @throws Trainer.* when the training failed in a trainer that it shares, when that trainer was given up, or when
- *   another
- *   attempt has taken the training out of it.
+ *   another attempt has taken the training out of it.
  */
 export async function memberOutcome<Manifest>(training: Training<Manifest>): Promise<Manifest | null> {
   const { input, planned, group } = training;

@@ -9,7 +9,7 @@ import { leftFolder, type TrainerGroup } from '../trainer-group';
 const ticketSchema = z.object({ capability: z.string() });
 const closedSchema = z.object({ members: z.array(z.object({ capability: z.string(), training: z.string() })) });
 
-/** A training's wish to be in a pack. */
+/** A training's request to join a pack. */
 interface Ticket {
   capability: string;
   /** Name of the training's directory. */
@@ -19,9 +19,9 @@ interface Ticket {
 }
 
 /**
- * One pack on disk. `tickets/` has a file for each training that wants to be in it, `closed.json` names the members
- * once that is decided, `left/` has a file for each member that no longer needs the trainer. Every file is created once
- * and never changed: the first writer decides, and all workers read the same.
+ * One pack on disk. `tickets/` has a file for each training that wants to join. `closed.json` names the members once
+ * they are decided. `left/` has a file for each member that no longer needs the trainer. Every file is created once and
+ * never changed: the first writer decides, and all workers read the same.
  */
 export class PackFolder {
   /** Absolute path. */

@@ -27,8 +27,8 @@ export interface PackMembershipOptions {
 }
 
 /**
- * The membership of one training in the packs of its run (docs/packing.md). All that another attempt has to know is on
- * disk.
+ * The membership of one training in the packs of its run (docs/packing.md). Its whole state is on disk, so another
+ * attempt can continue.
  */
 export class PackMembership {
   private pack: PackFolder | null = null;
@@ -36,10 +36,10 @@ export class PackMembership {
   constructor(private readonly options: PackMembershipOptions) {}
 
   /**
-   * Finds the trainer group of the training. If an earlier attempt joined a pack, it is that one's. Else the training
-   * takes a ticket of the first open pack and waits until that is closed: when it is full, or when its first ticket has
-   * waited long enough. A training that has left a pack does not wait again: it starts with those that wait already, or
-   * alone.
+   * Finds the trainer group of the training. If an earlier attempt joined a pack, its group is returned. Otherwise the
+   * training takes a ticket of the first open pack and waits until that is closed: when it is full, or when its first
+   * ticket has waited long enough. A training that has left a pack does not wait again: it starts with those that
+   * already wait, or alone.
    * @throws the signal's reason when it is aborted. The ticket stays for the next attempt.
    */
   async join(signal: AbortSignal): Promise<TrainerGroup> {
@@ -70,8 +70,8 @@ export class PackMembership {
   }
 
   /**
-   * Takes the training out of its pack: it failed for good, or nobody waits for it any more. A trainer that others
-   * share drops it after the iteration, and is later started without it.
+   * Removes the training from its pack: it failed for good, or nobody waits for it. A shared trainer drops it after the
+   * iteration, and later starts without it.
    * @returns the group if no member needs its trainer any more, so that the caller can stop it; else null.
    */
   async leave(why: string): Promise<TrainerGroup | null> {
@@ -101,8 +101,8 @@ export class PackMembership {
       const group = await pack.group();
       if (group !== null) return group;
       const tickets = await pack.tickets();
-      // Counted from the ticket's file time, so that a later attempt does not wait anew. Counted from here, too, so
-      // that a wrong clock cannot make the training wait for ever.
+      // The time counts from the ticket's file time, so that a later attempt does not wait again. It also counts from
+      // here, so that a wrong clock cannot make the training wait for ever.
       const waitedMs = Math.max(Date.now() - (tickets[0]?.atMs ?? 0), clock.now() - startMs);
       const startsAlone = tickets.length === 1 && !waitsForOthers;
       if (tickets.length >= maxMembers || waitedMs >= waitMs || startsAlone) {

@@ -3,8 +3,8 @@ import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import type { TrainingJob } from '../../../contracts/artifacts/training';
 
 /**
- * Key by which trainings of a run find a trainer to share: a hash of all that must be equal, which is what the trainer
- * requires of its jobs and where it runs.
+ * Trainings with the same key may share a trainer. The key hashes everything that one process requires to be equal, and
+ * where it runs.
  */
 export function packingKey(
   { spec: { training } }: PreparedSpec,
