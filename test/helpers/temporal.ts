@@ -1,13 +1,7 @@
 /** A real Temporal dev server for tests, and workers for all task queues. */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import {
-  DefaultLogger,
-  Runtime,
-  Worker,
-  bundleWorkflowCode,
-  type WorkflowBundleWithSourceMap,
-} from '@temporalio/worker';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import type {
   JobActivities,
   LlmActivities,
@@ -17,6 +11,7 @@ import type {
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../../contracts/names';
 import { repeatedFailureInterceptor } from '../../workers/repeated-failures';
 import { findTemporalCli } from '../../cli/supervisor/executables';
+import { workflowBundle } from './workflow-bundle';
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), workerHeartbeatInterval: '1s' });
 
@@ -53,17 +48,6 @@ export async function startTemporal(): Promise<TestWorkflowEnvironment> {
       if (starts === MOST_STARTS) throw error;
     }
   }
-}
-
-let bundle: Promise<WorkflowBundleWithSourceMap> | null = null;
-
-/** The workflows as a worker loads them. They are bundled once per test process. */
-export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
-  bundle ??= bundleWorkflowCode({
-    workflowsPath: require.resolve('../../workflows/index.ts'),
-    logger: new DefaultLogger('ERROR'),
-  });
-  return bundle;
 }
 
 /** Runs workers for all queues while `action` runs. The names of the queues are fixed, so run one test at a time. */

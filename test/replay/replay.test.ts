@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from '@temporalio/worker';
 import { HISTORIES } from '../helpers/histories';
-import { workflowBundle } from '../helpers/temporal';
+import { workflowBundle } from '../helpers/workflow-bundle';
 
 interface RecordedHistory {
   events: { activityTaskScheduledEventAttributes?: { activityType: { name: string } } }[];

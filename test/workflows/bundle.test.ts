@@ -1,6 +1,6 @@
 // integration: what the workflow bundle contains. A library that a workflow imports as a value is bundled without an
 // error, and the workflow worker then loads it into every context.
-import { workflowBundle } from '../helpers/temporal';
+import { workflowBundle } from '../helpers/workflow-bundle';
 
 /** Largest bundle in characters, source map included: about 15 % more than it has. */
 const MAX_CHARS = 2_480_000;

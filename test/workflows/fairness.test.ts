@@ -7,7 +7,8 @@ import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { LlmActivities } from '../../contracts/messages/activities';
 import { artifact } from '../fakes/activities';
 import { until } from '../helpers/runs';
-import { startTemporal, workflowBundle } from '../helpers/temporal';
+import { startTemporal } from '../helpers/temporal';
+import { workflowBundle } from '../helpers/workflow-bundle';
 
 let temporal: TestWorkflowEnvironment;
 beforeAll(async () => void (temporal = await startTemporal()));
