@@ -1,14 +1,18 @@
-// Adds up pytest's JUnit file and jest's JSON files, names the tests and the checks that failed with the first lines of
-// their messages, and ends with 'N passed, N failed'.
-// A runner that left no result and a check that failed count as one failure each. Cluster tests that were skipped count
-// as nothing: they say themselves why. A skipped test with vLLM counts as a failure: what it needs can be installed.
+// Adds up pytest's JUnit file and jest's JSON files, names the slowest files and the tests and checks that failed with the
+// first lines of their messages, and ends with 'N passed, N failed'.
+// A runner that left no result and a check that failed count as one failure each. A skipped test with vLLM counts as a
+// failure: what it needs can be installed.
 // Exit code 1 unless everything passed.
 const { readFileSync } = require('node:fs');
 const { join, relative } = require('node:path');
 const { stripVTControlCharacters } = require('node:util');
+const { jestTimes, pytestTimes, slowestLines } = require('./slowest-files');
 
-// `--only=cluster` or `--only=vllm`: only these tests were run.
-const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
+// `--only=cluster` or `--only=vllm`: only these tests were run. `--with=...`: they had to be among the others.
+const option = (name) =>
+  process.argv.filter((argument) => argument.startsWith(`--${name}=`)).map((argument) => argument.split('=')[1]);
+const [only] = option('only');
+const required = option('with');
 const [directory, ...failedChecks] = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const read = (name) => {
   try {
@@ -72,23 +76,25 @@ function jestFailures(json) {
 
 const withoutSkips = ({ passed, failed, skipped }) => ({ passed, failed: failed + skipped, skipped: 0 });
 
-const OPTIONAL = new Set(['vllm', 'cluster']);
+const optional = new Set(['vllm', 'cluster'].filter((name) => !required.includes(name)));
 const runners = [
-  ['pytest', read('pytest.xml'), pytestCounts, pytestFailures],
-  ['jest', read('jest.json'), jestCounts, jestFailures],
+  ['pytest', read('pytest.xml'), pytestCounts, pytestFailures, pytestTimes],
+  ['jest', read('jest.json'), jestCounts, jestFailures, jestTimes],
   ['end-to-end', read('e2e.json'), jestCounts, jestFailures],
   ['vllm', read('vllm.xml'), (xml) => withoutSkips(pytestCounts(xml)), pytestFailures],
   ['cluster', read('cluster.json'), jestCounts, jestFailures],
 ]
-  .filter(([name, text]) => (only === undefined ? !OPTIONAL.has(name) || text !== null : name === only))
-  .map(([name, text, count, failures]) => ({
+  .filter(([name, text]) => (only === undefined ? !optional.has(name) || text !== null : name === only))
+  .map(([name, text, count, failures, times]) => ({
     name,
     ...(text === null ? { passed: 0, failed: 1, skipped: 0 } : count(text)),
     failures: text === null ? [] : failures(text),
+    slowest: text === null || times === undefined ? [] : slowestLines(name, times(text)),
   }));
 
 const checks = failedChecks.filter((name) => !runners.some((runner) => runner.name === name && runner.failed > 0));
 console.log('');
+for (const { slowest } of runners) for (const line of slowest) console.log(line);
 for (const { name, failures } of runners)
   for (const { title, message } of failures) console.log(`failed in ${name}: ${title}\n${excerpt(message)}\n`);
 for (const { name, passed, failed, skipped } of runners)
