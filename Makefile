@@ -27,7 +27,7 @@ world: build ## one improvement run of a world of examples/worlds: make world NA
 check-world: setup ## whether a world is well made, without a model: make check-world NAME=venue-desk
 	@python examples/shared/check_world.py examples/worlds/$(NAME)
 
-test: setup ## every check and every test
+test: ## every check and every test
 	@scripts/test.sh
 
 e2e: build ## the tiny configuration end to end on the real Temporal server

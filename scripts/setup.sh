@@ -109,10 +109,12 @@ python_steps() {
   "$tools/venv/bin/python" trainer-image/whetstone/envs/python_root.py
 }
 
+# One at a time: steps run side by side, and scripts/cluster.sh may install at the same time.
+locked_apt() { flock /var/lib/apt apt-get "$@"; }
 with_apt() {
   export DEBIAN_FRONTEND=noninteractive
-  apt-get install -y --no-install-recommends "$@" ||
-    { apt-get update && apt-get install -y --no-install-recommends "$@"; }
+  locked_apt install -y --no-install-recommends "$@" ||
+    { locked_apt update && locked_apt install -y --no-install-recommends "$@"; }
 }
 jail_done() { command -v bwrap >/dev/null; }
 jail_steps() {

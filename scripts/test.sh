@@ -1,21 +1,32 @@
 #!/usr/bin/env bash
-# Runs every check and every test. It does not stop at a failure, so that one run shows everything that needs a
-# correction. With WHET_WITH_CLUSTER=1, and on a machine that can have a cluster, the cluster tests come last
-# (scripts/test-cluster.sh); what they need is built meanwhile, in the time that the other tests leave idle. With
-# WHET_WITH_VLLM=1 the tests with a real vLLM are among them (scripts/test-vllm.sh). The last line is 'N passed, N
-# failed' over pytest and jest; a failed check (format, lint, types, ...) counts as one failure.
+# Installs what is missing, then runs every check and every test. It does not stop at a failure, so that one run shows
+# everything that needs a correction. With WHET_WITH_CLUSTER=1 the tests in a real cluster (scripts/test-cluster.sh) and
+# with WHET_WITH_VLLM=1 those with a real vLLM (scripts/test-vllm.sh) are among them. They mostly wait, so they run in
+# parallel with the others, and their output comes after that of the others. The last line is 'N passed, N failed' over
+# all tests; a failed check (format, lint, types, ...) counts as one failure, and so does a suite that did not run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.toolchain/bin:$PWD/.toolchain/venv/bin:$PATH"
 results=${WHET_HOME:-$PWD/.whetstone}/test-results
 rm -rf "$results" && mkdir -p "$results"
-failed_checks=()
+failed=$results/failed-checks
+: > "$failed"
 
-if [[ -n "${WHET_WITH_CLUSTER:-}" && -z "${KUBECONFIG:-}" ]] && scripts/cluster.sh why > /dev/null 2>&1; then
-  setsid chrt --idle 0 scripts/cluster.sh prepare > "$results/cluster-prepare.log" 2>&1 < /dev/null &
-  preparing=$!
-  trap 'kill -- "-$preparing" 2> /dev/null' EXIT
-fi
+# in_parallel NAME COMMAND...: starts it in a process group of its own, which ends with this script. Its output is kept,
+# and its number is in $started.
+groups=()
+in_parallel() {
+  local name=$1
+  shift
+  set -m
+  "$@" > "$results/$name.log" 2>&1 < /dev/null &
+  started=$!
+  set +m
+  groups+=("$started")
+}
+end_groups() { local group; for group in "${groups[@]+"${groups[@]}"}"; do kill -- "-$group" 2> /dev/null; done; }
+trap end_groups EXIT
+trap 'exit 130' INT TERM
 
 check() {
   local name=$1 start=$SECONDS
@@ -25,12 +36,37 @@ check() {
     printf '== %s: %d s\n' "$name" $((SECONDS - start))
   else
     printf '== %s failed after %d s\n' "$name" $((SECONDS - start))
-    failed_checks+=("$name")
+    echo "$name" >> "$failed"
   fi
 }
 
+suites=()
+if [ -n "${WHET_WITH_CLUSTER:-}" ]; then
+  suites+=(--with=cluster)
+  # The longest of all preparations begins first. The cluster's tests wait for its end.
+  if [ -z "${KUBECONFIG:-}" ]; then in_parallel cluster-prepare scripts/cluster.sh prepare; fi
+fi
+if [ -n "${WHET_WITH_VLLM:-}" ]; then suites+=(--with=vllm); fi
+
+setup_start=$SECONDS
+scripts/setup.sh || exit 1
+echo "== setup: $((SECONDS - setup_start)) s"
+
+with_services() {
+  local install=
+  if [ -n "${WHET_WITH_VLLM:-}" ]; then scripts/vllm.sh & install=$!; fi
+  if [ -n "${WHET_WITH_CLUSTER:-}" ]; then check cluster scripts/test-cluster.sh; fi
+  if [ -n "$install" ]; then
+    wait "$install"
+    check vllm scripts/test-vllm.sh
+  fi
+}
+services=
+if [ ${#suites[@]} -gt 0 ]; then in_parallel services with_services; services=$started; fi
+
+in_parallel lint check lint npm run --silent lint:check
+lint=$started
 check format npm run --silent format:check
-check lint npm run --silent lint:check
 check types npm run --silent types:check
 check unused npm run --silent unused:check
 check sizes scripts/check-sizes.sh
@@ -39,12 +75,17 @@ check ruff ruff check .
 check ruff-format ruff format --check .
 check build scripts/build.sh
 if [[ -n "${CI:-}" ]]; then check sbom scripts/sbom.sh "$results/sbom"; fi
+wait "$lint"
+cat "$results/lint.log"
 # Files side by side, on the two cores that jest uses, too.
 check pytest pytest -q -n 2 --dist loadfile --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
-# Last and alone: it starts every service and trains a model.
+# Last: it starts every service and trains models.
 check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
-if [[ -n "${WHET_WITH_VLLM:-}" ]]; then check vllm scripts/test-vllm.sh; fi
-if [[ -n "${WHET_WITH_CLUSTER:-}" ]]; then check cluster scripts/test-cluster.sh; fi
+if [ -n "$services" ]; then
+  wait "$services"
+  cat "$results/services.log"
+fi
 
-node scripts/test-summary.js "$results" "${failed_checks[@]+"${failed_checks[@]}"}"
+mapfile -t failed_checks < "$failed"
+node scripts/test-summary.js "$results" "${suites[@]+"${suites[@]}"}" "${failed_checks[@]+"${failed_checks[@]}"}"

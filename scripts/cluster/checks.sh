@@ -15,7 +15,7 @@ obstacle() {
     echo "it needs these programs, and there is no apt-get to install them with: $(missing_packages)"
   elif ! have_programs && ! command -v go >/dev/null; then
     echo "Kubernetes is built with Go once, and there is no go on the PATH"
-  elif ! have_packages && ! apt-get update >/dev/null 2>&1; then
+  elif ! have_packages && ! locked_apt update >/dev/null 2>&1; then
     echo "the Debian mirrors do not answer, and these programs are missing: $(missing_packages)"
   elif ! have_programs && ! module_proxy_answers; then
     echo "the Go module proxy does not answer, and Kubernetes is built from there once"
@@ -46,6 +46,9 @@ require_able() {
     exit 3
   fi
 }
+
+# As scripts/setup.sh, which may run at the same time.
+locked_apt() { flock /var/lib/apt apt-get "$@"; }
 
 missing_packages() {
   local program

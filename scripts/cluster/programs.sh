@@ -8,8 +8,8 @@ install_packages() {
   if [ ! -e $policy ]; then printf '#!/bin/sh\nexit 101\n' > $policy && chmod +x $policy && made=yes; fi
   export DEBIAN_FRONTEND=noninteractive
   {
-    apt-get install -y --no-install-recommends "${packages[@]}" ||
-      { apt-get update && apt-get install -y --no-install-recommends "${packages[@]}"; }
+    locked_apt install -y --no-install-recommends "${packages[@]}" ||
+      { locked_apt update && locked_apt install -y --no-install-recommends "${packages[@]}"; }
   } > /dev/null
   if [ $made = yes ]; then rm -f $policy; fi
 }
@@ -43,6 +43,6 @@ go_build() {
   # go.sum in the repository holds every hash, so nothing depends on a checksum database that does not answer for these
   # modules.
   (cd k8s/cluster && CGO_ENABLED=0 GOGC=400 GONOSUMDB='k8s.io/*,sigs.k8s.io/*,helm.sh/*' \
-    nice -n 10 go build -p "$GOMAXPROCS" -mod=readonly -trimpath -o "$part/" "$@")
+    go build -p "$GOMAXPROCS" -mod=readonly -trimpath -o "$part/" "$@")
   mv "$part"/* "$folder/" && rmdir "$part"
 }
