@@ -1,15 +1,7 @@
 import { z } from 'zod';
 
 /** Kinds of routers that compete, the simplest first. */
-export const COMPETING_ROUTERS = [
-  'base',
-  'mixed',
-  'labels',
-  'neighbours',
-  'outcomes',
-  'logits',
-  'outcomes-mixed',
-] as const;
+export const COMPETING_ROUTERS = ['base', 'mixed', 'labels', 'logits', 'outcomes-mixed'] as const;
 /** One of `COMPETING_ROUTERS`. */
 export type CompetingRouter = (typeof COMPETING_ROUTERS)[number];
 
@@ -119,25 +111,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
     .describe('A logistic regression, learned from the labels of identification, says what a task calls for.'),
   z
     .strictObject({
-      kind: z.literal('neighbours'),
-      leftOut,
-      vocabulary: vocabularySchema,
-      count: z.number().int().positive().describe('Nearest openings that vote.'),
-      examples: z
-        .array(
-          z.strictObject({
-            opening: sparseVectorSchema,
-            needs: z.array(z.string()).describe('Capabilities that its labels say it calls for.'),
-          }),
-        )
-        .describe('Labelled openings.'),
-      severalNeeds,
-      laterTurns,
-    })
-    .describe('The most similar labelled openings vote.'),
-  z
-    .strictObject({
-      kind: z.literal(['outcomes', 'outcomes-mixed']),
+      kind: z.literal('outcomes-mixed'),
       leftOut,
       vocabulary: vocabularySchema,
       base: linearModelSchema.describe('Probability that the base model passes.'),
@@ -166,8 +140,8 @@ export const routerSchema = z.discriminatedUnion('kind', [
       laterTurns,
     })
     .describe(
-      'The arm that is likeliest to pass, learned from which arm passed which train task. In `outcomes-mixed` the ' +
-        'adapter that was trained on all environments is one of the arms.',
+      'The arm that is likeliest to pass, learned from which arm passed which train task. The adapter that was ' +
+        'trained on all environments is one of the arms.',
     ),
   z
     .strictObject({
@@ -188,7 +162,7 @@ export const routerSchema = z.discriminatedUnion('kind', [
     .describe('The base model reads a menu and answers with a label (paper, section 5).'),
 ]);
 export type CompetitionRouter = z.infer<typeof routerSchema>;
-/** A router that learned from outcomes, with or without the mixed adapter among its arms. */
+/** A router that learned from outcomes. */
 export type OutcomesRouter = Extract<CompetitionRouter, { arms: unknown }>;
 
 /** One kind in `router-choice.json`. */
@@ -280,7 +254,7 @@ export const routerChoiceSchema = z.strictObject({
     .optional()
     .describe(
       'How much the chosen router, as it would be served, may lose against base; absent where it gives nothing to an ' +
-        'adapter, and for the kind `outcomes`, which is served otherwise than it is compared.',
+        'adapter.',
     ),
   spending: z
     .array(
@@ -371,8 +345,8 @@ export const routerChoiceSchema = z.strictObject({
     })
     .optional()
     .describe(
-      "Whether the chosen router's probabilities can be trusted; absent for `base`, for `mixed`, and for `outcomes` " +
-        'and `outcomes-mixed`, whose probabilities say what passes and not what a task calls for.',
+      "Whether the chosen router's probabilities can be trusted; absent for `base`, for `mixed`, and for " +
+        '`outcomes-mixed`, whose probabilities say what passes and not what a task calls for.',
     ),
 });
 export type RouterChoice = z.infer<typeof routerChoiceSchema>;

@@ -289,8 +289,8 @@ export const agentSpecSchema = z.strictObject({
         .default('auto')
         .describe(
           'Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen. ' +
-            '`mixed`: the mixed adapter gets every conversation. `outcomes-mixed`: `outcomes` with that adapter ' +
-            'among its arms.',
+            '`mixed`: the mixed adapter gets every conversation. `outcomes-mixed`: the arm that is likeliest to ' +
+            'pass; without a mixed adapter `labels`.',
         ),
       routingRollouts: z
         .number()

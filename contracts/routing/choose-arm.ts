@@ -4,7 +4,6 @@ import type { CompetitionRouter } from '../artifacts/router';
 import { MIXED, NONE_LABEL } from '../names';
 import { openFirstOfTwo } from './first-of-two';
 import { type NeedProbability, needReader } from './need-reader';
-import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import { openOutcomes } from './outcomes';
 import { calibratedChoice } from './routing-decision';
 import { openSeveralNeeds } from './several-needs';
@@ -71,11 +70,6 @@ function chooserOf(router: CompetitionRouter): ArmChooser['choose'] {
       const needsOf = needReader(router);
       return (opening) => likeliestNeed(needsOf(opening));
     }
-    case 'neighbours': {
-      const vectorOf = openingVectors(router.vocabulary);
-      return (opening) => vote(vectorOf(opening), router);
-    }
-    case 'outcomes':
     case 'outcomes-mixed':
       return openOutcomes(router);
     case 'logits':
@@ -94,29 +88,4 @@ function likeliestNeed(needs: readonly NeedProbability[]): ArmChoice {
   return best.probability > LEAST_PROBABILITY
     ? { ...best, reason: 'routed' }
     : { capabilityId: NONE_LABEL, probability: 1 - best.probability, reason: 'routed' };
-}
-
-/** A labelled opening. */
-interface Example {
-  opening: SparseVector;
-  needs: readonly string[];
-}
-
-/** The capability, or `none`, with the most votes of the nearest openings, each as heavy as it is similar. */
-function vote(vector: SparseVector, { examples, count }: { examples: readonly Example[]; count: number }): ArmChoice {
-  const nearest = examples
-    .map((example, place) => ({ example, place, similarity: sparseProduct(example.opening, vector) }))
-    .sort((a, b) => b.similarity - a.similarity || a.place - b.place)
-    .slice(0, count);
-  const votes = new Map<string, number>();
-  let total = 0;
-  for (const { example, similarity } of nearest) {
-    total += similarity;
-    for (const need of example.needs.length > 0 ? example.needs : [NONE_LABEL])
-      votes.set(need, (votes.get(need) ?? 0) + similarity);
-  }
-  const best = [...votes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0];
-  // Without a word in common nothing is known of the task.
-  if (best === undefined || total === 0) return { capabilityId: NONE_LABEL, probability: 0, reason: 'abstained' };
-  return { capabilityId: best[0], probability: Math.min(1, best[1] / total), reason: 'routed' };
 }

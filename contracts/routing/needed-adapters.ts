@@ -14,9 +14,6 @@ function openingNeeds(router: Exclude<CompetitionRouter, { kind: 'base' | 'mixed
   switch (router.kind) {
     case 'labels':
       return router.needs.map(({ capabilityId }) => capabilityId);
-    case 'neighbours':
-      return router.examples.flatMap(({ needs }) => needs);
-    case 'outcomes':
     case 'outcomes-mixed':
       return router.arms.map(({ capabilityId }) => capabilityId);
     case 'logits':

@@ -1,4 +1,4 @@
-/** The choice of the router `outcomes`: the arm that is likeliest to pass, where it is likelier than base. */
+/** The choice of the router `outcomes-mixed`: the arm that is likeliest to pass, where it is likelier than base. */
 import type { OutcomesRouter } from '../artifacts/router';
 import { NONE_LABEL } from '../names';
 import type { ArmChoice } from './choose-arm';

@@ -4,7 +4,7 @@ import { type ArmChoice, openRouter } from '../../../contracts/routing/choose-ar
 import { fitVocabulary } from '../../../contracts/routing/opening-features';
 import { MIXED } from '../../../contracts/names';
 import type { Decisions } from './competition';
-import { chooseRidge, fitLabels, fitLogits, fitNeighbours, FOLDS, drawFolds } from './fit-routers';
+import { chooseRidge, fitLabels, fitLogits, FOLDS, drawFolds } from './fit-routers';
 import { fitOutcomes } from './fit-outcomes';
 import type { KnownOutcomes } from './known-outcomes';
 import type { LabelledTasks } from './routing-task';
@@ -37,22 +37,6 @@ export async function crossFit(
   return { kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
 }
 
-/**
- * The decisions of a kind on tasks where the outcome of its choice is known, and another's elsewhere. So it can be
- * compared without a rollout of its own, and is taken to be as good as the other where nothing is known.
- */
-export function whereKnown(
-  own: CrossFitted,
-  otherwise: CrossFitted,
-  seeds: readonly number[],
-  known: KnownOutcomes,
-): CrossFitted {
-  const choices = own.choices.map((choice, task) =>
-    known.rate(seeds[task]!, choice.capabilityId) === null ? otherwise.choices[task]! : choice,
-  );
-  return { kind: own.kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
-}
-
 /** Fits each kind of router for one agent. */
 export class RouterFits {
   private constructor(
@@ -80,13 +64,7 @@ export class RouterFits {
   readonly base: Fit = () => Promise.resolve({ kind: 'base', leftOut: [] });
   readonly mixed: Fit = () => Promise.resolve({ kind: 'mixed', leftOut: [] });
   readonly labels: Fit = ({ tasks, live }) => fitLabels([...tasks, ...live], this.ids, this.ridge);
-  readonly neighbours: Fit = ({ tasks, live }) => Promise.resolve(fitNeighbours([...tasks, ...live]));
   /** From the outcomes that are known when it is fitted. */
-  readonly outcomes =
-    (known: KnownOutcomes): Fit =>
-    ({ tasks }) =>
-      fitOutcomes({ tasks, arms: this.ids, known }, { ridge: this.ridge });
-  /** The same, with the mixed adapter among the arms. */
   readonly outcomesMixed =
     (known: KnownOutcomes): Fit =>
     ({ tasks }) =>

@@ -1,8 +1,7 @@
 /**
- * The routers `outcomes` and, with the mixed adapter among the arms, `outcomes-mixed` (docs/adr/0022): the probability
- * that each arm passes a task, by a logistic regression over the words of its opening. Few rollouts are bought, and
- * only where other routers disagree. So where an arm was not played, the labels stand in: what the arm did to tasks
- * with the same needs counts as half a trial.
+ * Fits the router `outcomes-mixed` (docs/adr/0022): the probability that each arm passes a task, by a logistic
+ * regression over the words of its opening. Few rollouts are bought, and only where other routers disagree. So where an
+ * arm was not played, the labels are its prior: its outcomes on tasks with the same needs count as half a trial.
  */
 import type { LinearModel, OutcomesRouter } from '../../../contracts/artifacts/router';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
@@ -78,8 +77,7 @@ export async function fitOutcomes(
     const model = await fitLogistic(observations, width, ridge);
     models.push({ capabilityId, model, variances: variancesOf(model, observations, width, ridge) });
   }
-  const kind = arms.includes(MIXED) ? 'outcomes-mixed' : 'outcomes';
-  return { kind, leftOut: [], vocabulary, base, arms: models, doubt: DOUBT, margin: MARGIN };
+  return { kind: 'outcomes-mixed', leftOut: [], vocabulary, base, arms: models, doubt: DOUBT, margin: MARGIN };
 }
 
 /** A task that does not call for an arm. */

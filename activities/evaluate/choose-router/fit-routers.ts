@@ -16,10 +16,6 @@ import type { LabelledOpening, RoutingTask } from './routing-task';
 
 /** Ridges to choose from; the best one for the needs of an agent depends on how many openings it has. */
 const RIDGES = [0.003, 0.01, 0.03, 0.1, 0.3, 1] as const;
-const NEIGHBOURS = 5;
-/** A gateway compares each opening with all examples, within a millisecond or two. */
-const MOST_EXAMPLES = 2_000;
-const MOST_EXAMPLE_TERMS = 100;
 
 /** Share of labelled openings that a fit does not see, as one of FOLDS parts. */
 export const FOLDS = 5;
@@ -96,29 +92,6 @@ export async function fitLabels(
     leftOut: [],
     vocabulary,
     needs: await fitNeeds(openings, vocabulary, capabilityIds, ridge),
-  };
-}
-
-/** The router `neighbours` over these openings. */
-export function fitNeighbours(openings: readonly LabelledOpening[]): CompetitionRouter {
-  const vocabulary = fitVocabulary(openings.map(({ opening }) => opening));
-  const vectorOf = openingVectors(vocabulary);
-  const examples = openings
-    .slice(0, MOST_EXAMPLES)
-    .map(({ opening, needs }) => ({ opening: heaviest(vectorOf(opening)), needs: [...needs] }));
-  return { kind: 'neighbours', leftOut: [], vocabulary, count: NEIGHBOURS, examples };
-}
-
-/** The heaviest terms of a vector, rounded. */
-function heaviest({ positions, values }: SparseVector): { positions: number[]; values: number[] } {
-  const kept = positions
-    .map((position, i) => ({ position, value: values[i] as number }))
-    .sort((a, b) => b.value - a.value || a.position - b.position)
-    .slice(0, MOST_EXAMPLE_TERMS)
-    .sort((a, b) => a.position - b.position);
-  return {
-    positions: kept.map(({ position }) => position),
-    values: kept.map(({ value }) => Math.round(value * 1e4) / 1e4),
   };
 }
 

@@ -57,7 +57,7 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
 }
 
 /** What a pinned kind is where the mixed adapter was left out. */
-const WITHOUT_MIXED: Partial<Record<string, CompetingRouter>> = { mixed: 'base', 'outcomes-mixed': 'outcomes' };
+const WITHOUT_MIXED: Partial<Record<string, CompetingRouter>> = { mixed: 'base', 'outcomes-mixed': 'labels' };
 
 /** One line for people: `router labels: +38.2 points against base on train tasks (512 tasks, 480 rollouts bought)`. */
 function routerSummary({ chosen, competitors, rollouts, trainTasks }: RouterChoice): string {

@@ -14,8 +14,8 @@ export function routerReliability(
   { kind, choices }: { kind: RouterChoice['chosen']; choices: readonly ArmChoice[] },
   tasks: readonly { needs: readonly string[] }[],
 ): Pick<RouterChoice, 'reliability'> {
-  // What `outcomes` says is how likely an arm passes, which labels cannot judge.
-  if (kind === 'base' || kind === 'mixed' || kind === 'outcomes' || kind === 'outcomes-mixed') return {};
+  // The probability of `outcomes-mixed` is that an arm passes. Labels cannot judge it.
+  if (kind === 'base' || kind === 'mixed' || kind === 'outcomes-mixed') return {};
   const rows = choices.map(({ capabilityId, probability }, place) => {
     const needs = tasks[place]!.needs;
     return { probability, right: (needs.length === 0 ? [NONE_LABEL] : needs).includes(capabilityId) ? 1 : 0 };

@@ -10,7 +10,7 @@ import { MIXED } from '../../../contracts/names';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { adaptersThrough, contestedTasks, leftOutOf, withoutLosers } from './adapter-set';
 import { armsToPlay, bestOf, chooseKind, competitorRow, type Decisions, survivors, taskOrder } from './competition';
-import { crossFit, type CrossFitted, type Fit, type RouterFits, whereKnown } from './decisions';
+import { crossFit, type CrossFitted, type Fit, type RouterFits } from './decisions';
 import { comparedIn, type FinalRound, playFinal } from './final-round';
 import { harmOf } from './harm-bound';
 import { FOLLOWED, KnownOutcomes } from './known-outcomes';
@@ -37,9 +37,6 @@ const SEVERAL_SHARE = 0.5;
 /** How often tasks are bought for adapters that may do harm, each time as many as they had. */
 const HARM_ROUNDS = 3;
 
-/** Kinds that learn from the outcomes of others. */
-const LEARNED: readonly CompetingRouter[] = ['outcomes', 'outcomes-mixed'];
-
 /** A router with what follows its choice for an opening. */
 interface ServedRouter {
   decisions: Decisions;
@@ -48,13 +45,13 @@ interface ServedRouter {
 }
 
 /**
- * The kinds of the first round. What learns from outcomes comes after; alone it learns from where `labels` and base
- * disagree.
+ * The kinds of the first round. `outcomes-mixed` learns from their outcomes, so it is fitted last; pinned, it learns
+ * from where `labels` and base disagree.
  */
 function firstKinds(pinned: CompetingRouter | null): CompetingRouter[] {
-  const first = COMPETING_ROUTERS.filter((kind) => !LEARNED.includes(kind));
+  const first = COMPETING_ROUTERS.filter((kind) => kind !== 'outcomes-mixed');
   if (pinned === null) return first.filter((kind) => kind !== 'mixed');
-  return first.filter((kind) => kind === 'base' || kind === (LEARNED.includes(pinned) ? 'labels' : pinned));
+  return first.filter((kind) => kind === 'base' || kind === (pinned === 'outcomes-mixed' ? 'labels' : pinned));
 }
 
 /** The competition of one run's routers. */
@@ -116,11 +113,6 @@ export class RouterCompetition {
     const playsMixed = this.hasMixed && (pinned === null || pinned === 'outcomes-mixed');
     const budget = playsMixed ? this.budget * (1 - MIXED_SHARE) : this.budget;
     this.comparedFirst = await this.play(this.all, budget * FIRST_SHARE);
-    if (pinned === null || pinned === 'outcomes') {
-      const outcomes = await this.crossFit('outcomes');
-      this.all.push(whereKnown(outcomes, this.crossFitted('labels'), this.seeds, this.known));
-      this.all.sort((a, b) => COMPETING_ROUTERS.indexOf(a.kind) - COMPETING_ROUTERS.indexOf(b.kind));
-    }
     // A kind is not to blame for an adapter that loses: it is compared without it.
     this.pruned = this.all.map((kind) => this.judgeAdapters(kind, this.comparedFirst));
     this.noteSpending('first-round', this.preferred(this.pruned, this.comparedFirst, pinned));
@@ -225,7 +217,6 @@ export class RouterCompetition {
   }
 
   private fitOf(kind: CompetingRouter): Fit {
-    if (kind === 'outcomes') return this.fits.outcomes(this.known);
     return kind === 'outcomes-mixed' ? this.fits.outcomesMixed(this.known) : this.fits[kind];
   }
 
@@ -287,14 +278,11 @@ export class RouterCompetition {
     return this.adapters.get(kind) ?? adaptersThrough(whole, capabilityIds, comparedFirst, seeds, known);
   }
 
-  /**
-   * How much the chosen kind may lose against base, as it would be served. Not said of `outcomes`: it is compared as
-   * `labels` wherever its choice was not played in the first round, and served without that.
-   */
+  /** How much the chosen kind may lose against base, as it would be served. */
   private harmBy(kind: CompetingRouter): Pick<RouterChoice, 'harm'> {
     const { final, seeds, known, lossMargin: margin, boughtForHarm } = this;
     const decisions = final && kind === 'mixed' ? final.mixed : this.servedAs(kind)?.decisions;
-    if (decisions === undefined || kind === 'outcomes') return {};
+    if (decisions === undefined) return {};
     const isFinal = final !== null && (kind === 'mixed' || kind === 'outcomes-mixed');
     const tasks = isFinal ? comparedIn(final, decisions, this.crossFitted('base')) : this.gainTasks;
     const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isFinal ? 0 : boughtForHarm });

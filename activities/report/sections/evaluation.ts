@@ -150,8 +150,6 @@ const HOW_IT_CHOSE: Record<CompetingRouter, string> = {
   base: 'No adapter was used.',
   mixed: 'Every task went to the mixed adapter: no router was better by more than chance.',
   labels: 'The router `labels` chose by the words of each task, as it learned from the labels of identification.',
-  neighbours: 'The router `neighbours` chose by the labels of the most similar tasks.',
-  outcomes: 'The router `outcomes` chose the arm that is likeliest to pass, as it learned from train tasks.',
   'outcomes-mixed':
     'The router `outcomes-mixed` chose the arm that is likeliest to pass, the mixed adapter among them, as it ' +
     'learned from train tasks.',

@@ -134,12 +134,7 @@ function sampleRouterChoice(): RouterChoice {
     compared: 240,
     rollouts: 480,
     budget: 500,
-    competitors: [
-      row('base', 0, 0.4, true),
-      row('labels', 0.39, 0.005, false),
-      row('neighbours', 0.3, 0.1, true),
-      row('logits', 0.395, 0, false),
-    ],
+    competitors: [row('base', 0, 0.4, true), row('labels', 0.39, 0.005, false), row('logits', 0.395, 0, false)],
     adapters: SKILLS.map(({ id }, i) => ({
       capabilityId: id,
       tasks: 40,

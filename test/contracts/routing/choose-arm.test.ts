@@ -59,21 +59,10 @@ describe('a router', () => {
     expect(choose('refund', null)).toMatchObject({ capabilityId: 'none', reason: 'left-out' });
   });
 
-  it('neighbours: the nearest openings vote, and nothing in common is base', () => {
-    const examples = OPENINGS.map((opening) => ({
-      opening: vectorOf(opening),
-      needs: opening.startsWith('refund') ? ['refunds'] : [],
-    }));
-    const { choose } = openRouter({ kind: 'neighbours', leftOut: [], vocabulary, count: 2, examples });
-    expect(choose('refund an order', null).capabilityId).toBe('refunds');
-    expect(choose('where is it', null).capabilityId).toBe('none');
-    expect(choose('bonjour', null)).toEqual({ capabilityId: 'none', probability: 0, reason: 'abstained' });
-  });
-
-  it('outcomes: the arm that is likeliest to pass, and base where an arm is not surely better', () => {
+  it('outcomes-mixed: the arm that is likeliest to pass, and base where an arm is not surely better', () => {
     const variances = (variance: number) => [...vocabulary.terms.map(() => variance), 0];
     const router = (variance: number, doubt: number): CompetitionRouter => ({
-      kind: 'outcomes',
+      kind: 'outcomes-mixed',
       leftOut: [],
       vocabulary,
       base: { bias: 0, weights: { positions: [], values: [] } },

@@ -100,6 +100,7 @@ describe('the competition of routers', () => {
     const { result } = await compete(context, 3);
     const choice = await choiceOf(result);
     expect(choice).toMatchObject({ chosen: 'labels', pinned: false, trainTasks: 60, compared: 60 });
+    expect(choice.competitors.map(({ kind }) => kind)).toEqual(['base', 'labels', 'logits']);
     expect(choice.competitors.find(({ kind }) => kind === 'logits')).toMatchObject({ left: true, routed: 0 });
     expect(choice.competitors.find(({ kind }) => kind === 'labels')!.gain).toBeGreaterThan(0.5);
     expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
@@ -113,38 +114,6 @@ describe('the competition of routers', () => {
     const records = await getLines(fixture.store, routing, routingRecordSchema);
     expect(records.map(({ seed, capabilityId }) => [seed, capabilityId])).toEqual(
       Array.from({ length: 12 }, (_, i) => [1000 + i, ['none', 'heavy', 'light'][(1000 + i) % 3]]),
-    );
-  });
-
-  it('lets outcomes compete, which are learned from the rollouts of the first round', async () => {
-    const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
-    const { result } = await compete(context);
-    const choice = await choiceOf(result);
-    // As good as `labels`, and not as simple.
-    expect(choice.chosen).toBe('labels');
-    expect(choice.competitors.map(({ kind }) => kind)).toEqual(['base', 'labels', 'neighbours', 'outcomes', 'logits']);
-    expect(choice.competitors.find(({ kind }) => kind === 'outcomes')!.gain).toBeGreaterThan(0.5);
-    expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
-  });
-
-  it('pinned, learns outcomes from where labels and base disagree, and is served as it was judged', async () => {
-    const context = await fixture.prepare(server.baseUrl, spec({ router: 'outcomes' }), 'three_parcels.py');
-    const { result } = await compete(context);
-    const choice = await choiceOf(result);
-    expect(choice).toMatchObject({ chosen: 'outcomes', pinned: true });
-    // Its probabilities are not about labels.
-    expect(choice).not.toHaveProperty('reliability');
-    // What was compared stood in for it with `labels`.
-    expect(choice).not.toHaveProperty('harm');
-    const router = await getJson(fixture.store, result.router, routerSchema);
-    expect(router.kind).toBe('outcomes');
-    // Nobody was asked for a label.
-    expect(server.requests.some(({ structured_outputs }) => structured_outputs)).toBe(false);
-    const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
-    const { routing } = await fixture.run(routeTasks, { context, capabilities, router: result.router });
-    const records = await getLines(fixture.store, routing, routingRecordSchema);
-    expect(records.map(({ capabilityId }) => capabilityId)).toEqual(
-      Array.from({ length: 12 }, (_, i) => ['none', 'heavy', 'light'][(1000 + i) % 3]),
     );
   });
 
@@ -218,7 +187,7 @@ describe('the competition of routers', () => {
       expect(choice).toMatchObject({ chosen: 'labels', mixedOnBaseTasks: { gain: -1, harms: true } });
     });
 
-    it('is pinned as an arm where agent.yaml says so, and without it the others are the arms', async () => {
+    it('is pinned as an arm where agent.yaml says so, and without it the labels route', async () => {
       const learned: Record<string, string[]> = { base: ['plain'], mixed: ['heavy', 'light'], light: [] };
       knows = (model) => learned[model.split('@')[0]!] ?? [model.split('@')[0]!];
       const pinned = spec({ router: 'outcomes-mixed', mixedAdapter: true });
@@ -232,7 +201,7 @@ describe('the competition of routers', () => {
       expect(server.requests.some(({ structured_outputs }) => structured_outputs)).toBe(false);
       adapters.pop();
       const other = await fixture.prepare(server.baseUrl, pinned, 'three_parcels.py', 'run-2');
-      expect(await choiceOf((await compete(other)).result)).toMatchObject({ chosen: 'outcomes', pinned: true });
+      expect(await choiceOf((await compete(other)).result)).toMatchObject({ chosen: 'labels', pinned: true });
     });
 
     it('gives it the openings that call for several capabilities, and the router the others', async () => {

@@ -91,7 +91,7 @@ describe('the choice', () => {
   });
 
   it('takes the simpler of two that are alike, whatever their order', () => {
-    const alike = decided('neighbours', (task) => right.chosen[task]!);
+    const alike = decided('logits', (task) => right.chosen[task]!);
     expect(chooseKind([alike, right], everyTask, seeds, played()).kind).toBe('labels');
   });
 

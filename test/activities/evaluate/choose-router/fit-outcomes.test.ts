@@ -1,5 +1,4 @@
 // tier: unit
-import { type CrossFitted, whereKnown } from '../../../../activities/evaluate/choose-router/decisions';
 import { fitOutcomes } from '../../../../activities/evaluate/choose-router/fit-outcomes';
 import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
 import type { RoutingTask } from '../../../../activities/evaluate/choose-router/routing-task';
@@ -96,19 +95,4 @@ test('the same outcomes give the same router', async () => {
   const known = played(ownTasks);
   const fit = () => fitOutcomes({ tasks, arms, known }, { ridge: 0.1 });
   expect(await fit()).toEqual(await fit());
-});
-
-test('is compared where its choice was played, and counts as the other kind elsewhere', () => {
-  const known = played(ownTasks, 3);
-  const decided = (kind: 'outcomes' | 'labels', chosen: string[]): CrossFitted => ({
-    kind,
-    chosen,
-    choices: chosen.map((capabilityId) => ({ capabilityId, probability: 1, reason: 'routed' })),
-  });
-  const outcomes = decided('outcomes', ['refunds', 'refunds', 'none', 'none']);
-  const labels = decided('labels', ['none', 'none', 'cancellations', 'refunds']);
-  const compared = whereKnown(outcomes, labels, [0, 1, 2, 3], known);
-  expect(compared.kind).toBe('outcomes');
-  expect(compared.chosen).toEqual(['none', 'refunds', 'none', 'none']);
-  expect(compared.choices.map(({ capabilityId }) => capabilityId)).toEqual(compared.chosen);
 });
