@@ -12,9 +12,6 @@ import type { Log } from './log';
 import { Metrics } from './metrics';
 import { RegistryPoller } from './registry-poller';
 import { createRouter } from './routing/create-router';
-import { endpointEmbed, lexicalEmbed } from './routing/embed';
-import { ExampleIndex } from './routing/example-index';
-import { readExamples } from './routing/read-examples';
 import { knownAdapters, wantedAdapters } from './agents/wanted-adapters';
 import type { Tracing } from './opentelemetry';
 import { TraceSampler } from './traces/sampler';
@@ -119,26 +116,21 @@ export class Gateway {
   }
 
   private servedAgent(settings: GatewayAgent): ServedAgent {
-    const { store, modelApiKey = null } = this.deps;
     const replicas = new ReplicaSet(
       settings.replicas.map((url) => this.replica(url, settings.adminPort)),
       this.events,
     );
-    const { router, baseModel, embeddings } = settings;
-    const embed = embeddings === undefined ? lexicalEmbed : endpointEmbed(embeddings, modelApiKey);
-    const examples = new ExampleIndex((version) => readExamples(store, version), embed);
+    const { router, baseModel } = settings;
     return new ServedAgent(
       settings,
       replicas,
       createRouter(router, {
         replicas,
         baseModel,
-        examples,
         readJudgedRouter: (artifact) => this.readJudgedRouter(settings.name, artifact),
       }),
       this.decisions,
       this.metrics,
-      () => this.kick(replicas),
     );
   }
 

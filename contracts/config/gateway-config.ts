@@ -46,10 +46,6 @@ const gatewayAgentSchema = z.strictObject({
     .max(65535)
     .optional()
     .describe("Port at which these servers load adapters (the policy server's --admin-port); absent: the API's."),
-  embeddings: z
-    .strictObject({ baseUrl: httpUrlSchema, model: z.string().min(1) })
-    .optional()
-    .describe('Endpoint for vectors, for routers that compare openings of conversations; absent: they compare words.'),
   router: routerSettingsSchema.prefault({}),
   fallback: z
     .enum(['base', 'error'])

@@ -35,32 +35,6 @@ const logitsSettingsSchema = z
   .strictObject({ kind: z.literal('logits'), ...labelQuestion })
   .describe('The base model reads the task and one line per capability, and picks a label.');
 
-const shortlistSettingsSchema = z
-  .strictObject({
-    kind: z.literal('shortlist'),
-    ...labelQuestion,
-    neighbours: z
-      .number()
-      .int()
-      .positive()
-      .default(8)
-      .describe('Number of most similar examples whose capabilities are put on the menu.'),
-  })
-  .describe('As logits, but the menu has only the capabilities of similar tasks that an adapter has solved.');
-
-const mixtureSettingsSchema = z
-  .strictObject({
-    kind: z.literal('mixture'),
-    ...labelQuestion,
-    topP: z
-      .number()
-      .gt(0)
-      .lte(1)
-      .default(0.9)
-      .describe('The merge takes the smallest set of capabilities that has this much probability.'),
-  })
-  .describe('As logits, but the adapters of the likeliest capabilities are merged, weighted by probability.');
-
 const fixedSettingsSchema = z
   .strictObject({
     kind: z.literal('fixed'),
@@ -75,8 +49,6 @@ const fixedSettingsSchema = z
 export const routerSettingsSchema = z.discriminatedUnion('kind', [
   promotedSettingsSchema,
   logitsSettingsSchema,
-  shortlistSettingsSchema,
-  mixtureSettingsSchema,
   fixedSettingsSchema,
 ]);
 export type RouterSettings = z.infer<typeof routerSettingsSchema>;

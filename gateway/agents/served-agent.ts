@@ -6,13 +6,9 @@ import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/is-in-canary';
 import type { ConversationKey, DecisionCache, NoChoice, RoutingDecision } from '../conversations';
 import type { Metrics } from '../metrics';
-import { MergedAdapters } from './merged-adapters';
 import type { Router, RoutingAnswer } from '../routing/router';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { TimeOver, withinTime } from './within-time';
-
-/** Most merged adapters of one agent that the model servers hold. */
-const MOST_MERGED_ADAPTERS = 16;
 
 /** What a router reads of a conversation. */
 export interface ConversationTurns {
@@ -33,7 +29,6 @@ export class ServedAgent {
   registry: Registry;
   /** Whether the registry has been read at least once. */
   known = false;
-  readonly mergedAdapters: MergedAdapters;
   /** What reads the later messages of a version's conversations; null where they stay. A version never changes. */
   private readonly turnReaders = new WeakMap<RegistryVersion, LaterTurnsReader | null>();
   private readonly deciding = new Map<string, Promise<RoutingDecision>>();
@@ -44,10 +39,7 @@ export class ServedAgent {
     private readonly router: Router,
     private readonly conversations: DecisionCache,
     private readonly metrics: Metrics,
-    /** Called when the model servers need an adapter that they did not need before. */
-    onWanted: () => void,
   ) {
-    this.mergedAdapters = new MergedAdapters(MOST_MERGED_ADAPTERS, onWanted);
     this.registry = emptyRegistry(settings.name);
   }
 
@@ -156,19 +148,9 @@ export class ServedAgent {
     if (version.adapters.length === 0) return { ...base, reason: 'no-adapters' };
     const answer = await this.askRouter(version, key, task);
     if (typeof answer === 'string') return { ...base, reason: answer };
-    const { capabilityId, reason, probability, merge } = answer;
-    const single = version.adapters.find((adapter) => adapter.capabilityId === capabilityId)?.name ?? null;
-    if (merge === undefined) return { ...base, adapter: single, capabilityId, reason, probability };
-    const merged = this.mergedAdapters.want(merge);
-    // The first conversation that needs a merged adapter does not wait for it, but gets the likeliest adapter alone.
-    const isLoaded = this.replicas.all.some((replica) => replica.ready && replica.routable.has(merged));
-    return {
-      ...base,
-      adapter: isLoaded ? merged : single,
-      capabilityId,
-      reason: isLoaded ? reason : 'mixture-pending',
-      probability,
-    };
+    const { capabilityId, reason, probability } = answer;
+    const adapter = version.adapters.find((served) => served.capabilityId === capabilityId)?.name ?? null;
+    return { ...base, adapter, capabilityId, reason, probability };
   }
 
   /** The router's answer; or why there is none, as a word for the header x-whet-route. */

@@ -2,16 +2,12 @@ import type { RouterKind, RouterSettings, RouterSettingsOf } from '../../contrac
 import type { Router, RouterDeps } from './router';
 import { fixedRouter } from './routers/fixed';
 import { logitsRouter } from './routers/logits';
-import { mixtureRouter } from './routers/mixture';
 import { promotedRouter } from './routers/promoted';
-import { shortlistRouter } from './routers/shortlist';
 
 /** The routers, by kind. */
 const ROUTERS: { [Kind in RouterKind]: (settings: RouterSettingsOf<Kind>, deps: RouterDeps) => Router } = {
   promoted: promotedRouter,
   logits: logitsRouter,
-  shortlist: shortlistRouter,
-  mixture: mixtureRouter,
   fixed: fixedRouter,
 };
 

@@ -3,8 +3,6 @@ import type { RegistryVersion } from '../../contracts/artifacts/registry';
 import type { CompetitionRouter } from '../../contracts/artifacts/router';
 import type { LaterTurnsReader } from '../../contracts/routing/later-turns';
 import type { ReplicaSet } from '../upstream/replica-set';
-import type { ExampleIndex } from './example-index';
-import type { AdapterWeight } from './merged-adapter';
 
 /** A conversation for which a router has to choose. */
 export interface RoutingQuestion {
@@ -25,8 +23,6 @@ export interface RoutingAnswer {
   probability: number | null;
   /** Probability mass on the menu's labels; null for routers without labels. */
   coveredMass: number | null;
-  /** Adapters to be merged, their weights summing to 1; absent for one adapter. */
-  merge?: readonly AdapterWeight[];
 }
 
 /**
@@ -47,7 +43,6 @@ export interface RouterDeps {
   replicas: ReplicaSet;
   /** Served name of the base model. */
   baseModel: string;
-  examples: ExampleIndex;
   /** Reads the router that a version was judged with. Rejects when it cannot be read. */
   readJudgedRouter: (artifact: ArtifactRef) => Promise<CompetitionRouter>;
 }

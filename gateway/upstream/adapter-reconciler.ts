@@ -7,10 +7,8 @@ import type { Replica } from './replica';
 /** An adapter that a model server should have. */
 export interface WantedAdapter {
   name: string;
-  /** Directory in PEFT format, as the model server sees it; null for a merged adapter that is not on disk. */
-  path: string | null;
-  /** What a merged adapter is made of. */
-  parts?: readonly { adapter: string; weight: number }[];
+  /** Directory in PEFT format, as the model server sees it. */
+  path: string;
 }
 
 /** What a reconciler needs. */
@@ -140,20 +138,13 @@ export class AdapterReconciler {
     await this.unloadUnwanted(served, names);
   }
 
-  private async loadAndRoute(
-    { name, path, parts }: WantedAdapter,
-    served: ReadonlySet<string>,
-    epoch: number,
-  ): Promise<void> {
+  private async loadAndRoute({ name, path }: WantedAdapter, served: ReadonlySet<string>, epoch: number): Promise<void> {
     const { replica, settings, onReady, log } = this.options;
     if (replica.routable.has(name)) return;
     const failure = this.failed.get(name);
     if (failure !== undefined && failure.until > Date.now()) return;
     try {
-      if (!served.has(name) && settings.manageAdapters) {
-        if (path !== null) await this.server.load(name, path);
-        else await this.server.merge(name, parts ?? []);
-      }
+      if (!served.has(name) && settings.manageAdapters) await this.server.load(name, path);
       await this.server.probe(name);
       if (replica.epoch !== epoch) return;
       this.failed.delete(name);

@@ -28,12 +28,6 @@ export class ReplicaAdmin {
     await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_path: path }, LOAD_MS);
   }
 
-  /** Merges loaded adapters by weight. Only the policy server has this call, not vLLM. */
-  async merge(name: string, parts: readonly { adapter: string; weight: number }[]): Promise<void> {
-    const lora_mixture = parts.map(({ adapter, weight }) => ({ lora_name: adapter, weight }));
-    await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_mixture }, LOAD_MS);
-  }
-
   /** Unloads an adapter. The server waits until the adapter's requests in flight have ended. */
   async unload(name: string): Promise<void> {
     await this.send('POST', '/unload_lora_adapter', { lora_name: name }, LOAD_MS);

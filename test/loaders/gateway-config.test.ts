@@ -70,8 +70,6 @@ describe('the settings of a router', () => {
     ['no kind', {}, promoted],
     ['no kind, but a setting', { timeoutMs: 9 }, { ...promoted, timeoutMs: 9 }],
     ['logits', { kind: 'logits' }, logits],
-    ['shortlist', { kind: 'shortlist' }, { ...logits, kind: 'shortlist', neighbours: 8 }],
-    ['mixture', { kind: 'mixture', topP: 0.5 }, { ...logits, kind: 'mixture', topP: 0.5 }],
     ['fixed', { kind: 'fixed', capability: 'weigh' }, { kind: 'fixed', capability: 'weigh' }],
   ])('%s: its defaults are filled in', (_name, router, expected) => {
     expect(check(router)).toEqual(expected);
@@ -87,16 +85,15 @@ describe('the settings of a router', () => {
     ],
     ['topP without a kind', { topP: 0.9 }, 'topP: unknown field. Known here: kind, timeoutMs.'],
     [
-      'topP under shortlist',
-      { kind: 'shortlist', topP: 0.9 },
-      'topP: unknown field. Known here: kind, timeoutMs, minCoveredMass, neighbours.',
-    ],
-    [
       'a time limit under fixed',
       { kind: 'fixed', timeoutMs: 9 },
       'timeoutMs: unknown field. Known here: kind, capability.',
     ],
-    ['a value out of range', { kind: 'mixture', topP: 2 }, 'topP: 2 is not allowed. Allowed: at most 1.'],
+    [
+      'a value out of range',
+      { kind: 'logits', minCoveredMass: 2 },
+      'minCoveredMass: 2 is not allowed. Allowed: at most 1.',
+    ],
   ])('%s is refused with its path and what is allowed', (_name, router, message) => {
     expect(() => check(router)).toThrow(`gateway.yaml: agents.0.router.${message}`);
   });

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -118,14 +117,13 @@ def stored(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return store, adapters
 
 
-@pytest.fixture(params=["logits", "mixture"])
-def gateway(request: pytest.FixtureRequest, url: str, stored: tuple, tmp_path: Path) -> Iterator[Served]:
-    """The gateway with a router of this kind; its adapters are loaded."""
+@pytest.fixture
+def gateway(url: str, stored: tuple, tmp_path: Path) -> Iterator[Served]:
+    """The gateway with the router `logits`; its adapters are loaded."""
     store, adapters = stored
     reserved = LocalPort()
     port = reserved.number
-    # Random weights spread their probability: half of it takes two capabilities more often than not.
-    router = {"kind": request.param, "timeoutMs": 30_000, "minCoveredMass": 0.5}
+    router = {"kind": "logits", "timeoutMs": 30_000, "minCoveredMass": 0.5}
     agent = {"name": "desk", "baseModel": SERVED_NAME, "replicas": [f"{url}/v1"], "router": router}
     config = json.dumps({"version": 1, "port": port, "agents": [agent]})
     variables = {"WHET_STORE": str(store), "WHET_GATEWAY_CONFIG": config}
@@ -146,7 +144,6 @@ def gateway(request: pytest.FixtureRequest, url: str, stored: tuple, tmp_path: P
         reserved.close()
 
 
-@pytest.mark.parametrize("gateway", ["logits"], indirect=True)
 def test_adapters_are_loaded_answer_otherwise_than_base_and_come_back_when_vllm_has_lost_them(
     gateway: Served, url: str
 ) -> None:
@@ -168,7 +165,6 @@ def test_adapters_are_loaded_answer_otherwise_than_base_and_come_back_when_vllm_
     wait_until(is_back)
 
 
-@pytest.mark.parametrize("gateway", ["logits"], indirect=True)
 def test_requests_with_seeds_do_not_end_vllm(gateway: Served) -> None:
     # On a processor its generator cannot be set back, which it is for a prompt that is read in parts.
     long = [{"role": "user", "content": "put item 7 on shelf b please " * 60}]
@@ -212,7 +208,6 @@ def openings(url: str, most: int) -> list[tuple[str, dict[str, float]]]:
     return [(text, labels(url, text)) for text in texts]
 
 
-@pytest.mark.parametrize("gateway", ["logits"], indirect=True)
 def test_the_router_reads_the_labels_that_vllm_allows(gateway: Served, url: str) -> None:
     routed = set()
     for text, shares in openings(url, 8):
@@ -226,54 +221,3 @@ def test_the_router_reads_the_labels_that_vllm_allows(gateway: Served, url: str)
     # vLLM does not say how probable the labels were among all tokens, so nothing is counted.
     assert "whet_gateway_router_covered_mass_count" not in metrics
     assert routed
-
-
-def merge(model: Path, store: Path, parts: dict[str, float]) -> str:
-    """Makes the merge of adapters with PEFT, as docs/gateway.md says; returns its name."""
-    from peft import PeftModel
-    from transformers import AutoModelForCausalLM
-
-    folder = store / "adapters" / "desk"
-    text = "\n".join(sorted(f"{name}:{weight:g}" for name, weight in parts.items()))
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    base = AutoModelForCausalLM.from_pretrained(model)
-    names = list(parts)
-    merged = PeftModel.from_pretrained(base, folder / names[0], adapter_name=names[0])
-    for name in names[1:]:
-        merged.load_adapter(folder / name, adapter_name=name)
-    # The merge of rank 8 + 8 is exact; vLLM was started for rank 8, so it is cut to that.
-    merged.add_weighted_adapter(names, list(parts.values()), "mix", combination_type="svd", svd_rank=8)
-    merged.save_pretrained(str(folder / "written"), selected_adapters=["mix"])
-    (folder / "written" / "mix").rename(folder / f"mix-{digest}")
-    return f"mix@{digest}"
-
-
-@pytest.mark.parametrize("gateway", ["mixture"], indirect=True)
-def test_a_mixture_is_served_from_a_merge_that_was_made_with_peft(gateway: Served, url: str, model: Path) -> None:
-    first, second = gateway.adapters.values()
-    made = {merge(model, gateway.store, {first: share, second: 1 - share}) for share in (0.25, 0.5, 0.75)}
-    mixed: dict[str, list[dict]] = {}
-
-    def is_mixed() -> bool:
-        for number, (text, _) in enumerate(openings(url, 24)):
-            # A new conversation each time: a decision holds for as long as its conversation does.
-            name = f"{time.monotonic()}-{number}"
-            messages = [{"role": "user", "content": text}]
-            body = {"model": "desk", "messages": messages, "max_tokens": 1}
-            request = urllib.request.Request(
-                f"{gateway.url}/v1/chat/completions",
-                json.dumps(body).encode(),
-                {"content-type": "application/json", "x-whet-conversation": name},
-            )
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                adapter, route = answer.headers.get("x-whet-adapter", ""), answer.headers["x-whet-route"]
-            assert route in ("routed", "mixed", "mixture-pending")
-            if adapter.startswith("mix@"):
-                mixed[adapter] = messages
-        return bool(mixed)
-
-    wait_until(is_mixed)
-    assert set(mixed) <= made
-    name, messages = next(iter(mixed.items()))
-    said = {ask(url, one, messages)[0] for one in (name, first, second, SERVED_NAME)}
-    assert len(said) == 4
