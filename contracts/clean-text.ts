@@ -4,10 +4,10 @@
  */
 
 /**
- * Characters that are not seen, or that change what is: control characters of both sets but newline and tab, marks of
- * the direction of writing, separators that end a line for some programs and not for others, spaces, letters and marks
- * without a shape, invisible tags, and halves of characters. Joiners stay between characters beyond ASCII, where
- * scripts and emoji need them, and so do the selectors of emoji.
+ * Invisible characters, and characters that change how others are shown: both sets of control characters except newline
+ * and tab, direction marks, separators that only some programs treat as line ends, spaces, letters and marks without a
+ * shape, invisible tags, and halves of surrogate pairs. Joiners between characters beyond ASCII stay, because scripts
+ * and emoji need them, and so do the selectors of emoji.
  */
 const HIDDEN = new RegExp(
   [
@@ -18,7 +18,7 @@ const HIDDEN = new RegExp(
   ].join(''),
   'gu',
 );
-/** Colours, of which logs are full. */
+/** Colours, which are frequent in logs. */
 const COLOURS = /\u001b\[[0-9;]*m/g;
 /** Colours and movements of the cursor. */
 const SEQUENCES = /\u001b\[[0-9;?]*[A-Za-z]/g;
@@ -37,8 +37,8 @@ const spelled = (character: string): string =>
     .join('');
 
 /**
- * Text for a terminal or a log: what would act on it or be hidden in it is spelled out, ESC as `\u001b`. Newlines and
- * tabs stay, colours go. JSON text remains the same JSON, because its strings are spelled like that anyway.
+ * Text for a terminal or a log. Characters that would control it or be invisible are escaped, ESC as `\u001b`. Newlines
+ * and tabs stay, colours are removed. JSON text stays the same JSON, because its strings allow such escapes.
  */
 export const cleanText = (text: string): string =>
   text.replace(COLOURS, '').replaceAll('\r\n', '\n').replace(HIDDEN, spelled);

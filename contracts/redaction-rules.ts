@@ -1,26 +1,26 @@
 import type { RedactionRule } from './config/analyst-spec';
 
-/** A part of a text: from, and up to but without. */
+/** A part of a text: start, and exclusive end. */
 type Span = readonly [start: number, end: number];
 
-/** What a rule finds. */
+/** The matches of a rule. */
 interface Finder {
-  /** For texts in which what was replaced is put back later: finds little that is something else. */
+  /** For texts in which the replaced parts are restored later: it has few false matches. */
   pattern: RegExp;
   /** The parts of a match of `pattern` that are replaced. Absent: all of it. */
   spans?: (match: string) => Span[];
   /**
-   * For texts in which nothing is put back: better a word too many than one too few. It finds what `pattern` finds,
-   * too. Absent: `pattern`.
+   * For texts in which nothing is restored: a false match is better than a missed one. It also matches everything that
+   * `pattern` matches. Absent: `pattern`.
    */
   wide?: RegExp;
 }
 
 /**
- * The built-in rules, in the order in which they are applied: a card before the phone number that it would look like.
- * Clients choose the texts, so that no pattern may take longer than in proportion to a text's length: each begins again
- * only where little was read in vain. The wide ones repeat no counted part without a limit: V8 keeps its place in each,
- * and a body of 10 MB would leave it no room.
+ * The built-in rules, in the order of their application: cards before phone numbers, which look alike. Clients choose
+ * the texts, so every pattern must run in linear time: each restarts only after reading little in vain. The wide
+ * patterns limit every counted repetition, because V8 keeps a position for each and would run out of memory at a body
+ * of 10 MB.
  */
 export const REDACTION_FINDERS: Record<RedactionRule, Finder> = {
   key: {
@@ -50,7 +50,7 @@ export const REDACTION_FINDERS: Record<RedactionRule, Finder> = {
   },
 };
 
-/** The text with what a rule finds replaced by what `replace` makes of it. */
+/** The text with each match of a rule replaced by the result of `replace`. */
 export function replaceFound(
   text: string,
   { pattern, spans }: Pick<Finder, 'pattern' | 'spans'>,
@@ -73,8 +73,8 @@ function eitherOf(...patterns: RegExp[]): RegExp {
 }
 
 /**
- * A JWT is looked for once in a word, not at each `eyJ` of it; the lines of a key hold no five dashes, so that each
- * BEGIN reads at most up to the next.
+ * A JWT is searched once per word, not at each `eyJ` in it. The lines of a key contain no five dashes, so each BEGIN
+ * reads at most up to the next one.
  */
 function jwtAndPem(): RegExp[] {
   return [
@@ -83,15 +83,14 @@ function jwtAndPem(): RegExp[] {
   ];
 }
 
-/** Cards as their issuers number them: Visa, Mastercard, American Express, Diners Club, Discover, JCB, UnionPay. */
+/** Card numbers by issuer: Visa, Mastercard, American Express, Diners Club, Discover, JCB, UnionPay. */
 const ISSUED =
   /^(?:4(?:\d{15}|\d{18})|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|4[4-9]\d|5\d\d)\d{12}|35\d{14}|62\d{14,17})$/;
 
 /**
- * Card numbers in digits that stand apart by a blank or a dash at most. Neighbours such as a date, a check code or an
- * order's number are digits, too, so that every row of whole groups is tried; in a group that is longer than its card,
- * only what an issuer would have numbered so: of all ways to cut any number, every second number has one with a right
- * check digit.
+ * Card numbers in groups of digits, separated by a blank or a dash. A date or an order number may precede or follow a
+ * card (`12-24 4111 1111 1111 1111`), so every sequence of whole groups is tested. A group longer than a card is cut
+ * only to numbers that an issuer assigns: otherwise every second number would contain one with a right check digit.
  */
 function cardNumbers(match: string): Span[] {
   const groups = [...match.matchAll(/\d+/g)].map(({ 0: digits, index }) => ({

@@ -2,17 +2,17 @@ import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 
-/** Places of the jail's own: nothing of the host is mounted there. */
+/** Folders that the jail itself uses: nothing of the host is mounted there. */
 const TAKEN = ['/usr', '/lib', '/lib32', '/lib64', '/libx32', '/dev', '/etc', '/proc', '/sys', '/run'];
 
-/** Folders that programs share: one that holds a module says nothing about whose the rest is. */
+/** Folders that programs share: a module in one of them does not make the other files the agent's. */
 const SHARED = ['/tmp', '/var', '/var/tmp', '/opt', '/srv', '/home', '/mnt', '/media'];
 
 /**
- * The folder of an owner's module, if the module may read it in its jail. It may not where the folder, or the place
- * that a link leads to, holds more than an agent (the home directory, the state directory, a folder that programs
- * share) or lies in the store, and cannot where the jail's user may not enter it: then the module runs without its
- * folder, because its source travels by message.
+ * The folder of an owner's module, if the module may read it in its jail; else null. Null if the folder, or the target
+ * of a link, holds more than an agent (the home directory, the state directory, a folder that programs share) or is in
+ * the store. Null if the jail's user may not enter it. The module then runs without its folder, because its source is
+ * sent in a message.
  * @param path of the module.
  * @returns an absolute path or null.
  */
@@ -29,7 +29,7 @@ export function readableFolder(path: string): string | null {
   return canBeRead(folder) ? folder : null;
 }
 
-/** Where a path leads to; itself where nothing is there yet. */
+/** The target of a path; the path itself if nothing exists there yet. */
 function realPlace(path: string): string {
   try {
     return realpathSync(path);

@@ -3,12 +3,12 @@ import type { EnvironmentErrorBody } from '../contracts/messages/environment-pro
 import type { EnvironmentProcess } from './environment-process';
 import { BadRequest, BadReturn, EnvironmentRaised, NoSuchEpisode, type SandboxError } from './errors';
 
-/** As what the runtime in the jail knows the module, before a line's number. */
+/** The module's name in tracebacks of the jail's runtime, before a line number. */
 const MODULE_PLACE = /\benvironment\.py(?=:\d|, line \d)/g;
 
 /**
- * The error of one request. Where the environment is named by its file, as an agent's own and that of `whet env run`,
- * its places are in that file; one that the analyst wrote is named by its capability.
+ * The error of one request. Errors of an owner's file, or of the file of `whet env run`, name file and line; those of a
+ * generated environment name its capability.
  */
 export function requestError({ name }: Pick<EnvironmentProcess, 'name'>, error: EnvironmentErrorBody): SandboxError {
   const placed = (text: string) => (name.endsWith('.py') ? text.replace(MODULE_PLACE, () => basename(name)) : text);

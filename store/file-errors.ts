@@ -1,11 +1,11 @@
 import { isStoreError, StoreFullError, StoreUnavailableError, type StoreError } from './errors';
 
-/** Codes of the operating system that say that there is no room, and those that say that a disk does not work. */
+/** errno codes of a full disk, and of a failing one. */
 const NO_ROOM = ['ENOSPC', 'EDQUOT'];
 const BROKEN = ['EIO', 'EROFS', 'ESTALE'];
 
 /**
- * The typed error behind an error of the file system: the disk is full, or does not work. Null for every other error.
+ * The typed error for an error of the file system: the disk is full, or it fails. Null for every other error.
  * @param path of the file, for the message, where the error does not name it.
  */
 export function diskError(error: unknown, path?: string): StoreError | null {

@@ -9,18 +9,17 @@ import { modelDirectorySha256 } from '../../store/model-hash';
 import { activeVersion } from '../active-version';
 import type { PlannedJob } from './training-job';
 
-/** Copy of the adapter in the job's directory: all that a trainer sees of the store. */
+/** Copy of the adapter in the job's directory, the only part of the store that a trainer sees. */
 const FOLDER = 'beginning';
 
 /** As far as it is read here. Earlier releases wrote job files with other options. */
 const beginsFromSchema = trainingJobSchema.pick({ beginsFrom: true }).strip();
 
 /**
- * The job with the adapter from which its training begins (docs/adr/0017): the one that it continues or, where it
- * continues none, the one that the active version has for the same capability; a copy of it lies in the job's
- * directory. Without such an adapter the job is as it was. What the first attempt has begun from stays, whatever is
- * active by now. Files that are damaged are the trainer's to refuse: it begins from zero then, and says so in its
- * manifest.
+ * Adds the warm-start adapter to a job (docs/adr/0017): the one that the job continues, else the active version's for
+ * the same capability. It is copied into the job's directory. Without such an adapter the job is unchanged. Later
+ * attempts keep the adapter of the first one, even if another version is active by then. The trainer refuses damaged
+ * files: it then starts from zero and says so in its manifest.
  */
 export async function withBeginning(
   store: ArtifactStore,
@@ -38,7 +37,10 @@ export async function withBeginning(
   return { ...planned, job: { ...planned.job, beginsFrom } };
 }
 
-/** What a job file names. A trainer may write in its job's directory: a file that cannot be read names nothing. */
+/**
+ * The adapter that a job file names. A trainer may write in its job's directory, so a file that cannot be read names
+ * none.
+ */
 function begunFrom(jobFile: string): TrainingJob['beginsFrom'] {
   try {
     return beginsFromSchema.parse(JSON.parse(jobFile)).beginsFrom;

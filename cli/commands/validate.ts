@@ -18,11 +18,11 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 /**
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
  * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
- * played. `--no-run` executes nothing of the environment. Warns where model.path is not on this machine, where an agent
- * that says nothing succeeds, where a solution has more moves than the agent has turns, where a run would collect too
- * few rollouts, where a planted deficit has an id that no task names, and where notices are not signed.
+ * played. `--no-run` executes nothing of the environment. It warns about a model.path that is not on this machine;
+ * success without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a
+ * planted deficit whose id no task names; and unsigned notices.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
- * with seed, reward and moves when a reference solution does not succeed.
+ *   with seed, reward and moves when a reference solution does not succeed.
  */
 export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
   const agent = readAgent(path);
