@@ -24,7 +24,7 @@ demo: build ## one improvement run of the demo agent: make demo [SEED=1] [KEEP=1
 world: build ## one improvement run of a world of examples/worlds: make world NAME=venue-desk [SEED=1] [KEEP=1]
 	@./whet demo examples/worlds/$(NAME)/agent.yaml --seed $(SEED) $(if $(KEEP),--keep)
 
-check-world: setup ## whether a world is well made, without a model: make check-world NAME=venue-desk
+check-world: build ## whether a world is well made, without a model: make check-world NAME=venue-desk
 	@python examples/shared/check_world.py examples/worlds/$(NAME)
 
 test: ## every check and every test

@@ -14,10 +14,11 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+
+from recorded import source_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DESK = ROOT / "examples" / "orders-desk"
@@ -32,9 +33,9 @@ def demo_model() -> str:
 
 
 def make_job(arguments: argparse.Namespace, directory: pathlib.Path) -> dict:
-    """The default algorithm: 40 iterations of 4 groups of 4 rollouts, on a copy of the environment."""
+    """The default algorithm: 40 iterations of 4 groups of 4 rollouts, on a plain copy of the environment."""
     environment = directory / arguments.environment.name
-    shutil.copyfile(arguments.environment, environment)
+    environment.write_text(source_of(arguments.environment))
     digest = hashlib.sha256(environment.read_bytes()).hexdigest()
     return {
         "jobId": "bench",
@@ -118,8 +119,10 @@ def check_arguments(parser: argparse.ArgumentParser, arguments: argparse.Namespa
     for name in ("threads", "iterations"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name}: {getattr(arguments, name)}; a whole number above 0")
-    if not arguments.environment.is_file():
-        parser.error(f"--environment: there is no file {arguments.environment}")
+    try:
+        source_of(arguments.environment)
+    except RuntimeError as error:
+        parser.error(f"--environment: {error}")
     if arguments.model and not (pathlib.Path(arguments.model) / "config.json").is_file():
         parser.error(f"--model: {arguments.model} is no model directory: it has no config.json")
 

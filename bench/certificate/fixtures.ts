@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../contracts/project-root';
+import { readRecorded, recordedNames } from '../../examples/shared/recorded-file';
 
 const FOLDER = join(projectRoot(), 'bench', 'certificate');
 const DEMO_AGENT = join(projectRoot(), 'examples', 'orders-desk', 'agent.yaml');
@@ -21,13 +21,13 @@ export interface Fixture {
   source: string;
 }
 
-/** Reads every fixture, by set and name. */
+/** Reads every fixture, by set and name. @throws PatchError when a patch does not fit its base. */
 export function readFixtures(): Fixture[] {
   return (['wrong', 'good'] as const).flatMap((set) =>
-    readdirSync(join(FOLDER, set))
-      .filter((file) => file.endsWith('.py'))
-      .sort()
-      .map((file) => parseFixture(file.slice(0, -3), set, readFileSync(join(FOLDER, set, file), 'utf8'))),
+    recordedNames(join(FOLDER, set)).map((file) => {
+      const { head, text } = readRecorded(join(FOLDER, set, file))!;
+      return parseFixture(file.slice(0, -3), set, head + text);
+    }),
   );
 }
 
@@ -41,7 +41,7 @@ function parseFixture(name: string, set: Fixture['set'], text: string): Fixture 
   const capability = field('Capability');
   const kind = field('Kind');
   if (about === null || capability === null || (set === 'wrong' && (kind === null || field('Harm') === null)))
-    throw new Error(`bench/certificate/${set}/${name}.py: its head lacks what is wrong, its kind, capability or harm.`);
+    throw new Error(`bench/certificate/${set}/${name}: its head lacks what is wrong, its kind, capability or harm.`);
   const agent = field('Agent');
   return {
     name,

@@ -15,12 +15,14 @@ import random
 import re
 import statistics
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "model"))
+sys.path[:0] = [str(HERE), str(HERE / "model")]
 
 import transcripts  # noqa: E402
 from make_model import DEMO  # noqa: E402
+from recorded import plain_copies  # noqa: E402
 from world import World, load_world  # noqa: E402
 
 TRAIN, HELD_OUT = 0, 1_000_000
@@ -210,8 +212,14 @@ def check_environments(world: World, findings: Findings) -> None:
             findings.say(
                 f"{entry['id']}: {words['name']} words of name, {words['summary']} of summary (8, 12 are asked for)"
             )
-    for path in sorted((world.folder / "analyst" / "environments").glob("*.py")):
-        module = load_module(path)
+    try:
+        with tempfile.TemporaryDirectory() as out:
+            copies = plain_copies(world.folder / "analyst" / "environments", pathlib.Path(out))
+            modules = [(path, load_module(path)) for path in copies]
+    except RuntimeError as error:
+        findings.expect(False, str(error))
+        return
+    for path, module in modules:
         own = module.Environment.tools()
         same = interface == [(tool["function"]["name"], tool["function"]["parameters"].get("required")) for tool in own]
         rewards, lacking = [], []

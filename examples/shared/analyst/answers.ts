@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { PatchError, readRecorded } from '../recorded-file';
 
 /** Kinds of questions that the analyst recognises by their words. */
 export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise';
@@ -139,20 +140,30 @@ class RecordedAnswers {
     const name = /\nWrite the environment for the capability "(.+)"\.\s*$/.exec(prompt)?.[1] ?? '';
     const capability = this.named(name);
     const rejected = Number(/^# Attempt (\d+) was rejected/m.exec(prompt)?.[1] ?? 0);
-    const file = (suffix: string) => join(this.parts.directory, 'environments', `${capability?.id}${suffix}.py`);
-    const draft = file(`.attempt-${rejected + 1}`);
-    const path = existsSync(draft) ? draft : file('');
-    if (!capability || !existsSync(path)) throw new UnknownQuestionError(this.missing(name, capability));
+    if (!capability) throw new UnknownQuestionError(this.missing(name));
+    const draft = this.recorded(`${capability.id}.attempt-${rejected + 1}.py`);
+    const source = draft ?? this.recorded(`${capability.id}.py`);
+    if (source === null) throw new UnknownQuestionError(this.missing(name, capability));
     const rationale =
-      path === draft
+      source === draft
         ? `${rejected === 0 ? 'A first' : 'Another'} environment for: ${capability.summary}.`
         : `An environment for: ${capability.summary}. ` +
           'Small tasks that need this habit alone, with credit for each step towards it.';
-    return { rationale, source: readFileSync(path, 'utf8') };
+    return { rationale, source };
+  }
+
+  /** Text of a file in environments/, as it is or made from its patch; null where there is none. */
+  private recorded(name: string): string | null {
+    try {
+      return readRecorded(join(resolve(this.parts.directory), 'environments', name))?.text ?? null;
+    } catch (error) {
+      if (error instanceof PatchError) throw new UnknownQuestionError(`Correct ${error.message}`, { cause: error });
+      throw error;
+    }
   }
 
   /** What to add for a capability without an environment. The file comes first: clients quote the beginning only. */
-  private missing(name: string, capability: KnownCapability | undefined): string {
+  private missing(name: string, capability?: KnownCapability): string {
     const asked = JSON.stringify(name);
     const directory = resolve(this.parts.directory);
     if (capability) {

@@ -5,15 +5,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from recorded import plain_copies
 from routing_questions import deployed_summaries, routing_example
 from world import load_world
 
 DESK = Path(__file__).resolve().parents[3] / "examples" / "orders-desk"
-SYNTHESISED = sorted((DESK / "analyst" / "environments").glob("*.py"))
+# Removed when the process ends.
+COPIES = tempfile.TemporaryDirectory()
+SYNTHESISED = plain_copies(DESK / "analyst" / "environments", Path(COPIES.name))
 TRAIN, HELD_OUT, DEMONSTRATIONS = range(0, 300), range(1_000_000, 1_000_300), range(2_000_000, 2_000_300)
 PLANTED = {"verify-before-refund", "status-before-cancel", "credit-every-item", "append-postal-code"}
 GREETING = "greet-the-customer"

@@ -6,13 +6,18 @@ import ast
 import importlib.util
 import json
 import random
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from recorded import plain_copies
 
 DESK = Path(__file__).parents[3] / "examples" / "orders-desk"
-FOLDER = DESK / "analyst" / "environments"
+# Removed when the process ends.
+COPIES = tempfile.TemporaryDirectory()
+FOLDER = Path(COPIES.name)
+SOURCES = plain_copies(DESK / "analyst" / "environments", FOLDER)
 CAPABILITIES = ("append-postal-code", "credit-every-item", "status-before-cancel", "verify-before-refund")
 SEEDS = range(500_000, 500_200)
 CLAIM = "Done. Everything you asked for has been completed successfully."
@@ -32,7 +37,7 @@ def target() -> type:
     return load(DESK / "environment.py").Environment
 
 
-@pytest.fixture(scope="module", params=sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=SOURCES, ids=lambda path: path.stem)
 def source(request: pytest.FixtureRequest) -> Path:
     """Every file that the demo's analyst can answer with."""
     return request.param
@@ -74,7 +79,7 @@ def draw(tool: dict, opening: str, rng: random.Random) -> dict:
 
 
 def test_every_capability_has_an_environment() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} >= set(CAPABILITIES)
+    assert {path.stem for path in SOURCES} >= set(CAPABILITIES)
 
 
 def test_tools_are_the_desks(practice: type, target: type) -> None:

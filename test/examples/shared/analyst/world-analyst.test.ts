@@ -111,6 +111,21 @@ test('each rejection gets the environment that was recorded next', async () => {
   ]);
 });
 
+test('an environment that is kept as a patch is answered whole; one whose patch does not fit is refused', async () => {
+  const environments = join(folder, 'environments');
+  const patch = (was: string) =>
+    `# Capability: check\n--- check.py\n+++ check.attempt-1.py\n@@ -1 +1 @@\n-${was}\n\\ No newline at end of file\n` +
+    '+class Environment: """the patched one"""\n\\ No newline at end of file\n';
+  rmSync(join(environments, 'check.attempt-1.py'));
+  const asked = `\nWrite the environment for the capability "${candidate.name}".`;
+  writeFileSync(join(environments, 'check.attempt-1.patch'), patch('class Environment: """check.py"""'));
+  expect((await analyst.answer(asked)).value.source).toBe('class Environment: """the patched one"""');
+  writeFileSync(join(environments, 'check.attempt-1.patch'), patch('class Environment: """another"""'));
+  const refused = analyst.answer(asked);
+  await expect(refused).rejects.toThrow(UnknownQuestionError);
+  await expect(refused).rejects.toThrow(/^Correct .*check\.attempt-1\.patch: hunk 1 \(line 1 of check\.py\) does not/);
+});
+
 test('a rule that raises is no label but a question without an answer, with file, line and exception', async () => {
   const raised = labelOf(episode('please raise'));
   await expect(raised).rejects.toThrow(UnknownQuestionError);
