@@ -1,8 +1,38 @@
 // tier: unit
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { projectRoot } from '../../../contracts/project-root';
 import { PatchError, readRecorded, recordedNames } from '../../../examples/shared/recorded-file';
+import hashes from '../../fixtures/recorded-environments.json';
+
+const ROOT = projectRoot();
+
+describe('the environments that are kept as patches', () => {
+  test.each(Object.entries(hashes))('%s has the bytes that were recorded', (path, sha256) => {
+    const { text } = readRecorded(join(ROOT, path))!;
+    expect(createHash('sha256').update(text).digest('hex')).toBe(sha256);
+  });
+
+  // The list is what says that a patch still makes the environment that was measured.
+  test('are all in the list of hashes', () => {
+    const patches = globSync(['bench/certificate/wrong/*.patch', 'examples/**/environments/*.patch'], { cwd: ROOT });
+    expect(patches.length).toBeGreaterThan(75);
+    const made = patches.map((path) => path.replace(/patch$/, 'py'));
+    expect(made.filter((path) => !(path in hashes))).toEqual([]);
+  });
+
+  test('have a head that says what a reader sees in the diff', () => {
+    for (const path of Object.keys(hashes)) {
+      const { head } = readRecorded(join(ROOT, path))!;
+      if (head === '') continue;
+      expect(head).toMatch(/^# Capability: [a-z-]+$/m);
+      expect(head).toMatch(/^# Teaches: .|^# Wrong: .*\n(?:# {3}.*\n)*# Kind: .+\n# Capability: .+\n# Harm: ./);
+      expect(head.split('\n').filter((line) => line !== '' && !line.startsWith('# '))).toEqual([]);
+    }
+  });
+});
 
 describe('a recorded file', () => {
   const BASE = ['"""A desk."""', '', 'LIMIT = 3', '', '', 'def pay():', '    return 1', ''].join('\n');
