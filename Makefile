@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
 
-.PHONY: help setup build demo world check-world test e2e bench faults chaos sbom audit cluster cluster-down \
+.PHONY: help setup build demo world check check-world test e2e bench faults chaos sbom audit cluster cluster-down \
   test-cluster test-vllm lint format clean
 
 help: ## list the targets
@@ -26,6 +26,9 @@ world: build ## one improvement run of a world of examples/worlds: make world NA
 
 check-world: build ## whether a world is well made, without a model: make check-world NAME=venue-desk
 	@python examples/shared/check_world.py examples/worlds/$(NAME)
+
+check: setup ## format, lint, types, unused, sizes, commit messages, ruff of what changed: make check [BASE=REV]
+	@scripts/check.sh $(BASE)
 
 test: ## every check and every test
 	@scripts/test.sh
