@@ -78,7 +78,7 @@ export function agentPage(notice: string): string {
   return `# agent.yaml
 
 ${notice}
-JSON Schema for editors: \`contracts/schemas/agent.schema.json\`.
+JSON Schema for editors, after \`make build\`: \`dist/schemas/agent.schema.json\`.
 
 The file that describes a deployed agent. Paths are relative to it. \`./whet validate agent.yaml\` checks it, names the
 path and the allowed values of what is wrong, and plays the reference solutions of up to eight train and eight held-out

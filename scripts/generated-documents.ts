@@ -53,12 +53,14 @@ export function generatedDocuments(): Record<string, string> {
     'docs/report.md': reportPage(),
     'docs/errors.md': errorsPage(),
     'trainer-image/whetstone/train/job/options.json': trainerOptions(),
-    'contracts/schemas/agent.schema.json': editorSchema(agentSpecSchema, 'A deployed agent (agent.yaml)', 'input'),
-    'contracts/schemas/report.schema.json': editorSchema(
-      reportSchema,
-      'What an improvement run found out (report.json)',
-      'output',
-    ),
+  };
+}
+
+/** JSON Schemas for editors, by the name of the file that the build writes into dist/schemas. */
+export function editorSchemas(): Record<string, string> {
+  return {
+    'agent.schema.json': editorSchema(agentSpecSchema, 'A deployed agent (agent.yaml)', 'input'),
+    'report.schema.json': editorSchema(reportSchema, 'What an improvement run found out (report.json)', 'output'),
   };
 }
 
@@ -97,7 +99,8 @@ function reportPage(): string {
   );
   return `# report.json
 
-${NOTICE} JSON Schema for editors: \`contracts/schemas/report.schema.json\`.
+${NOTICE} JSON Schema for editors, after \`make build\`:
+\`dist/schemas/report.schema.json\`.
 
 Every run leaves \`runs/<run-id>/report/report.json\` and, beside it, \`report.html\` with the same figures as plots.
 Shares are in [0, 1], differences of shares in [-1, 1], times in seconds. Fields marked optional may be absent; the type

@@ -1,9 +1,14 @@
 // tier: unit
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import Ajv from 'ajv';
 import { algorithmOptions, jobOptions } from '../../contracts/config/training-options';
-import { generatedDocuments, partlyGeneratedDocuments, REPORT_PARTS } from '../../scripts/generated-documents';
+import {
+  editorSchemas,
+  generatedDocuments,
+  partlyGeneratedDocuments,
+  REPORT_PARTS,
+} from '../../scripts/generated-documents';
 import { fieldRows } from '../../scripts/schema-tables';
 
 const ROOT = join(__dirname, '../..');
@@ -33,7 +38,7 @@ it('every field of agent.yaml says what it does', () => {
 
 it('the schema for editors takes a minimal agent and refuses an unknown field', () => {
   const validate = new Ajv({ strict: false, formats: { uri: true } }).compile(
-    JSON.parse(documents['contracts/schemas/agent.schema.json']!) as object,
+    JSON.parse(editorSchemas()['agent.schema.json']!) as object,
   );
   const agent = {
     version: 1,
@@ -47,4 +52,15 @@ it('the schema for editors takes a minimal agent and refuses an unknown field', 
   };
   expect(validate(agent)).toBe(true);
   expect(validate({ ...agent, modle: {} })).toBe(false);
+});
+
+it('an agent.yaml that names a schema for editors names the one that the build writes', () => {
+  const files = globSync('{examples,bench,test}/**/*.yaml', { cwd: ROOT });
+  const named = files.flatMap((file) => {
+    const [, path] = /^# yaml-language-server: \$schema=(\S+)/m.exec(read(file)) ?? [];
+    return path === undefined ? [] : [relative(ROOT, join(ROOT, dirname(file), path))];
+  });
+  expect(named.length).toBeGreaterThan(10);
+  const written = Object.keys(editorSchemas()).map((name) => join('dist', 'schemas', name));
+  expect(named.filter((path) => !written.includes(path))).toEqual([]);
 });
