@@ -6,9 +6,7 @@ name=${1:-}
 available=$(find bench -maxdepth 1 \( -name '*.py' -o -name '*.ts' \) -printf '%f\n' | sed 's/\.[a-z]*$//' |
   sort -u | paste -sd ' ')
 if [[ -n "$name" && -f "bench/$name.py" ]]; then
-  # Some play fixtures of the tests.
-  fixtures=$PWD/test/trainer-image:$PWD/test/with-vllm
-  export PYTHONPATH="$PWD/trainer-image:$PWD/examples/shared:$fixtures${PYTHONPATH:+:$PYTHONPATH}"
+  export PYTHONPATH="$PWD/trainer-image:$PWD/examples/shared${PYTHONPATH:+:$PYTHONPATH}"
   exec .toolchain/venv/bin/python "bench/$name.py" "${@:2}"
 elif [[ -n "$name" && -f "dist/bench/$name.js" ]]; then
   exec node --enable-source-maps "dist/bench/$name.js" "${@:2}"

@@ -53,7 +53,7 @@ remedy() {
     types) echo "by hand, then: make check" ;;
     unused) echo "remove what is listed, or its 'export'" ;;
     sizes) echo "by hand: split the file, wrap the line" ;;
-    commits) echo "git commit --amend for the last one, else: git rebase --interactive $base" ;;
+    commits) echo "git commit --amend for the last one, else: git rebase --interactive ${base:0:8}" ;;
     ruff-lint) echo "ruff check --fix ." ;;
     ruff-format) echo "ruff format ." ;;
   esac

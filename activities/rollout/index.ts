@@ -1,5 +1,5 @@
 export { runDeployedRollouts } from './deployed-rollouts';
-export { deployedSettings, type EpisodePlan } from './episode';
+export type { EpisodePlan } from './episode';
 export { HttpModelClient } from './model-client';
 export { modelFailure, ModelFault } from './model-errors';
 export { PolicyModel } from './policy-model';

@@ -23,7 +23,7 @@ export interface ClusteredShare {
 /**
  * Degrees of freedom with which independent observations count beside the variance found between tasks. With a handful
  * of tasks that variance is little more than noise: an interval made from it alone is often far too short
- * (`bench/identification-coverage`).
+ * (docs/measured.md, `identification-intervals`).
  */
 const PRIOR_DF = 8;
 

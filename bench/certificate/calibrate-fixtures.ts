@@ -16,7 +16,7 @@ import { createAnalystPool } from '../../llm';
 import { loadAgentSpec } from '../../loaders/agent-spec';
 import { openEnvironment } from '../../sandbox';
 import { getJson, layout, LocalStore, putJson } from '../../store';
-import { identifyOnce, runActivity } from '../identification-demo/identify-without-server';
+import { identifyOnce, runActivity } from '../shared/identify-without-server';
 import { DESK, preparedDemoSpec, trainModel, withModel } from '../shared/demo-model';
 import type { CheckRun, FixtureRun } from './check-fixture';
 

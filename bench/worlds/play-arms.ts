@@ -15,7 +15,7 @@ import { modelAfter } from '../../activities/evaluate/model-after';
 import type { EpisodePlan } from '../../activities/rollout/episode';
 import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
 import { mean } from '../../activities/statistics/mean';
-import { runActivity } from '../identification-demo/identify-without-server';
+import { runActivity } from '../shared/identify-without-server';
 import { heldOutPlayed } from '../shared/held-out-played';
 import { freePort, Processes, untilHealthy } from '../shared/processes';
 import { adaptersOf, type FinishedRun } from './finished-run';

@@ -14,7 +14,7 @@ import {
 import { MIXED } from '../../contracts/names';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { getJson, getLines, layout, type LocalStore, putJson } from '../../store';
-import { runActivity } from '../identification-demo/identify-without-server';
+import { runActivity } from '../shared/identify-without-server';
 import { adaptersOf, artifactOf, type FinishedRun } from './finished-run';
 
 /** Kinds that give tasks to different arms. */

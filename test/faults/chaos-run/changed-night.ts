@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeEnvironment } from '../../../bench/three-nights/plant';
+import { writeEnvironment } from './plant';
 import { layout, LocalStore, readNights, readRegistry } from '../../../store';
 import type { ProcessKind } from './census';
 import type { Scenario } from './scenarios';

@@ -2,7 +2,7 @@
 import { gapPValue } from '../../../../activities/identify/verdicts/gap-p-value';
 import { taskSums } from '../../../../activities/identify/verdicts/task-sums';
 import { randomSource } from '../../../../activities/statistics/random';
-import { drawLabels } from '../../../../bench/identification-coverage/draw-labels';
+import { drawLabels } from './draw-labels';
 import { sumsOf } from './sums-of';
 
 test('with nothing to compare the p-value is 1', () => {

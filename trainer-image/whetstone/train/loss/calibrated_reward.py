@@ -32,7 +32,7 @@ def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
     `reward`; where all have them, nothing is compared. Nor is it in a training that begins from an adapter, or with
     `rewardCollapse` 0, which means that no reward stops the training.
 
-    docs/training.md has the rates of false alarms, which `make bench NAME=calibrated-reward` measures.
+    docs/measured.md has the rates of false alarms (`calibrated-reward`).
     """
     calibrated, algorithm = job.calibratedReward, job.algorithm
     alone = algorithm.rolloutsPerGroup * (1 - algorithm.hintShare)

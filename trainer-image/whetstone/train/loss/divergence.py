@@ -27,7 +27,7 @@ def check_reward(rewards: list[float], groups: int, environments: int, share: fl
     Two means p and q differ by `(2 asin sqrt p - 2 asin sqrt q) sqrt(n / 2)` standard errors (Cohen's h for
     proportions, 1988, chapter 6). Here n counts tasks rather than rollouts, since the rollouts of one task are alike.
 
-    docs/training.md has the rates of false alarms, which `make bench NAME=reward-collapse` measures.
+    docs/measured.md has the rates of false alarms (`reward-collapse`).
     """
     width = window_iterations(groups, environments)
     if not share or len(rewards) < 2 * width:

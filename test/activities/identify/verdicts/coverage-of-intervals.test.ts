@@ -1,19 +1,13 @@
 // tier: unit
-import type { VerdictRule } from '../../activities/identify/verdicts/verdict-rule';
-import { SETTINGS } from '../../bench/identification-coverage/draw-labels';
-import { errorRateChart } from '../../bench/identification-coverage/error-rate-chart';
-import {
-  measureSetting,
-  oughtToBeKept,
-  QUANTITIES,
-  type SettingResult,
-} from '../../bench/identification-coverage/measure-verdicts';
+import type { VerdictRule } from '../../../../activities/identify/verdicts/verdict-rule';
+import { SETTINGS } from './draw-labels';
+import { measureSetting, oughtToBeKept, QUANTITIES, type SettingResult } from './measure-verdicts';
 
-// A small version of `make bench NAME=identification-coverage`: fewer repetitions, one sample size.
+// Labels are drawn from known rates at settings around the thresholds.
 const rule: VerdictRule = { minGap: 0.2, minCoverage: 0.1, runs: 10, quorum: 8, familywiseError: 0.05 };
 const design = { tasks: 150, trials: 2, runs: 10, failureRate: 0.5, taskShare: 0.3, noise: 0.1 };
 const measure = (truth: (typeof SETTINGS)[number], seed: number) =>
-  measureSetting(truth, { design, rule, candidates: 10, repetitions: 40, seed, bootstrapSamples: 0 });
+  measureSetting(truth, { design, rule, candidates: 10, repetitions: 40, seed });
 
 let results: SettingResult[];
 beforeAll(() => {
@@ -52,20 +46,4 @@ test('without a gap hardly anything is kept', () => {
 
 test('verdicts are final before all runs are made, most of the time', () => {
   expect(rate(results, (r) => r.runsMade)).toBeLessThan(9);
-});
-
-test('the error curves are an SVG file of their own', () => {
-  const rates = {
-    falseKeeps: 0.01,
-    falseKeepsByEstimatesAlone: 0.1,
-    falseDrops: 0.02,
-    falseDropsByEstimatesAlone: 0.5,
-    undecided: 0.9,
-  };
-  const svg = errorRateChart([
-    { trajectories: 100, ...rates },
-    { trajectories: 200, ...rates },
-  ]);
-  expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" /);
-  expect(svg).toContain('false drops (rejected)');
 });

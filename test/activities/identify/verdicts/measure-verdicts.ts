@@ -1,21 +1,20 @@
-import { randomSource } from '../../activities/statistics/random';
-import { runFigures } from '../../activities/identify/verdicts/contrast-candidates';
-import { differenceInterval, shareInterval } from '../../activities/statistics/intervals';
-import { taskSums } from '../../activities/identify/verdicts/task-sums';
-import { clusteredShare } from '../../activities/identify/verdicts/rates';
+import { randomSource } from '../../../../activities/statistics/random';
+import { runFigures } from '../../../../activities/identify/verdicts/contrast-candidates';
+import { differenceInterval, shareInterval } from '../../../../activities/statistics/intervals';
+import { taskSums } from '../../../../activities/identify/verdicts/task-sums';
+import { clusteredShare } from '../../../../activities/identify/verdicts/rates';
 import {
   judgeCandidates,
   passesThresholds,
   type CapabilityVerdict,
-} from '../../activities/identify/verdicts/capability-verdict';
-import type { Interval } from '../../contracts/artifacts/evaluation';
+} from '../../../../activities/identify/verdicts/capability-verdict';
+import type { Interval } from '../../../../contracts/artifacts/evaluation';
 import { drawLabels, type TrueRates, type Design } from './draw-labels';
-import { percentileGap } from './percentile-bootstrap';
-import type { VerdictRule } from '../../activities/identify/verdicts/verdict-rule';
+import type { VerdictRule } from '../../../../activities/identify/verdicts/verdict-rule';
 
 /** Quantities with an interval. */
 export const QUANTITIES = ['errorRateFailure', 'errorRateSuccess', 'gap', 'coverage'] as const;
-export type Quantity = (typeof QUANTITIES)[number];
+type Quantity = (typeof QUANTITIES)[number];
 
 /** Counts over the repetitions of one setting. */
 export interface SettingResult {
@@ -24,8 +23,6 @@ export interface SettingResult {
   /** Number of intervals that contain the truth, and number of intervals. */
   covered: Record<Quantity, number>;
   made: Record<Quantity, number>;
-  /** The same for the plain percentile bootstrap of the gap; 0 when it was not asked for. */
-  percentile: { covered: number; made: number };
   verdicts: Record<'kept' | 'rejected' | 'not-enough-data', number>;
   /** How often the published rule alone would keep it: a quorum of runs whose estimates pass. */
   keptByEstimates: number;
@@ -40,13 +37,11 @@ export interface MeasureOptions {
   candidates: number;
   repetitions: number;
   seed: number;
-  /** Resamples of the percentile bootstrap; 0: leave it out. */
-  bootstrapSamples: number;
 }
 
 /** Draws one setting repeatedly, and counts how often its intervals and verdicts are right. */
 export function measureSetting(truth: TrueRates, options: MeasureOptions): SettingResult {
-  const { design, rule, candidates, repetitions, seed, bootstrapSamples } = options;
+  const { design, rule, candidates, repetitions, seed } = options;
   const random = randomSource(seed);
   const zero = () => ({ errorRateFailure: 0, errorRateSuccess: 0, gap: 0, coverage: 0 });
   const result: SettingResult = {
@@ -54,7 +49,6 @@ export function measureSetting(truth: TrueRates, options: MeasureOptions): Setti
     repetitions,
     covered: zero(),
     made: zero(),
-    percentile: { covered: 0, made: 0 },
     verdicts: { kept: 0, rejected: 0, 'not-enough-data': 0 },
     keptByEstimates: 0,
     runsMade: 0,
@@ -77,11 +71,6 @@ export function measureSetting(truth: TrueRates, options: MeasureOptions): Setti
       if (interval === null) continue;
       result.made[name]++;
       if (holds(interval, truths[name])) result.covered[name]++;
-    }
-    if (bootstrapSamples > 0) {
-      const interval = percentileGap(sums, random, bootstrapSamples);
-      if (interval !== null) result.percentile.made++;
-      if (interval !== null && holds(interval, gap)) result.percentile.covered++;
     }
     const runs = runFigures(sums);
     // Judged alone, with its share of the familywise error (Bonferroni's correction over the candidates).
@@ -108,12 +97,4 @@ export function oughtToBeKept(
   { minGap, minCoverage }: VerdictRule,
 ): boolean {
   return errorRateFailure - errorRateSuccess >= minGap - 1e-9 && coverage >= minCoverage - 1e-9;
-}
-
-/** Whether the truth lies on neither threshold, so that enough data must decide it. */
-export function isClear(
-  { errorRateFailure, errorRateSuccess, coverage }: TrueRates,
-  { minGap, minCoverage }: VerdictRule,
-): boolean {
-  return Math.abs(errorRateFailure - errorRateSuccess - minGap) > 1e-9 && Math.abs(coverage - minCoverage) > 1e-9;
 }

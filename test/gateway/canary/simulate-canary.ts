@@ -1,4 +1,4 @@
-import { SequentialTest } from '../../gateway/canary/sequential-test';
+import { SequentialTest } from '../../../gateway/canary/sequential-test';
 
 /** A canary to simulate. */
 export interface SimulatedCanary {

@@ -1,6 +1,6 @@
-import type { RandomSource } from '../../activities/statistics/random';
-import type { TrajectoryOutcomes } from '../../activities/identify/verdicts/task-sums';
-import { LABEL_CODES } from '../../activities/identify/verdicts/label-codes';
+import type { RandomSource } from '../../../../activities/statistics/random';
+import type { TrajectoryOutcomes } from '../../../../activities/identify/verdicts/task-sums';
+import { LABEL_CODES } from '../../../../activities/identify/verdicts/label-codes';
 
 /** A capability whose true rates are known. */
 export interface TrueRates {

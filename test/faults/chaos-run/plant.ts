@@ -1,10 +1,4 @@
-import { type Edit, writeDemoEnvironment } from '../shared/demo-agent';
-
-/** Name of the agent. */
-export const AGENT = 'orders-desk-nights';
-
-/** What the third night has to find: the id comes from the name that the demo analyst gives it. */
-export const PLANTED = 'append-the-postal-code-to-a-new-address';
+import { type Edit, writeDemoEnvironment } from '../../../bench/shared/demo-agent';
 
 /**
  * Edits of the orders desk that take one of its deficits out: a desk that does not ask for the postal code, and takes
