@@ -5,9 +5,11 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.toolchain/bin:$(CURDIR)/.toolchain/venv/bin:$(PATH)
 SEED ?= 1
 AGENT ?= examples/orders-desk/agent.yaml
+# The total time of a demo counts what is installed and built before it.
+SINCE := $(shell date +%s)
 
-.PHONY: help setup build demo world check check-world test e2e bench faults chaos sbom audit cluster cluster-down \
-  test-cluster test-vllm lint format clean
+.PHONY: help setup build demo world check check-world test e2e bench figures faults chaos sbom audit cluster \
+  cluster-down test-cluster test-vllm lint format clean clean-all
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,10 +21,10 @@ build: setup ## compile TypeScript and bundle the workflows
 	@scripts/build.sh
 
 demo: build ## one improvement run of the demo agent: make demo [SEED=1] [KEEP=1]
-	@./whet demo $(AGENT) --seed $(SEED) $(if $(KEEP),--keep)
+	@./whet demo $(AGENT) --seed $(SEED) --since $(SINCE) $(if $(KEEP),--keep)
 
 world: build ## one improvement run of a world of examples/worlds: make world NAME=venue-desk [SEED=1] [KEEP=1]
-	@./whet demo examples/worlds/$(NAME)/agent.yaml --seed $(SEED) $(if $(KEEP),--keep)
+	@./whet demo examples/worlds/$(NAME)/agent.yaml --seed $(SEED) --since $(SINCE) $(if $(KEEP),--keep)
 
 check-world: build ## whether a world is well made, without a model: make check-world NAME=venue-desk
 	@python examples/shared/check_world.py examples/worlds/$(NAME)
@@ -38,6 +40,9 @@ e2e: build ## the tiny configuration end to end on the real Temporal server
 
 bench: build ## one measurement: make bench NAME=train
 	@scripts/bench.sh $(NAME)
+
+figures: build ## run one measurement and write its rows of docs/measured.md: make figures NAME=gate [ARGS=...]
+	@node --enable-source-maps dist/scripts/figures.js $(NAME) $(ARGS)
 
 faults: build ## kill each process once in the middle of its stage and compare with an undisturbed run
 	@test/faults/kill
@@ -72,3 +77,6 @@ format: setup ## format TypeScript, Markdown, YAML and Python
 clean: ## stop what `whet up` started; remove what was built, not what was installed
 	@if [ -e dist/cli/main.js ]; then ./whet down; fi
 	rm -rf dist coverage .pytest_cache .ruff_cache
+
+clean-all: ## say what this checkout made and installed, with sizes, and remove it: make clean-all [YES=1] [CACHES=1]
+	@YES=$(YES) CACHES=$(CACHES) scripts/clean-all.sh

@@ -91,6 +91,7 @@ function addServiceCommands(program: Command): void {
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--keep', 'leave the services up')
     .option('--ignore-open-runs', 'also where open runs cannot go on with these services')
+    .option('--since <seconds>', 'since 1970: the total time counts from then, not from now', wholeNumber)
     .action(withContext(demoCommand));
   add(program, 'up [agent.yaml]', 'start Temporal, policy server, analyst and worker on this machine')
     .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')

@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import { SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
 import { type Agent, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -9,16 +10,21 @@ import { followRun } from '../view/follow';
 import { showEnd, startRun } from './run';
 
 /**
- * `whet demo [AGENT_YAML] [--seed N] [--keep] [--ignore-open-runs]`: starts the services, follows one improvement run
- * and shows its result. It goes on with an unfinished run of the same agent and seed, if there is one. Afterwards it
- * stops what it started, unless `--keep` is given.
+ * `whet demo [AGENT_YAML] [--seed N] [--keep] [--ignore-open-runs] [--since SECONDS]`: starts the services, follows one
+ * improvement run and shows its result, where its report is and what can be done next. It goes on with an unfinished run
+ * of the same agent and seed, if there is one. Afterwards it stops what it started, unless `--keep` is given. The total
+ * time counts from `--since`, in seconds since 1970; default: from the start of the command.
  */
 export async function demoCommand(
   context: Context,
   path: string | undefined,
-  { seed, keep, ignoreOpenRuns }: { seed?: number; keep?: boolean; ignoreOpenRuns?: boolean },
+  {
+    seed,
+    keep,
+    ignoreOpenRuns,
+    since = Date.now() / 1000,
+  }: { seed?: number; keep?: boolean; ignoreOpenRuns?: boolean; since?: number },
 ): Promise<void> {
-  const began = Date.now();
   const { settings, out } = context;
   const chosen = path ?? defaultAgentPath();
   if (chosen === null)
@@ -52,16 +58,30 @@ export async function demoCommand(
       if (started && keep !== true) {
         await down(settings, out);
         started = false;
-        out.line('services stopped; `./whet up` starts them again, with this run in the Temporal UI');
+        out.line('services stopped');
       }
-      out.line(`total time ${duration((Date.now() - began) / 1000)}`);
+      out.line(`total time ${duration(Date.now() / 1000 - since)}`);
       await showEnd(context, state);
+      const directory = state.result?.reportDirectory ?? null;
+      if (directory !== null) for (const line of afterDemo(chosen, directory)) out.line(line);
     });
   } finally {
     process.removeListener('SIGINT', interrupt);
     process.removeListener('SIGTERM', interrupt);
     if (started && keep !== true) await down(settings, out);
   }
+}
+
+/** Where the report can be opened, and three commands that a newcomer may try next. */
+export function afterDemo(agentPath: string, reportDirectory: string): string[] {
+  return [
+    `open   ${pathToFileURL(`${reportDirectory}/report.html`).href}`,
+    '',
+    'next:',
+    `  ./whet up ${agentPath}   # the services again, with this run in the Temporal UI`,
+    `  ./whet run ${agentPath} --follow   # a second night, while the services are up: what did not change is reused`,
+    '  ./whet validate YOUR/agent.yaml   # checks an agent of your own; the README says how to write it',
+  ];
 }
 
 function interrupted(runId: string): CliError {

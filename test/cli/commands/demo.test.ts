@@ -2,6 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterDemo } from '../../../cli/commands/demo';
 import { runCommandLine } from '../../../cli/run-command-line';
 import { writeSmallAgent } from '../small-agent';
 
@@ -24,4 +25,10 @@ test('a demo without any analyst is refused before its model is made', async () 
     process.env = before;
     rmSync(folder, { recursive: true });
   }
+});
+
+test('a demo ends with an address of the report that a browser opens, and three commands', () => {
+  const lines = afterDemo('examples/desk/agent.yaml', '/home/some one/store/runs/r/report');
+  expect(lines[0]).toBe('open   file:///home/some%20one/store/runs/r/report/report.html');
+  expect(lines.filter((line) => line.startsWith('  ./whet'))).toHaveLength(3);
 });
