@@ -30,7 +30,7 @@ const SHARED_ROOMS = [
   'target-profile',
 ];
 
-/** Parts of gateway/ from the lowest to the highest: a part imports what stands in rows before it (docs/gateway.md). */
+/** Parts of gateway/ from the lowest to the highest: a part imports only from earlier rows (docs/architecture.md). */
 const GATEWAY_ORDER = [
   ['listen-error.ts', 'log.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
   ['clients.ts', 'conversations.ts', 'registry-poller.ts'],
@@ -97,7 +97,7 @@ const gatewayZones = () =>
       from: [...row.filter((other) => other !== part), ...GATEWAY_ORDER.slice(i + 1).flat()].map(
         (p) => `./gateway/${p}`,
       ),
-      message: `gateway/${part} stands below it or beside it (docs/gateway.md, "The code").`,
+      message: `gateway/${part} is above it or next to it (docs/architecture.md, "The gateway").`,
     })),
   );
 

@@ -6,7 +6,7 @@
  * - 64 episodes in one jail, and 64 jails at once;
  * - the step time of an honest episode while other jails attack, divided by its time right before and after.
  *
- * Times are medians in milliseconds. The limits are in docs/sandbox.md. The last line is JSON.
+ * Times are medians in milliseconds. The limits are in docs/explanations/sandbox.md. The last line is JSON.
  *
  *     node dist/bench/jail.js [--starts 60] [--steps 4000] [--window 200] [--attackers 1] [--skip-attacks]
  */

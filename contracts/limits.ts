@@ -16,7 +16,7 @@ export const SYNTHETIC_SEEDS = {
 /** Tasks of the range of training that validation and calibration draw from: about as many as a run trains on. */
 export const CHECKED_TRAINING_TASKS = 20_000;
 
-/** Heartbeats of long activities, in milliseconds. docs/operations.md promises the longest timeout. */
+/** Heartbeats of long activities, in milliseconds. docs/guides/waits-and-failures.md promises the longest timeout. */
 export const HEARTBEAT_MS = {
   /** Between two heartbeats of an activity that names no other time. */
   every: 1_000,
@@ -36,7 +36,7 @@ export const WORKER_HEARTBEAT_MS = 5_000;
 /** Attempts of one activity from which on the run's progress table says that it fails again and again. */
 export const REPORTED_ATTEMPTS = 8;
 
-/** How `labelChunks` divides a plan (docs/labelling.md). */
+/** How `labelChunks` divides a plan (docs/explanations/labelling.md). */
 export const LABELLING = {
   /** Chunks in flight where the plan names no `window`. */
   chunksInFlight: 4,

@@ -1,6 +1,6 @@
 import type { FailureType } from '../contracts/failures/run';
 
-/** Exit codes of the trainer's own, one for each way in which it ends (docs/protocols.md, section 6). */
+/** Exit codes of the trainer's own, one for each way in which it ends (docs/reference/protocols.md, section 6). */
 export const TRAINER_EXIT_CODES = {
   jobInvalid: 64,
   environmentFailed: 65,

@@ -10,7 +10,8 @@ export const POD_TOKEN_FILE = `${POD_TOKEN_FOLDER}/token`;
 const reportAddress = (url: string, job: string): string => `${url.replace(/\/+$/, '')}/v1/reports/${job}`;
 
 /**
- * Environment variables that tell a trainer where to send its reports (docs/protocols.md, section 6): an address and a
+ * Environment variables that tell a trainer where to send its reports
+ * (docs/reference/protocols.md, section 6): an address and a
  * token file for one training, or a JSON object with both by output directory for several.
  */
 export function reportVariables(

@@ -42,7 +42,7 @@ export function isUnsafeAllowed(
     if (!onKubernetes) return true;
     throw new SandboxUnavailable([
       'WHET_SANDBOX=unsafe is refused on Kubernetes, for workers and trainers: unset it, and give the pods what the ' +
-        'jail needs (docs/sandbox.md).',
+        'jail needs (docs/explanations/sandbox.md).',
     ]);
   }
   throw new SandboxUnavailable([

@@ -15,6 +15,19 @@ interface Field extends Omit<Partial<OptionSchema>, 'type'> {
   pattern?: string;
 }
 
+/** The smallest agent.yaml that `whet validate` accepts, for a model that some server serves. */
+export const SMALLEST_AGENT = `version: 1
+name: my-agent
+environment:
+  path: environment.py # class Environment: docs/guides/your-own-agent.md
+  trainSeeds: { start: 0, count: 300 }
+  heldOutSeeds: { start: 1000, count: 200 }
+model:
+  name: qwen3-4b # the name under which the server serves it
+  path: /models/Qwen3-4B
+  baseUrl: http://127.0.0.1:8000/v1
+`;
+
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const code = (value: unknown): string => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 
@@ -80,10 +93,15 @@ export function agentPage(notice: string): string {
 ${notice}
 JSON Schema for editors, after \`make build\`: \`dist/schemas/agent.schema.json\`.
 
-The file that describes a deployed agent. Paths are relative to it. \`./whet validate agent.yaml\` checks it, names the
+The smallest valid file:
+
+\`\`\`yaml
+${SMALLEST_AGENT}\`\`\`
+
+The file describes a deployed agent. Paths are relative to it. \`./whet validate agent.yaml\` checks it, names the
 path and the allowed values of what is wrong, and plays the reference solutions of up to eight train and eight held-out
 tasks. An unknown field is refused.
-[examples/orders-desk/agent.yaml](../examples/orders-desk/agent.yaml) is a small one, \`examples/models\` has some for
+[examples/orders-desk/agent.yaml](../../examples/orders-desk/agent.yaml) is a small one, \`examples/models\` has some for
 models of other sizes. A part that is left out has the defaults of its fields.
 
 ${table(rows(plain, ''))}

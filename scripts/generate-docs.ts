@@ -2,15 +2,13 @@
  * Writes the generated documents (`npm run docs`), or with `--check` exits 1 when a file differs (`npm run
  * docs:check`). Run from the repository's root.
  */
-import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { generatedDocuments, partlyGeneratedDocuments } from './generated-documents';
+import { generatedDocuments } from './generated-documents';
 
 async function main(check: boolean): Promise<number> {
   const stale: string[] = [];
-  const documents = { ...generatedDocuments(), ...partlyGeneratedDocuments((path) => readFileSync(path, 'utf8')) };
-  for (const [path, content] of Object.entries(documents)) {
+  for (const [path, content] of Object.entries(generatedDocuments())) {
     if ((await readFile(path, 'utf8').catch(() => null)) === content) continue;
     stale.push(path);
     if (check) continue;

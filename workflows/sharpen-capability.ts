@@ -66,7 +66,8 @@ function openStage(input: SharpenInput): Stage {
   const answers = (): string =>
     search.hasSource
       ? `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`
-      : `Then: whet retry ${where}, whet skip ${where}, or write ${capability.id}.py (docs/environments.md) and: ` +
+      : `Then: whet retry ${where}, whet skip ${where}, or write ${capability.id}.py ` +
+        `(docs/guides/environment-by-hand.md) and: ` +
         giveCommand(context.runId, capability.id);
   const gate = new OperatorGate({
     showWait: (wait) =>

@@ -29,7 +29,7 @@ export function calibrationSeeds(count: number, sourceSha256: string): number[] 
 /**
  * The calibration with the mean reward of each range of seeds. It is out of band when the two means are further apart
  * than chance explains: what was calibrated would not be what is trained in. Chance alone parts fewer than 1 in 1,000
- * environments (docs/environments.md).
+ * environments (docs/explanations/environments.md).
  * @param seeds of the tasks, in the order of `groupMeans`.
  */
 export function heldAcrossRanges(result: CalibrationResult, seeds: readonly number[]): CalibrationResult {

@@ -1,7 +1,7 @@
 /** Reward from which an episode counts as a success. */
 export const SUCCESS = 0.99;
 
-/** Thresholds of the checks; docs/environments.md has their sources. Shares and rewards are in [0, 1]. */
+/** Thresholds of the checks; docs/explanations/environments.md has their sources. Shares and rewards are in [0, 1]. */
 export const CHECK_LIMITS = {
   minReferenceReward: 0.99,
   maxTrivialReward: 0.2,

@@ -1,7 +1,7 @@
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The trainer waits an hour for the next touch (docs/protocols.md, section 6). */
+/** The trainer waits an hour for the next touch (docs/reference/protocols.md, section 6). */
 const EVERY_MS = 60_000;
 
 /**

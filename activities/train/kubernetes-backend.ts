@@ -42,7 +42,8 @@ interface KubernetesBackendOptions {
 }
 
 /**
- * Runs trainings as Kubernetes Jobs (docs/kubernetes.md). The manifest in the store is the result; the state of the
+ * Runs trainings as Kubernetes Jobs (docs/guides/kubernetes.md).
+ * The manifest in the store is the result; the state of the
  * cluster only explains why it is not there yet.
  */
 export class KubernetesBackend implements TrainingBackend {

@@ -4,7 +4,8 @@ import { jobName, packName } from '../../k8s/names';
 import { exists, fileNames } from './files';
 
 /**
- * The trainings that one trainer is started for: a single one, or the members of a pack (docs/packing.md). It never
+ * The trainings that one trainer is started for: a single one, or the members of a pack
+ * (docs/explanations/packing.md). It never
  * changes once it is there.
  */
 export interface TrainerGroup {

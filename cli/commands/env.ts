@@ -132,7 +132,7 @@ export async function envEditCommand(
         `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +
           `${others.length === 0 ? '' : `It has environments for ${others.join(', ')}. `}` +
           `\`whet status ${runId}\` lists its capabilities. Where one waits for an environment, write ` +
-          `${named}.py (docs/environments.md), then: ${giveCommand(runId, named)}`,
+          `${named}.py (docs/guides/environment-by-hand.md), then: ${giveCommand(runId, named)}`,
         {
           type: 'Env.Unknown',
         },

@@ -45,7 +45,7 @@ export const validationSchema = z.strictObject({
 });
 export type Validation = z.infer<typeof validationSchema>;
 
-/** How well success on an environment's tasks predicts success on the agent's (docs/environments.md). */
+/** How well success on an environment's tasks predicts success on the agent's (docs/explanations/environments.md). */
 export const transferEstimateSchema = z.strictObject({
   tasks: z
     .number()

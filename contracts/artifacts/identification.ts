@@ -56,7 +56,7 @@ export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
 
 /** What a capability can miss: a threshold (`gap`, `coverage`), or the significance of its gap. */
 export const VERDICT_CRITERIA = ['gap', 'coverage', 'significance'] as const;
-/** Verdicts on a candidate; docs/identification.md says what each needs. */
+/** Verdicts on a candidate; docs/explanations/identification.md says what each needs. */
 export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as const;
 /** What has become of a capability since the last run of the agent. */
 export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
@@ -95,7 +95,7 @@ const quantities = (about: (name: string) => z.ZodType<number | null>) =>
     coverage: about('coverage'),
   }) as const;
 
-/** Contrast of one candidate over all labelled trajectories and runs (paper, section 2; docs/identification.md). */
+/** Contrast of one candidate over all labelled trajectories and runs (docs/explanations/identification.md). */
 export const contrastSchema = z.strictObject({
   capabilityId: z.string().describe('The candidate.'),
   errorRateSuccess: z

@@ -10,7 +10,7 @@ const servedAdapterSchema = z.strictObject({
 });
 type ServedAdapter = z.infer<typeof servedAdapterSchema>;
 
-/** The trainer's job file (docs/protocols.md, section 6). Paths are absolute. */
+/** The trainer's job file (docs/reference/protocols.md, section 6). Paths are absolute. */
 export const trainingJobSchema = z.strictObject({
   jobId: z.string(),
   seed: z.number().int().nonnegative(),
@@ -96,7 +96,7 @@ export const trainingProgressSchema = z.object({
   kl: z.number(),
   gradNorm: z.number(),
   completionTokens: z.number().int(),
-  // Of the iteration's rollouts (docs/training.md); trainers of earlier releases write none of these.
+  // Of the iteration's rollouts (docs/explanations/training.md); trainers of earlier releases write none of these.
   meanTokens: z.number().optional(),
   maxTokens: z.number().optional(),
   meanTurns: z.number().optional(),
@@ -117,7 +117,8 @@ export const trainingProgressSchema = z.object({
 export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
 
 /**
- * What a trainer posts to the report endpoint after an iteration (docs/kubernetes.md). News only: progress.jsonl is the
+ * What a trainer posts to the report endpoint after an iteration (docs/guides/kubernetes.md).
+ * News only: progress.jsonl is the
  * truth.
  */
 export const trainingReportSchema = z.strictObject({

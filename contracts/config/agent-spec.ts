@@ -64,7 +64,7 @@ const calibrationSchema = z
   })
   .prefault({});
 
-/** What a synthesised environment's scripted checks look at (docs/environments.md). */
+/** What a synthesised environment's scripted checks look at (docs/explanations/environments.md). */
 const certificateSpecSchema = z
   .strictObject({
     seeds: z.number().int().min(10).max(1000).default(100).describe('Tasks behind each scripted check.'),
@@ -132,7 +132,7 @@ const trainingSchema = z
       .default(1)
       .describe(
         'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each ' +
-          '(docs/packing.md).',
+          '(docs/explanations/packing.md).',
       ),
     packingWaitSeconds: z
       .number()

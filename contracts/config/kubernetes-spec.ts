@@ -23,7 +23,7 @@ const volumeSchema = z
     path: ['claim'],
   });
 
-/** How a training run becomes a Job (docs/kubernetes.md). */
+/** How a training run becomes a Job (docs/guides/kubernetes.md). */
 export const kubernetesSpecSchema = z.strictObject({
   namespace: dnsLabel.default('whetstone').describe('Of the Jobs.'),
   image: z.string().min(1).describe('Trainer image; a digest pins it.'),

@@ -1,7 +1,7 @@
 /**
  * The one table of training options. Everything that knows the options is made from it: `training` in agent.yaml,
  * `algorithm` in the trainer's job file, the trainer's own checks and defaults (options.json), the table in
- * docs/training.md and the JSON Schema for editors.
+ * docs/reference/training.md and the JSON Schema for editors.
  *
  * How to add an option is in CONTRIBUTING.md.
  */

@@ -7,7 +7,7 @@ interface CommandFailure {
   remedy: string;
 }
 
-/** Types that `whet --json` names as `error.type`, dotted and stable. A test keeps `docs/errors.md` equal to them. */
+/** Types that `whet --json` names as `error.type`, dotted and stable; listed in docs/reference/errors.md. */
 export const COMMAND_FAILURES = {
   'Cli.Failed': {
     exitCode: 1,
@@ -37,7 +37,7 @@ export const COMMAND_FAILURES = {
   'Settings.Invalid': {
     exitCode: 2,
     meaning: 'An environment variable has a value that cannot be used.',
-    remedy: 'Correct the variable that the message names; docs/operations.md lists all of them.',
+    remedy: 'Correct the variable that the message names; docs/reference/variables.md lists all of them.',
   },
   'Temporal.Unreachable': {
     exitCode: 1,

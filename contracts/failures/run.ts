@@ -20,7 +20,7 @@ interface RunFailure {
 
 /**
  * Failure types, dotted and stable, and what happens after each. A failure without one of these types, a timeout and a
- * child workflow that was terminated make the run wait for the operator. A test keeps `docs/errors.md` equal to them.
+ * child workflow that was terminated make the run wait for the operator. docs/reference/errors.md lists all of them.
  */
 export const FAILURES = {
   'Run.Expired': {

@@ -15,7 +15,7 @@ export const SANDBOX_FAILURES = {
   },
   'Sandbox.EnvironmentDied': {
     meaning: 'The process of the environment ended by itself, or broke a limit of the jail.',
-    remedy: 'Read its last lines in the message; docs/sandbox.md lists the limits.',
+    remedy: 'Read its last lines in the message; docs/explanations/sandbox.md lists the limits.',
   },
   'Sandbox.EnvironmentKilled': {
     meaning: 'Something outside the jail killed the process of the environment, for example for lack of memory.',
@@ -35,7 +35,7 @@ export const SANDBOX_FAILURES = {
   },
   'Sandbox.BadReturn': {
     meaning: 'A method of the environment returned a wrong type, NaN, a reward outside [0, 1] or too much.',
-    remedy: 'Correct the method that the message names (docs/protocols.md, section 1).',
+    remedy: 'Correct the method that the message names (docs/reference/protocols.md, section 1).',
   },
   'Sandbox.BadRequest': {
     meaning: 'The request was wrong: unknown parameters, a finished episode, a seed that is no integer.',

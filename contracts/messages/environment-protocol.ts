@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 /**
- * The protocol of the environment runtime (docs/protocols.md, section 2): one JSON document a line, requests in,
+ * The protocol of the environment runtime (docs/reference/protocols.md, section 2).
+ * One JSON document a line, requests in,
  * responses out. The environment's author controls the process and can forge a response, so every size and type is
  * checked here again.
  */

@@ -1,4 +1,4 @@
-/** The router's prompt (paper, section 5; docs/protocols.md, section 7). */
+/** The router's prompt (paper, section 5; docs/reference/protocols.md, section 7). */
 import { NONE_LABEL } from '../names';
 
 /** One line of the router's menu. */

@@ -27,7 +27,7 @@ from world import World, load_world  # noqa: E402
 
 TRAIN, HELD_OUT = 0, 1_000_000
 MOST_TOKENS = 400
-# As docs/environments.md has them.
+# As docs/explanations/environments.md has them.
 SUCCESS, MOST_WITHOUT_SKILL = 0.99, 0.1
 NOTICED_SHARE = 0.08
 WORD = re.compile(r"[A-Z][a-z]*|[0-9]{2}|[0-9]|[a-z]+")

@@ -22,7 +22,8 @@ const answerSchema = z.object({
 });
 
 /**
- * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/protocols.md, section 7),
+ * Asks the base model which capability a task needs, with the prompt of the evaluation
+ * (docs/reference/protocols.md, section 7),
  * and reads the probabilities of the labels. A server that fails is followed by the next one that is ready. While none
  * is ready it waits: a server that is being restarted must not send new conversations to the base model. When a
  * connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is aborted,

@@ -12,8 +12,8 @@ const read = (path: string) => readFileSync(join(__dirname, '../..', path), 'utf
 const { temporal, ui, model, analyst, gateway } = PORTS;
 
 describe('ports', () => {
-  test('docs/operations.md says each variable with its default', () => {
-    const rows = read('docs/operations.md').replace(/ +/g, ' ');
+  test('docs/reference/variables.md says each variable with its default', () => {
+    const rows = read('docs/reference/variables.md').replace(/ +/g, ' ');
     for (const group of [
       [temporal, ui],
       [model, analyst, gateway],
@@ -25,7 +25,7 @@ describe('ports', () => {
   });
   test('the gateway, its page and its chart agree', () => {
     expect(gatewayConfigSchema.shape.port.parse(undefined)).toBe(gateway.fallback);
-    expect(read('docs/gateway.md')).toMatch(new RegExp(`port ${gateway.fallback}[^.]*${gateway.variable}`));
+    expect(read('docs/guides/gateway.md')).toMatch(new RegExp(`port ${gateway.fallback}[^.]*${gateway.variable}`));
     expect(read('k8s/chart/templates/gateway.yaml')).toContain(`containerPort: ${gateway.fallback}`);
   });
   test('containers listen where `whet up` would', () => {

@@ -42,8 +42,8 @@ it('every type that is raised is in the catalogue, once', () => {
   expect(all).toHaveLength(new Set(all).size);
 });
 
-it('every failure has its line in docs/errors.md', () => {
-  const page = generatedDocuments()['docs/errors.md']!;
+it('every failure has its line in docs/reference/errors.md', () => {
+  const page = generatedDocuments()['docs/reference/errors.md']!;
   expect(Object.keys(CATALOGUE).filter((type) => !page.includes(`| \`${type}\` |`))).toEqual([]);
   // A bar would end its cell.
   expect(Object.values(CATALOGUE).filter(({ meaning, remedy }) => `${meaning}${remedy}`.includes('|'))).toEqual([]);

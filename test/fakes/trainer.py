@@ -1,4 +1,4 @@
-"""Fake of the trainer, for tests of the activity that runs it: keeps to docs/protocols.md section 6 and learns nothing.
+"""Fake of the trainer, for tests of the activity that runs it. It learns nothing (docs/reference/protocols.md, 6).
 
 FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill` (once), `hang`, `fail NAME N` (only
 that job, the others go on), or nothing. Further: `stuck` (killed whenever it would begin the fourth iteration), `step`

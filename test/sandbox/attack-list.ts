@@ -2,12 +2,12 @@ import type { Attack } from './attacks/attack';
 
 const WIDTH = 118;
 
-/** The part of docs/sandbox.md that names every attack, one block a family. */
+/** docs/reference/attacks.md without its heading: the name of every attack, one block a family. */
 export function attackList(families: Readonly<Record<string, readonly Attack[]>>): string {
   return Object.entries(families)
     .map(
       ([family, attacks]) =>
-        `### ${family} (${attacks.length})\n\n\`\`\`text\n${wrap(attacks.map(({ name }) => name)).join('\n')}\n\`\`\``,
+        `## ${family} (${attacks.length})\n\n\`\`\`text\n${wrap(attacks.map(({ name }) => name)).join('\n')}\n\`\`\``,
     )
     .join('\n\n');
 }

@@ -1,6 +1,6 @@
 import type { AgentSpec } from '../../../contracts/config/agent-spec';
 
-/** What a capability must reach to be kept. Where each threshold is applied is listed in docs/identification.md. */
+/** What a capability must reach to be kept. docs/explanations/identification.md lists where each threshold applies. */
 export interface VerdictRule {
   /** Least gap, ER- minus ER+ in [0, 1], in a run that passes. Paper, section 2: 0.20. */
   minGap: number;

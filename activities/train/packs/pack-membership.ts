@@ -27,8 +27,8 @@ export interface PackMembershipOptions {
 }
 
 /**
- * The membership of one training in the packs of its run (docs/packing.md). Its whole state is on disk, so another
- * attempt can continue.
+ * The membership of one training in the packs of its run (docs/explanations/packing.md). Its whole state is on disk, so
+ * another attempt can continue.
  */
 export class PackMembership {
   private pack: PackFolder | null = null;

@@ -1,4 +1,4 @@
-"""Routing questions for a small model, in the format of docs/protocols.md section 7.
+"""Routing questions for a small model, in the format of docs/reference/protocols.md section 7.
 
 A model of a million parameters does not learn to read a menu in any order (tried: shuffled letters and paraphrased
 summaries ended at chance), so it is taught one menu: the summaries of the world's `analyst/capabilities.json` that are

@@ -1,4 +1,4 @@
-"""Text of a small model's training corpus (docs/protocols.md, section 4), and the tokenizer."""
+"""Text of a small model's training corpus (docs/reference/protocols.md, section 4), and the tokenizer."""
 
 import json
 import random

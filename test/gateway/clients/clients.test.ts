@@ -59,4 +59,15 @@ describe('the official clients get through the gateway what they get from the po
     },
     INSTALL_MS,
   );
+
+  it(
+    'examples/smallest/client.py talks to the agent and posts an outcome',
+    async () => {
+      const python = join(await peerPython(ROOT, join(__dirname, 'requirements.txt')), 'python');
+      const env = { ...process.env, GATEWAY: `${fixture.url}/v1`, AGENT: 'desk' };
+      const { stdout } = await promisify(execFile)(python, [join(ROOT, 'examples/smallest/client.py')], { env });
+      expect(stdout).toContain(`answered by ${adapter}`);
+    },
+    INSTALL_MS,
+  );
 });

@@ -7,7 +7,7 @@ export type Expected = string | RegExp | Ending;
 
 /** One hostile environment: what its `step` does, and what it must get for it. */
 interface JailedAttack {
-  /** A sentence; the row of docs/sandbox.md that explains it has the same name. */
+  /** A sentence; the row of docs/explanations/sandbox.md that explains it has the same name. */
   name: string;
   /** Python statements of `attack(call)`; what it returns becomes the observation. */
   body: string;

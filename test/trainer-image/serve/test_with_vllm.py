@@ -87,9 +87,9 @@ def run(words: list[str], variables: dict[str, str]) -> subprocess.CompletedProc
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_command_in_the_readme_is_the_one_that_whet_up_runs(tmp_path: Path) -> None:
-    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text()
-    shown = readme[readme.index("vllm serve /models/Qwen3-4B") :].split("\n\n")[0].replace("\\\n", " ").split()
+def test_the_command_in_the_guide_is_the_one_that_whet_up_runs(tmp_path: Path) -> None:
+    guide = (Path(__file__).resolve().parents[3] / "docs/guides/vllm.md").read_text()
+    shown = guide[guide.index("vllm serve /models/Qwen3-4B") :].split("\n\n")[0].replace("\\\n", " ").split()
     (tmp_path / "config.json").write_text("{}")
     argv = ["--model", str(tmp_path), "--served-name", "qwen3-4b", "--port", "8000", "--rank", "32"]
     argv += ["--length", "16384", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3"]

@@ -39,7 +39,7 @@ _uids = itertools.count(random.SystemRandom().randrange(1 << 30))
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """``sandbox/profile.json`` (docs/protocols.md, section 3). Relative names in it start from its folder.
+    """``sandbox/profile.json`` (docs/reference/protocols.md, section 3). Relative names in it start from its folder.
 
     Raises SandboxError for a file that is not a profile of version 1.
     """

@@ -1,4 +1,4 @@
-"""What rollouts are sampled from: the engine in this process, or a vLLM server over HTTP (docs/training.md)."""
+"""What rollouts are sampled from: the engine in this process, or a vLLM server (docs/explanations/training.md)."""
 
 from .engine_sampler import EngineSampler
 from .sampler import Sample, Sampler, SampleRequest, SamplerGone, SamplerInterrupted, SamplerRefused

@@ -149,7 +149,7 @@ def create_server(path: str | Path, isolation: str = "jail", sessions: int = 8) 
 
 
 def module_class(make: Callable[[], Any], max_steps: int = MAX_STEPS) -> type:
-    """A class `Environment` of ours (docs/protocols.md, section 1) around an OpenEnv environment that takes tool calls.
+    """A class `Environment` of ours (docs/reference/protocols.md, section 1) around an OpenEnv environment with tools.
 
     Its reward is the sum of OpenEnv's rewards, cut to [0, 1]. `evaluate` finds it by playing the trajectory again in a
     fresh instance with the same seed. OpenEnv has no reference solutions, so the list is empty and such an environment

@@ -2,7 +2,7 @@
 
 The owner's environment runs ``python -I -S runtime/__main__.py``; the jail runs the same modules as one file of byte
 code (``bundle.py``) with ``--threads N``. Requests come in on fd 3, responses go out on fd 4, one JSON document a line.
-Stdout and stderr are logs. docs/protocols.md, section 2, has the methods.
+Stdout and stderr are logs. docs/reference/protocols.md, section 2, has the methods.
 
 What it guards against: an environment that raises anything, prints, replaces ``sys.stdout``, calls ``sys.exit``, or
 returns the wrong type, NaN, something huge, something that nests without end. Each is a typed error of that one

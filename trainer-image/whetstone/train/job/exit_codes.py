@@ -1,4 +1,4 @@
-"""Exit codes of the trainer (docs/protocols.md, section 6). 0 is a job that is done."""
+"""Exit codes of the trainer (docs/reference/protocols.md, section 6). 0 is a job that is done."""
 
 from __future__ import annotations
 

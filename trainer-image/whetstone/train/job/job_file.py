@@ -1,4 +1,4 @@
-"""The trainer's job file (docs/protocols.md, section 6), with every rule that its values obey."""
+"""The trainer's job file (docs/reference/protocols.md, section 6), with every rule that its values obey."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 `options.json` has each option's type, range, default and description. `npm run docs` writes it from the one table of
 training options, contracts/config/training-options.ts, which also makes agent.yaml's section `training` and the table
-in docs/training.md. Nothing that stands in the table is repeated here.
+in docs/reference/training.md. Nothing that stands in the table is repeated here.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def option(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """GRPO's hyperparameters. `options.json` describes each; docs/training.md gives the reasons for the later ones.
+    """GRPO's hyperparameters. `options.json` describes each; docs/explanations/training.md gives reasons.
 
     `rolloutsPerGroup` rollouts share a task and are normalised together. `groups` of them make an iteration, which is
     one optimiser step.

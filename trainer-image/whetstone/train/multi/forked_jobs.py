@@ -1,4 +1,4 @@
-"""Several jobs in one command, over one base model (docs/packing.md).
+"""Several jobs in one command, over one base model (docs/explanations/packing.md).
 
 This process does everything slow once and then forks a process for each job. A job trains there as it would alone, so
 its result cannot depend on the others. The jobs share the imports, the memory of the base model and the processor
