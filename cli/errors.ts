@@ -2,7 +2,7 @@ import { COMMAND_FAILURES, type CommandFailureType } from '../contracts/failures
 import { FAILURES, type FailureType } from '../contracts/failures/run';
 import type { SandboxFailureType } from '../contracts/failures/sandbox';
 
-/** Every type of the catalogue (docs/reference/errors.md): a command may pass on a failure of a run or an environment. */
+/** Every type of the catalogue (docs/reference/errors.md), and those that a run or an environment failed with. */
 type CatalogueType = CommandFailureType | FailureType | SandboxFailureType;
 
 /** What a `CliError` carries besides its message. */

@@ -94,3 +94,7 @@ test('the map of CONTRIBUTING names only places that exist', () => {
     ![place, inTrainer(place), inTrainer(`train/${place}`)].some((path) => existsSync(join(ROOT, path)));
   expect(places.filter(isMissing)).toEqual([]);
 });
+
+test('the glossary has at most 30 lines', () => {
+  expect(read('docs/glossary.md').trim().split('\n').length).toBeLessThanOrEqual(30);
+});
