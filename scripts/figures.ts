@@ -17,7 +17,7 @@ const git = (...args: string[]): string =>
 
 /** Runs a bench, whose output is shown, and returns its last line with its exit code. */
 async function runBench(name: string, args: readonly string[]): Promise<{ last: string; code: number }> {
-  const bench = spawn('scripts/bench.sh', [name, ...args], {
+  const bench = spawn(join(projectRoot(), 'scripts', 'bench.sh'), [name, ...args], {
     cwd: projectRoot(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
