@@ -37,6 +37,7 @@ export GOMAXPROCS=${GOMAXPROCS:-2}
 # One at a time: a second call waits until the first one has done the work.
 prepare() {
   mkdir -p "$cache"
+  kernel_settings
   exec 9> "$cache/.lock"
   flock --nonblock 9 || { echo "cluster: waiting for another 'prepare'" && flock 9; }
   install_packages

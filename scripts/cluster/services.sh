@@ -153,6 +153,15 @@ Y
     -d '[{"op": "add", "path": "/status/capacity/nvidia.com~1gpu", "value": "8"}]' > /dev/null
 }
 
+# What the kubelet sets when it starts. It is set early because tests that run at the same time compare the settings
+# before and after an attack. Where they cannot be set, the kubelet says so.
+kernel_settings() {
+  local setting
+  for setting in vm/overcommit_memory=1 kernel/panic=10 kernel/panic_on_oops=1; do
+    { echo "${setting#*=}" > "/proc/sys/${setting%=*}"; } 2> /dev/null || true
+  done
+}
+
 start_kubelet() {
   start kubelet "$programs/kubelet" --config "$state/kubelet.yaml" --kubeconfig "$state/kubelet.kubeconfig" \
     --root-dir "$state/kubelet" --hostname-override $node

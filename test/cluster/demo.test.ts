@@ -13,7 +13,7 @@ import { ClusterFixture, root } from './cluster-fixture';
 const AGENT = resolve(root, process.env['WHET_CLUSTER_AGENT'] ?? 'examples/orders-desk/agent.tiny.yaml');
 
 /** Time limit of one demo. It must end before jest's, because a stopped demo takes its services down. */
-const DEMO_MS = process.env['WHET_CLUSTER_AGENT'] === undefined ? 600_000 : 1_800_000;
+const DEMO_MS = process.env['WHET_CLUSTER_AGENT'] === undefined ? 1_200_000 : 1_800_000;
 
 type Backend = 'local' | 'kubernetes';
 

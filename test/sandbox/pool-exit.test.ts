@@ -18,10 +18,16 @@ const { EnvironmentPool } = require(${JSON.stringify(SANDBOX)});
   await pool.close();
 })();`;
 
-const groupsOf = (pid: number): string[] =>
-  (readdirSync('/sys/fs/cgroup', { recursive: true }) as string[]).filter((path) =>
-    path.split('/').at(-1)?.startsWith(`whetstone-jail-${pid}-`),
-  );
+/** Looks again when a group of another process went while it was looked at. */
+function groupsOf(pid: number): string[] {
+  for (;;)
+    try {
+      const paths = readdirSync('/sys/fs/cgroup', { recursive: true }) as string[];
+      return paths.filter((path) => path.split('/').at(-1)?.startsWith(`whetstone-jail-${pid}-`));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+}
 
 test('a program that closes its pool and ends leaves no control group behind', async () => {
   const program = spawn(process.execPath, ['-e', PROGRAM], { stdio: 'inherit' });
