@@ -14,8 +14,8 @@ install_packages() {
   if [ $made = yes ]; then rm -f $policy; fi
 }
 
-# Takes about nine minutes of two cores, once per version. One build for all, so that one program is linked while
-# another is compiled; with few garbage collections, because there is enough memory.
+# Takes minutes of two cores, once per version. One build for all, so that one program is linked while another is
+# compiled.
 build_programs() {
   if have_programs; then return; fi
   echo "cluster: building Kubernetes $version and Helm"
@@ -36,6 +36,8 @@ helm_program() {
 }
 
 # go_build FOLDER [arguments of go build]: builds programs of k8s/cluster/go.mod. A program in the folder is complete.
+# The compiler inlines nothing and writes no data for debuggers, which saves a third of its time; it collects little
+# garbage, because there is enough memory.
 go_build() {
   local folder=$1 part=$1.$$
   shift
@@ -43,6 +45,7 @@ go_build() {
   # go.sum in the repository holds every hash, so nothing depends on a checksum database that does not answer for these
   # modules.
   (cd k8s/cluster && CGO_ENABLED=0 GOGC=400 GONOSUMDB='k8s.io/*,sigs.k8s.io/*,helm.sh/*' \
-    go build -p "$GOMAXPROCS" -mod=readonly -trimpath -o "$part/" "$@")
+    go build -p "$GOMAXPROCS" -mod=readonly -trimpath -gcflags='all=-l -dwarf=false' \
+      -o "$part/" "$@")
   mv "$part"/* "$folder/" && rmdir "$part"
 }
