@@ -30,7 +30,7 @@ def test_only_decisions_are_in_the_loss(tiny_dir: Path, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Rollouts, "collect", second_turn_decides)
     with open_trainer(tiny_dir, tmp_path, [COACH], decisionTurnsOnly=True, dropConstantGroups=False) as trainer:
-        inputs = trainer._prepare_inputs([{"prompt": ""}] * 8)
+        inputs = trainer._prepare_inputs([{"prompt": ""} for _ in range(8)])
     first, *others = trainer.episodes
     assert inputs["tool_mask"][0, : len(first.sampled)].tolist() == first.sampled
     for row, episode in enumerate(others, 1):
@@ -159,7 +159,7 @@ def test_hinted_groups_without_a_difference_of_their_own_are_dropped(
     monkeypatch.setattr(Rollouts, "collect", hints_decide)
     for own, rows in ((False, 8), (True, None)):
         with open_trainer(tiny_dir, tmp_path, [COACH], hintShare=0.5, hintBaseline=own) as trainer:
-            inputs = trainer._prepare_inputs([{"prompt": ""}] * 8)
+            inputs = trainer._prepare_inputs([{"prompt": ""} for _ in range(8)])
         assert (inputs and len(inputs["prompt_ids"])) == rows
 
 
@@ -167,7 +167,7 @@ def test_rollouts_that_were_cut_teach_nothing_where_asked(tiny_dir: Path, tmp_pa
     sizes = {}
     for mask in (False, True):
         with open_trainer(tiny_dir, tmp_path, [COACH], maskTruncated=mask, dropConstantGroups=False) as trainer:
-            inputs = trainer._prepare_inputs([{"prompt": ""}] * 8)
+            inputs = trainer._prepare_inputs([{"prompt": ""} for _ in range(8)])
         sizes[mask] = len(inputs["prompt_ids"]) if inputs else 0
         whole = sum(not episode.truncated for episode in trainer.episodes)
     assert sizes == {False: 8, True: whole}
