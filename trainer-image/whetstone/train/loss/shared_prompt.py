@@ -34,7 +34,10 @@ def shares_prompts(model: PeftModel) -> bool:
     config = base.config.get_text_config(decoder=True)
     if base._is_stateful or "past_key_values" not in inspect.signature(type(base).forward).parameters:
         return False
-    if base.is_activation_checkpointing or getattr(config, "output_router_logits", False):
+    # Of the modules themselves: transformers has renamed the model's own property.
+    if any(getattr(module, "gradient_checkpointing", False) for module in base.modules()):
+        return False
+    if getattr(config, "output_router_logits", False):
         return False
     if config._attn_implementation not in ATTENTION or _rope_types(config) & set(LENGTH_DEPENDENT):
         return False
