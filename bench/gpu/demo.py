@@ -85,7 +85,7 @@ def train(settings: dict) -> dict:
 
 
 def run(where: str, seed: int, model_path: str, scratch: pathlib.Path, settings: dict) -> dict:
-    """Curve and seconds of one training, or why it has none."""
+    """Curve and seconds of one training, with the start of its process, or why it has none."""
     # Those that are done count, also when others are not in time.
     left = settings["deadline"] - time.time() - 5
     folder = scratch / f"{where}-{seed}"

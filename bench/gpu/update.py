@@ -18,7 +18,7 @@ from whetstone.train.loop.trl_settings import quiet_libraries
 TOKENS = (4096, 16_384)
 LENGTH = 2048
 # One to warm up; the others are measured.
-STEPS = 3
+STEPS, TINY_STEPS = 3, 2
 
 
 class Clock(TrainerCallback):
@@ -57,7 +57,7 @@ def cases(settings: dict) -> list:
 def step(shape: Shape, side: str, rows: Rows, again: bool, settings: dict) -> dict:
     """Figures of the update. Where the memory does not suffice, the exception carries the estimate and the peak."""
     device = settings["device"]
-    algorithm = rows.algorithm(STEPS, updateTokens=0, gradientCheckpointing=again)
+    algorithm = rows.algorithm(TINY_STEPS if settings["tiny"] else STEPS, updateTokens=0, gradientCheckpointing=again)
     options = {name: getattr(algorithm, name) for name in ("rank", "groups", "rolloutsPerGroup", "maxTurns")}
     options |= {"maxCompletionTokens": rows.completion, "gradientCheckpointing": again, "sampler": "managed"}
     # The rows are given, so the estimate need not assume how long they are.
