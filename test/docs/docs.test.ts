@@ -98,3 +98,9 @@ test('the map of CONTRIBUTING names only places that exist', () => {
 test('the glossary has at most 30 lines', () => {
   expect(read('docs/glossary.md').trim().split('\n').length).toBeLessThanOrEqual(30);
 });
+
+test('the guide to your own agent shows the files that are tested', () => {
+  const guide = read('docs/guides/your-own-agent.md');
+  for (const file of ['environment.py', 'client.py'])
+    expect(guide).toContain(`\`\`\`python\n${read(`examples/smallest/${file}`)}\`\`\``);
+});
