@@ -1,9 +1,9 @@
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { Registry, RegistryVersion } from '../contracts/artifacts/registry';
-import { type CompetitionRouter, routerSchema } from '../contracts/artifacts/router';
 import type { IncumbentVersion } from '../contracts/messages/evaluate-stage';
-import { routerOfVersion } from '../contracts/routing/version-router';
+import { routerOfVersion } from '../routing/version-router';
 import { type ArtifactStore, getJson, putJson } from '../store';
+import { type Router, routerSchema } from '../routing/kinds';
 
 /** The version that is served now; or, in a sentence, why there is none that this run can play. */
 export function activeVersion(
@@ -29,8 +29,7 @@ export async function playableVersion(
   folder: string,
   version: RegistryVersion,
 ): Promise<IncumbentVersion> {
-  const read = (artifact: Parameters<typeof getJson>[1]): Promise<CompetitionRouter> =>
-    getJson(store, artifact, routerSchema);
+  const read = (artifact: Parameters<typeof getJson>[1]): Promise<Router> => getJson(store, artifact, routerSchema);
   const router =
     version.judgedRouter?.artifact ??
     (await putJson(store, folder, 'incumbent-router.json', await routerOfVersion(version, read)));

@@ -1,7 +1,6 @@
 import type { Registry } from '../contracts/artifacts/registry';
 import type { GatewayAgent, GatewayConfig } from '../contracts/config/gateway-config';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import { type CompetitionRouter, routerSchema } from '../contracts/artifacts/router';
 import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
@@ -19,6 +18,7 @@ import { TraceWriter } from './traces/writer';
 import { AdapterReconciler } from './upstream/adapter-reconciler';
 import { Replica } from './upstream/replica';
 import { readyEvents, ReplicaSet } from './upstream/replica-set';
+import { type Router, routerSchema } from '../routing/kinds';
 
 /** What a gateway needs from outside. */
 export interface GatewayDeps {
@@ -98,7 +98,7 @@ export class Gateway {
   }
 
   /** Reads a version's router. Until it can be read, base gets the version's conversations, which the log says once. */
-  private async readJudgedRouter(agent: string, artifact: ArtifactRef): Promise<CompetitionRouter> {
+  private async readJudgedRouter(agent: string, artifact: ArtifactRef): Promise<Router> {
     const { store, log } = this.deps;
     try {
       const router = await getJson(store, artifact, routerSchema);

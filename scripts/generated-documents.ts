@@ -15,12 +15,14 @@ import {
 } from '../contracts/artifacts/identification';
 import { reportSchema } from '../contracts/artifacts/report';
 import { agentSpecSchema } from '../contracts/config/agent-spec';
+import { ROUTER_KINDS } from '../contracts/config/router-kinds';
 import { algorithmOptions, jobOptions } from '../contracts/config/training-options';
 import { COMMAND_FAILURES } from '../contracts/failures/command-line';
 import { FAILURES } from '../contracts/failures/run';
 import { SANDBOX_FAILURES } from '../contracts/failures/sandbox';
+import { KINDS } from '../routing/kinds';
 import { agentPage } from './agent-page';
-import { optionTable } from './option-table';
+import { aligned, optionTable } from './option-table';
 import { fieldRows, fieldTable, type NamedSchemas } from './schema-tables';
 
 const NOTICE = 'Generated from the contracts by `npm run docs`; do not edit.';
@@ -53,6 +55,7 @@ export function generatedDocuments(): Record<string, string> {
     'docs/reference/report.md': reportPage(),
     'docs/reference/errors.md': errorsPage(),
     'docs/reference/training.md': trainingPage(),
+    'docs/reference/routers.md': routersPage(),
     'trainer-image/whetstone/train/job/options.json': trainerOptions(),
   };
 }
@@ -63,6 +66,18 @@ export function editorSchemas(): Record<string, string> {
     'agent.schema.json': editorSchema(agentSpecSchema, 'A deployed agent (agent.yaml)', 'input'),
     'report.schema.json': editorSchema(reportSchema, 'What an improvement run found out (report.json)', 'output'),
   };
+}
+
+function routersPage(): string {
+  const rows = ROUTER_KINDS.map((kind) => [`\`${kind}\``, KINDS[kind].words.learnsFrom, KINDS[kind].words.cost]);
+  return `# Kinds of routers
+
+${NOTICE}
+
+The simplest kind is the first. [routing.md](../routing.md) explains how they compete.
+
+${aligned([['kind', 'what it learns from', 'what a decision costs'], ...rows])}
+`;
 }
 
 function trainingPage(): string {

@@ -48,8 +48,8 @@ export function optionValues({
   return words.filter(Boolean).join(', ');
 }
 
-/** The table as prettier would write it. */
-function aligned(rows: string[][]): string {
+/** A Markdown table of these rows, aligned as prettier would write it. The first row is its head. */
+export function aligned(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
   const rule = line(widths.map((width) => '-'.repeat(width)));

@@ -5,7 +5,7 @@ import {
   routingRecordSchema,
 } from '../../contracts/artifacts/evaluation';
 import { evaluationPlanSchema, type Judging } from '../../contracts/artifacts/evaluation-plan';
-import { routerChoiceSchema, routerSchema } from '../../contracts/artifacts/router';
+import { routerChoiceSchema } from '../../contracts/artifacts/router-choice';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { CompareInput, CompareResult, StoredAdapter } from '../../contracts/messages/evaluate-stage';
@@ -19,6 +19,7 @@ import { type Learned, rewardGain } from './diagnosis';
 import { differingTasks } from './differing-tasks';
 import { decideGate } from './gate';
 import { type Outcome, outcomeSchema, pairOutcomes, UnpairedError } from './outcome-table';
+import { routerSchema } from '../../routing/kinds';
 
 /** What the comparison needs. */
 export interface CompareDeps {

@@ -1,10 +1,10 @@
 import { type RoutingRecord, routingRecordSchema } from '../../contracts/artifacts/evaluation';
-import { routerSchema } from '../../contracts/artifacts/router';
 import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { CompareInput, StoredAdapter } from '../../contracts/messages/evaluate-stage';
-import { openLaterTurns } from '../../contracts/routing/later-turns';
+import { openLaterTurns } from '../../routing/later-turns';
 import { type ArtifactStore, getJson, getLines, storedLines } from '../../store';
 import { modelAfter } from './model-after';
+import { routerSchema } from '../../routing/kinds';
 
 /** Stands for the base model, whose name both sides share. */
 const BASE = '';

@@ -1,6 +1,6 @@
 import type { Arm, Evaluation, Incumbent, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { EvaluationPlan, Judging } from '../../contracts/artifacts/evaluation-plan';
-import type { RouterChoice } from '../../contracts/artifacts/router';
+import type { RouterChoice } from '../../contracts/artifacts/router-choice';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { MIXED, NONE_LABEL } from '../../contracts/names';
@@ -60,7 +60,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const routed = armTable(table, 'routed');
   const single = options.adapters.map((adapter) => armTable(table, adapter.name));
   const mixed = table.arms.get('mixed');
-  const { attainable, ceiling } = oracleRates(table, [base, ...single], routedGroups(table, options.routing));
+  const { attainable, ceiling } = oracleRates([base, ...single], routedGroups(table, options.routing));
   const baseRates = taskRates(base);
   const routedRates = taskRates(routed);
 

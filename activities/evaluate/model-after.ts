@@ -1,5 +1,6 @@
 import { MIXED } from '../../contracts/names';
-import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
+import type { LaterTurnsReader } from '../../routing/later-turns';
+import type { ReadMessage } from '../../routing/opening-text';
 
 /**
  * Name of the model that answers after these messages, in a conversation that began with `opening`. The mixed adapter

@@ -1,13 +1,10 @@
-import { mean } from '../statistics/mean';
-import { type ArmTable, type OutcomeTable, taskRates } from './outcome-table';
+import { mean, meanOrZero } from '../statistics/mean';
+import { type ArmTable, taskRates } from './outcome-table';
 
 /** Fewest other tasks of the same group. With fewer, the rates of all other tasks are used instead. */
 const MIN_SAME_GROUP = 5;
 
-/** How many trials the rate on other tasks counts for, beside the task's own remaining trials. */
-const PRIOR_TRIALS = 1;
-
-/** What perfect routing over the arms could reach: two figures for each task. The truth lies between their means. */
+/** Two figures of perfect routing over the arms, for each task. The truth lies between their means. */
 export interface OracleRates {
   /**
    * Per task: rate of the arm chosen without the trial that is scored. Never counts luck; its mean is at most the true
@@ -36,48 +33,64 @@ export interface OracleRates {
  * `groups` are tasks that are alike as far as their openings tell, such as those that the router gives to the same arm.
  * They may not come from outcomes.
  */
-export function oracleRates(table: OutcomeTable, arms: readonly ArmTable[], groups: readonly string[]): OracleRates {
+export function oracleRates(arms: readonly ArmTable[], groups: readonly string[]): OracleRates {
   const rates = arms.map(taskRates);
-  const sums = sumsByGroup(groups, rates);
-  const everything = { tasks: groups.length, sums: rates.map((r) => r.reduce((a, b) => a + b, 0)) };
-
-  const attainable: number[] = [];
-  const ceiling: number[] = [];
-  for (let task = 0; task < table.seeds.length; task++) {
-    const sameGroup = sums.get(groups[task] as string);
-    const source = sameGroup !== undefined && sameGroup.tasks > MIN_SAME_GROUP ? sameGroup : everything;
-    const priors = arms.map((_, a) =>
-      source.tasks > 1 ? ((source.sums[a] as number) - rateOf(rates, a, task)) / (source.tasks - 1) : 0,
-    );
-    const scores = Array.from({ length: table.trials }, (_, trial) => {
-      let best = 0;
-      let bestScore = -Infinity;
-      arms.forEach((arm, a) => {
-        const passes = arm.passes[task] as number[];
-        const others = passes.reduce((sum, pass, t) => (t === trial ? sum : sum + pass), 0);
-        const score = (others + PRIOR_TRIALS * (priors[a] as number)) / (table.trials - 1 + PRIOR_TRIALS);
-        if (score > bestScore + 1e-12) [best, bestScore] = [a, score];
-      });
-      return arms[best]?.passes[task]?.[trial] ?? 0;
-    });
-    attainable.push(mean(scores));
-    ceiling.push(Math.max(...arms.map((_, a) => rateOf(rates, a, task))));
-  }
-  return { attainable, ceiling };
+  return {
+    attainable: attainableRates(
+      arms.map(({ passes }) => passes),
+      groups,
+    ),
+    ceiling: groups.map((_, task) => Math.max(...rates.map((own) => own[task] ?? 0))),
+  };
 }
 
-const rateOf = (rates: readonly number[][], arm: number, task: number): number => rates[arm]?.[task] ?? 0;
-
-function sumsByGroup(
+/**
+ * The cross-fitted figure alone, for arms that need not all have been played on all tasks, nor equally often.
+ * @param passes `passes[arm][task]` has passes (1) and failures (0); empty where the arm was not played.
+ */
+export function attainableRates(
+  passes: readonly (readonly (readonly number[])[])[],
   groups: readonly string[],
-  rates: readonly number[][],
-): Map<string, { tasks: number; sums: number[] }> {
-  const sums = new Map<string, { tasks: number; sums: number[] }>();
-  groups.forEach((group, task) => {
-    const entry = sums.get(group) ?? { tasks: 0, sums: rates.map(() => 0) };
-    entry.tasks += 1;
-    rates.forEach((_, a) => (entry.sums[a] = (entry.sums[a] as number) + rateOf(rates, a, task)));
-    sums.set(group, entry);
+): number[] {
+  const priors = passes.map((own) => priorsOf(own, groups));
+  return groups.map((_, task) => {
+    const candidates = passes.flatMap((own, arm) =>
+      own[task]!.length === 0 ? [] : [{ passes: own[task]!, prior: priors[arm]![task]! }],
+    );
+    const splits = Math.max(0, ...candidates.map((one) => one.passes.length));
+    const scores = Array.from({ length: splits }, (__, split) => {
+      let best = { score: -Infinity, passed: 0 };
+      for (const { passes: trials, prior } of candidates) {
+        const passed = trials[split % trials.length]!;
+        const others = trials.reduce((sum, pass) => sum + pass, -passed);
+        const score = (others + prior) / trials.length;
+        if (score > best.score + 1e-12) best = { score, passed };
+      }
+      return best.passed;
+    });
+    return meanOrZero(scores);
   });
-  return sums;
+}
+
+/** For each task, an arm's mean rate on other tasks of its group; on all other tasks where these are few. */
+function priorsOf(passes: readonly (readonly number[])[], groups: readonly string[]): number[] {
+  const rates = passes.map((trials) => (trials.length === 0 ? null : mean(trials)));
+  const sums = new Map<string | null, { tasks: number; sum: number }>();
+  const add = (group: string | null, rate: number) => {
+    const { tasks, sum } = sums.get(group) ?? { tasks: 0, sum: 0 };
+    sums.set(group, { tasks: tasks + 1, sum: sum + rate });
+  };
+  rates.forEach((rate, task) => {
+    if (rate === null) return;
+    for (const group of [groups[task]!, null]) add(group, rate);
+  });
+  return rates.map((rate, task) => {
+    const others = (group: string | null) => {
+      const { tasks, sum } = sums.get(group) ?? { tasks: 0, sum: 0 };
+      return rate === null ? { tasks, sum } : { tasks: tasks - 1, sum: sum - rate };
+    };
+    const [same, all] = [others(groups[task]!), others(null)];
+    const { tasks, sum } = same.tasks >= MIN_SAME_GROUP ? same : all;
+    return tasks > 0 ? sum / tasks : 0;
+  });
 }

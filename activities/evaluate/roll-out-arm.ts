@@ -3,9 +3,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
-import { routerSchema } from '../../contracts/artifacts/router';
 import { NONE_LABEL } from '../../contracts/names';
-import { type LaterTurnsReader, openLaterTurns } from '../../contracts/routing/later-turns';
+import { type LaterTurnsReader, openLaterTurns } from '../../routing/later-turns';
 import { failure } from '../../contracts/typed-failure';
 import { getJson, getLines, layout } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
@@ -17,6 +16,7 @@ import { modelAfter } from './model-after';
 import { createPlanEvaluation } from './plan-evaluation';
 import { createRouteTasks } from './route-tasks';
 import { seedsOf } from './seeds-of';
+import { routerSchema } from '../../routing/kinds';
 
 /** The activities of the stage `evaluate` that talk to the policy model. */
 export function createEvaluationRolloutActivities(

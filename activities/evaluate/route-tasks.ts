@@ -1,12 +1,11 @@
 import { Context } from '@temporalio/activity';
 import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import type { SeedRanges } from '../../contracts/messages/night-stage';
-import { openRouter } from '../../contracts/routing/choose-arm';
-import { openingText } from '../../contracts/routing/opening-text';
+import { openRouter } from '../../routing/open-router';
+import { openingText } from '../../routing/opening-text';
 import { SandboxError } from '../../sandbox';
 import { getJson, layout, putLines } from '../../store';
 import { isProcessFault } from '../rollout/restarting-environment';
@@ -17,6 +16,7 @@ import { startProgress } from '../progress';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { askMenu } from './ask-menu';
 import { seedsOf } from './seeds-of';
+import { type Router, routerSchema } from '../../routing/kinds';
 
 /** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
@@ -45,7 +45,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
   };
 }
 
-const likeliestLabel = (capabilities: CapabilityBrief[]): CompetitionRouter => ({
+const likeliestLabel = (capabilities: CapabilityBrief[]): Router => ({
   kind: 'logits',
   leftOut: [],
   capabilities: capabilities.map(({ id, summary }) => ({ id, summary })),

@@ -2,7 +2,7 @@ import type { Evaluation, RoutingRecord } from '../../contracts/artifacts/evalua
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { NONE_LABEL } from '../../contracts/names';
-import { routerMenu } from '../../contracts/routing/router-prompt';
+import { routerMenu } from '../../routing/router-prompt';
 import { type BootstrapOptions, bootstrapMean } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { armTable, type OutcomeTable, taskRates } from './outcome-table';

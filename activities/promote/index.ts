@@ -1,14 +1,13 @@
 import { evaluationSchema } from '../../contracts/artifacts/evaluation';
 import type { Canary, RegistryVersion } from '../../contracts/artifacts/registry';
-import { type CompetitionRouter, routerSchema } from '../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
 import { MIXED } from '../../contracts/names';
-import { neededAdapters } from '../../contracts/routing/needed-adapters';
 import { failure } from '../../contracts/typed-failure';
 import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictError } from '../../store';
 import { readPreparedSpec } from '../prepared-spec';
+import { neededAdapters, type Router, routerSchema } from '../../routing/kinds';
 
 /** Dependencies of `promoteAdapters`. */
 export interface PromoteDeps {
@@ -79,7 +78,7 @@ export function createPromoteActivities({
 }
 
 /** The adapters that a router gives conversations to. Versions without a judged router have all but the mixed one. */
-function servedBy(router: CompetitionRouter | undefined, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
+function servedBy(router: Router | undefined, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
   if (router?.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
   const mixedToo = router !== undefined && neededAdapters(router).includes(MIXED);
   return adapters.filter(({ capabilityId }) =>
@@ -88,7 +87,7 @@ function servedBy(router: CompetitionRouter | undefined, adapters: readonly Trai
 }
 
 /** Refuses a version that would serve something else than what was judged. */
-function requireAdapters(router: CompetitionRouter, served: readonly TrainedAdapter[]): void {
+function requireAdapters(router: Router, served: readonly TrainedAdapter[]): void {
   const missing = neededAdapters(router).filter((id) => !served.some(({ capabilityId }) => capabilityId === id));
   if (missing.length === 0) return;
   throw failure(

@@ -7,7 +7,7 @@ import type { EnvironmentHandle } from '../environment';
 import { isProcessFault } from './restarting-environment';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
-import type { ReadMessage } from '../../contracts/routing/later-turns';
+import type { ReadMessage } from '../../routing/opening-text';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 
 /** The episode to run. */

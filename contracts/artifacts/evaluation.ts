@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { evaluationPlanSchema, judgingSchema } from './evaluation-plan';
-import { routerChoiceSchema } from './router';
+import { routerChoiceSchema } from './router-choice';
 
 /** An estimate with its interval. Shares are in [0, 1], differences in [-1, 1]. */
 export const intervalSchema = z.strictObject({

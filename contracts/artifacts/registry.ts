@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifact-ref';
 import { intervalSchema } from './evaluation';
-import { COMPETING_ROUTERS } from './router';
+import { ROUTER_KINDS } from '../config/router-kinds';
 
 const registryAdapterSchema = z.strictObject({
   name: z.string(),
@@ -37,7 +37,7 @@ const registryVersionSchema = z.strictObject({
   /** Only in versions from before routers competed, whose router is `logits`. */
   router: routerCalibrationSchema.optional(),
   /** The router that the version was judged with, and its `router.json`. Absent in older versions. */
-  judgedRouter: z.strictObject({ kind: z.enum(COMPETING_ROUTERS), artifact: artifactRefSchema }).optional(),
+  judgedRouter: z.strictObject({ kind: z.enum(ROUTER_KINDS), artifact: artifactRefSchema }).optional(),
 });
 export type RegistryVersion = z.infer<typeof registryVersionSchema>;
 

@@ -3,11 +3,11 @@ import { agentNameSchema } from './agent-name';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { isWrittenPlainly, PLAIN_ADDRESS } from './http-url';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
-import { COMPETING_ROUTERS } from '../artifacts/router';
 import { kubernetesSpecSchema } from './kubernetes-spec';
 import { modelSpecSchema } from './model-spec';
 import { notifySpecSchema } from './notify-spec';
 import { algorithmOptions, jobOptions } from './training-options';
+import { ROUTER_KINDS } from './router-kinds';
 
 const fraction = z.number().min(0).max(1);
 const count = z.number().int().positive();
@@ -285,7 +285,7 @@ export const agentSpecSchema = z.strictObject({
             'It competes with the routers, alone and as an arm, and is promoted alone where they are not better.',
         ),
       router: z
-        .enum(['auto', ...COMPETING_ROUTERS])
+        .enum(['auto', ...ROUTER_KINDS])
         .default('auto')
         .describe(
           'Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen. ' +

@@ -1,7 +1,4 @@
-/**
- * Settings of the gateway's routers, one schema for each kind. A setting that a kind does not read is refused there.
- * What else a new kind needs is in CONTRIBUTING.md.
- */
+/** Settings of the gateway's router, one schema for each `kind`. A setting that a kind does not read is refused. */
 import { z } from 'zod';
 import { milliseconds } from './milliseconds';
 
@@ -52,9 +49,3 @@ export const routerSettingsSchema = z.discriminatedUnion('kind', [
   fixedSettingsSchema,
 ]);
 export type RouterSettings = z.infer<typeof routerSettingsSchema>;
-
-/** Name of a kind of router. */
-export type RouterKind = RouterSettings['kind'];
-
-/** Settings of the routers of one kind. */
-export type RouterSettingsOf<Kind extends RouterKind> = Extract<RouterSettings, { kind: Kind }>;

@@ -4,11 +4,11 @@
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { Culprit } from '../artifacts/evaluation';
-import type { CompetingRouter } from '../artifacts/router';
 import type { SeedRanges } from './night-stage';
 import type { CapabilityBrief, RunContext } from './run-context';
 import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
+import type { RouterKind } from '../config/router-kinds';
 
 /** What is played of the held-out tasks, frozen in the plan before any is played: every arm plays the same. */
 export interface HeldOut {
@@ -28,7 +28,7 @@ export interface EvaluationArmInput {
   adapters: StoredAdapter[];
   /** JSONL of RoutingRecord, for `routed` and `incumbent`. */
   routing: ArtifactRef | null;
-  /** JSON of CompetitionRouter, for `routed` and `incumbent`: later turns may move a conversation. Absent: none. */
+  /** JSON of Router, for `routed` and `incumbent`: later turns may move a conversation. Absent: none. */
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
@@ -59,7 +59,7 @@ export interface IncumbentVersion {
   runId: string;
   adapters: StoredAdapter[];
   capabilities: CapabilityBrief[];
-  /** JSON of CompetitionRouter. */
+  /** JSON of Router. */
   router: ArtifactRef;
 }
 
@@ -97,12 +97,12 @@ export interface ChooseRouterInput {
 
 /** The router that the competition chose. */
 export interface ChooseRouterResult {
-  /** JSON of CompetitionRouter. */
+  /** JSON of Router. */
   router: ArtifactRef;
   /** JSON of RouterChoice. */
   choice: ArtifactRef;
   /** Its kind. Absent in results of earlier versions. */
-  kind?: CompetingRouter;
+  kind?: RouterKind;
   /** One line for people. */
   summary: string;
 }
@@ -112,7 +112,7 @@ export interface RoutingInput {
   context: RunContext;
   /** The capabilities among which the router chooses. */
   capabilities: CapabilityBrief[];
-  /** JSON of CompetitionRouter. Absent in runs from before routers competed. */
+  /** JSON of Router. Absent in runs from before routers competed. */
   router?: ArtifactRef;
   /** Name of its file. Default: `routing`. */
   name?: string;
@@ -139,7 +139,7 @@ export interface CompareInput {
   routing: ArtifactRef;
   /** JSON of RouterChoice. Absent in runs from before routers competed. */
   routerChoice?: ArtifactRef;
-  /** JSON of CompetitionRouter. Absent in runs from before later turns could move a conversation. */
+  /** JSON of Router. Absent in runs from before later turns could move a conversation. */
   router?: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
@@ -177,7 +177,7 @@ export interface PromoteInput {
   capabilities: CapabilityBrief[];
   /** JSON of Evaluation. */
   evaluation: ArtifactRef;
-  /** JSON of CompetitionRouter. Absent in runs from before routers competed. */
+  /** JSON of Router. Absent in runs from before routers competed. */
   router?: ArtifactRef;
 }
 

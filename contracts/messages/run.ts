@@ -125,7 +125,7 @@ export interface ReportInput {
   arms: ArmRollouts[];
   comparison: CompareResult | null;
   routing: ArtifactRef | null;
-  /** JSON of CompetitionRouter. Absent in runs from before routers competed, and without an evaluation. */
+  /** `router.json`. Absent in runs from before routers competed, and without an evaluation. */
   router?: ArtifactRef;
   promotedVersion: number | null;
   stages: StageTiming[];

@@ -1,12 +1,13 @@
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { GatewayAgent } from '../../contracts/config/gateway-config';
 import { MIXED, NONE_LABEL } from '../../contracts/names';
-import type { LaterTurnsReader, ReadMessage } from '../../contracts/routing/later-turns';
+import type { LaterTurnsReader } from '../../routing/later-turns';
+import type { ReadMessage } from '../../routing/opening-text';
 import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/is-in-canary';
 import type { ConversationKey, DecisionCache, NoChoice, RoutingDecision } from '../conversations';
 import type { Metrics } from '../metrics';
-import type { Router, RoutingAnswer } from '../routing/router';
+import type { ConversationRouter, RoutingAnswer } from '../routing/router';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { TimeOver, withinTime } from './within-time';
 
@@ -36,7 +37,7 @@ export class ServedAgent {
   constructor(
     readonly settings: GatewayAgent,
     readonly replicas: ReplicaSet,
-    private readonly router: Router,
+    private readonly router: ConversationRouter,
     private readonly conversations: DecisionCache,
     private readonly metrics: Metrics,
   ) {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { ReadMessage } from '../../contracts/routing/later-turns';
+import type { ReadMessage } from '../../routing/opening-text';
 import { ApiError } from './errors';
 import { measureParsed, refuseBloated } from './measure-json';
 import { RequestBody } from './replace-model-name';

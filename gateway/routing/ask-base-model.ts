@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
-import { routerMenu, routerPrompt } from '../../contracts/routing/router-prompt';
-import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../contracts/routing/routing-decision';
+import { routerMenu, routerPrompt } from '../../routing/router-prompt';
+import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../routing/menu-answer';
 import { rankReplicas } from '../upstream/rank-replicas';
 import { readText } from '../upstream/read-text';
 import type { Replica } from '../upstream/replica';

@@ -1,8 +1,8 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { RegistryVersion } from '../../contracts/artifacts/registry';
-import type { CompetitionRouter } from '../../contracts/artifacts/router';
-import type { LaterTurnsReader } from '../../contracts/routing/later-turns';
+import type { LaterTurnsReader } from '../../routing/later-turns';
 import type { ReplicaSet } from '../upstream/replica-set';
+import type { Router } from '../../routing/kinds';
 
 /** A conversation for which a router has to choose. */
 export interface RoutingQuestion {
@@ -29,7 +29,7 @@ export interface RoutingAnswer {
  * Chooses a capability for a conversation. The caller enforces the time limit: when it is over, or when the router
  * rejects, the conversation goes to the base model.
  */
-export interface Router {
+export interface ConversationRouter {
   /** Resolves with the choice. Rejects when there is none; `signal` aborts it when the time limit is over. */
   route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer>;
   /** Does, ahead of the first conversation of a version, what would take longer than a conversation may wait. */
@@ -44,5 +44,5 @@ export interface RouterDeps {
   /** Served name of the base model. */
   baseModel: string;
   /** Reads the router that a version was judged with. Rejects when it cannot be read. */
-  readJudgedRouter: (artifact: ArtifactRef) => Promise<CompetitionRouter>;
+  readJudgedRouter: (artifact: ArtifactRef) => Promise<Router>;
 }

@@ -4,7 +4,7 @@
  * moves only its own conversations. A server with far more requests in flight than the others comes last (bounded
  * loads, Mirrokni et al. 2016).
  */
-import { fnv1a } from '../../contracts/routing/fnv1a';
+import { fnv1a } from '../../routing/fnv1a';
 import type { Replica } from './replica';
 
 /** A server is overloaded when it has more requests in flight than LOAD_FACTOR times the average plus LOAD_SLACK. */

@@ -5,13 +5,13 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter, TrialManifest } from '../../contracts/artifacts/training';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
-import type { CompetingRouter } from '../../contracts/artifacts/router';
 import type { IncumbentVersion } from '../../contracts/messages/evaluate-stage';
 import type { LabelChunkResult } from '../../contracts/messages/identify-stage';
 import type { NightDecisionResult } from '../../contracts/messages/night-stage';
 import type { Turn, WaitDeadlines } from '../../contracts/messages/run';
 import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-context';
 import type { QueueActivities } from '../helpers/temporal';
+import type { RouterKind } from '../../contracts/config/router-kinds';
 
 export const artifact = (key: string): ArtifactRef => ({
   key,
@@ -85,7 +85,7 @@ export interface FakeOptions {
   /** What a changed base model will cost. Default: it has not changed. */
   remaking?: string;
   /** Kind of the candidate. Default: `labels`. */
-  chosen?: CompetingRouter;
+  chosen?: RouterKind;
   mixedAdapter?: boolean;
   approval?: boolean;
   onRejected?: 'wait' | 'skip';

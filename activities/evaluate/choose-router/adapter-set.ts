@@ -1,8 +1,8 @@
 /**
- * Which adapters help. Base gets the tasks of an adapter that is left out, so what one adapter does never depends on
- * which others are in the set: to remove the most harmful one after the other gives the same as judging each alone.
+ * Which adapters help. Base gets the tasks of an adapter that is left out, so the effect of one adapter never depends
+ * on which others are in the set: to remove the most harmful one after the other gives the same as judging each alone.
  */
-import type { RouterChoice } from '../../../contracts/artifacts/router';
+import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
 import { meanOrZero } from '../../statistics/mean';
 import { CLEARLY, type Decisions, LEAST_TASKS, standardErrorOf } from './competition';
@@ -64,8 +64,8 @@ export function adaptersThrough(
 const lossBoundOf = (gains: readonly number[]): number => upperLoss(gains.map((gain) => -gain)).bound;
 
 /**
- * Through the routing too few tasks tell, and those say nothing for it, but it clearly loses where it was played. Other
- * kinds may have given it tasks that are not its own: where the routing gains by it, that says nothing against it.
+ * It has few tasks through the routing and gains nothing on them, and it clearly loses on all tasks that it was played
+ * on. Other kinds may have given it tasks that are not its own, so a gain through the routing outweighs such a loss.
  */
 function harmsAlone(gains: readonly number[], alone: readonly number[]): boolean {
   if (gains.length === 0 || meanOrZero(gains) > 0 || !harms(alone)) return false;
@@ -76,7 +76,7 @@ function harmsAlone(gains: readonly number[], alone: readonly number[]): boolean
 export const leftOutOf = (adapters: readonly AdapterRow[]): string[] =>
   adapters.filter(({ leftOut }) => leftOut).map(({ capabilityId }) => capabilityId);
 
-/** Sends to base what a kind gives to adapters that are left out. */
+/** Base gets the tasks of adapters that are left out. */
 export function withoutLosers({ kind, chosen }: Decisions, adapters: readonly AdapterRow[]): Decisions {
   const leftOut = leftOutOf(adapters);
   return { kind, chosen: chosen.map((arm) => (leftOut.includes(arm) ? NONE_LABEL : arm)) };

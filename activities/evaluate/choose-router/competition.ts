@@ -2,20 +2,15 @@
  * The comparison of routers on train tasks. Routers are compared only where they decide differently, so rollouts are
  * bought only there.
  */
-import {
-  type CompetingRouter,
-  COMPETING_ROUTERS,
-  type Competitor,
-  type RouterChoice,
-} from '../../../contracts/artifacts/router';
+import { type Competitor, type RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
-import { randomSource } from '../../statistics/random';
 import { mean, meanOrZero, sampleDeviation } from '../../statistics/mean';
 import type { KnownOutcomes } from './known-outcomes';
+import { type RouterKind, ROUTER_KINDS } from '../../../contracts/config/router-kinds';
 
 /** Decisions of one kind of router, each by a router that did not see its task. */
 export interface Decisions {
-  kind: CompetingRouter;
+  kind: RouterKind;
   /** Capability, or `none`, for each task. */
   chosen: readonly string[];
 }
@@ -37,17 +32,6 @@ const MIXED_MAY_LOSE = 0.01;
 
 /** Fewest tasks from which an adapter is left out, or a kind leaves. */
 export const LEAST_TASKS = 5;
-
-/** The order in which tasks are looked at. Drawn, so that every beginning of it is a random sample. */
-export function taskOrder(tasks: number, seed: number): number[] {
-  const random = randomSource(seed);
-  const order = Array.from({ length: tasks }, (_, i) => i);
-  for (let i = tasks - 1; i > 0; i--) {
-    const j = random.below(i + 1);
-    [order[i], order[j]] = [order[j] as number, order[i] as number];
-  }
-  return order;
-}
 
 /**
  * The arms to play next, and how many tasks of the order can be compared after that. Tasks on which all decisions agree
@@ -134,9 +118,7 @@ export function chooseKind(
   seeds: readonly number[],
   known: KnownOutcomes,
 ): Decisions {
-  const bySimplicity = [...decisions].sort(
-    (a, b) => COMPETING_ROUTERS.indexOf(a.kind) - COMPETING_ROUTERS.indexOf(b.kind),
-  );
+  const bySimplicity = [...decisions].sort((a, b) => ROUTER_KINDS.indexOf(a.kind) - ROUTER_KINDS.indexOf(b.kind));
   const base = bySimplicity.find(({ kind }) => kind === 'base');
   const rivals = bySimplicity.filter(({ kind }) => kind !== 'base');
   if (rivals.length === 0) return bySimplicity[0]!;
@@ -150,8 +132,8 @@ export function chooseKind(
 }
 
 /**
- * What the mixed adapter does to the tasks that the best router leaves to base. An average hides it: what it gains
- * elsewhere can pay for work that base did well. Null when these are too few to tell.
+ * The effect of the mixed adapter on tasks that the best router leaves to base. An average hides it: gains
+ * elsewhere can pay for work that base did well. Null when these are too few.
  */
 export function mixedOnBaseTasks(
   rivals: { mixed: Decisions; router: Decisions; base: Decisions },

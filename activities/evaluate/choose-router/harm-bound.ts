@@ -1,14 +1,15 @@
 /** How much a router may lose against base, as far as the compared train tasks can tell. */
-import type { RouterChoice } from '../../../contracts/artifacts/router';
+import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
+import { KINDS } from '../../../routing/kinds';
 import { studentOneSided95 } from '../../statistics/student';
 import type { Decisions } from './competition';
 import { FOLLOWED, type KnownOutcomes } from './known-outcomes';
 
 /**
- * Tasks that are added to those that were played: one that is lost, one that is won and two that are neither. Without
- * them a handful of tasks that all end alike would have no spread, and a bound that claims to know
- * (the plus-four rule of Agresti and Caffo 2000, The American Statistician 54:280-288).
+ * Pseudo-tasks added to each arm: one loss, one win, two ties. Without them a few tasks that all end alike would have
+ * no spread, and their bound would look certain (the plus-four rule of Agresti and Caffo 2000, The American
+ * Statistician 54:280-288).
  */
 const ADDED = { tasks: 4, squares: 2 };
 
@@ -20,10 +21,7 @@ function moderated(losses: readonly number[]): { mean: number; variance: number;
   return { mean, variance: Math.max(0, squares - mean * mean) / tasks, tasks };
 }
 
-/** The last rounds play the mixed adapter where these kinds differ from others, which is no random sample. */
-const MIXED_NOT_SAMPLED: readonly Decisions['kind'][] = ['mixed', 'outcomes-mixed'];
-
-/** Losses of tasks that are alike, and the share of all tasks that they stand for. */
+/** Losses on tasks of one arm, and the share of all tasks that the arm gets. */
 interface Stratum {
   losses: readonly number[];
   share: number;
@@ -45,9 +43,10 @@ export function upperLoss(losses: readonly number[]): { estimate: number; bound:
 }
 
 /**
- * What a router may lose on the tasks that it does not leave to base. Each arm is a stratum, as heavy as the tasks that
- * it gets, since more tasks were bought of some than of others. `tasks` are those that were compared: a random sample
- * of each adapter's, and all that were played of the mixed adapter and of moved conversations. Null: base gets all.
+ * The possible loss of a router on the tasks that it does not leave to base. Each arm is a stratum, as heavy as the
+ * tasks that it gets, since more tasks were bought of some than of others. `tasks` are those that were compared: a
+ * random sample of each adapter's tasks. Of the mixed adapter, and of conversations that changed their adapter, all
+ * played tasks count. Null: base gets all.
  */
 export function harmOf(
   { kind, chosen }: Decisions,
@@ -57,8 +56,9 @@ export function harmOf(
   { margin, bought }: { margin: number; bought: number },
 ): NonNullable<RouterChoice['harm']> | null {
   const compared = new Set(tasks);
+  // The last round plays the mixed adapter where kinds that need it differ from others: no random sample.
   const sampled = (task: number, arm: string) =>
-    compared.has(task) || arm === FOLLOWED || (arm === MIXED && !MIXED_NOT_SAMPLED.includes(kind));
+    compared.has(task) || arm === FOLLOWED || (arm === MIXED && !KINDS[kind].needs.mixed);
   const arms = [...new Set(chosen)].filter((arm) => arm !== NONE_LABEL);
   const given = chosen.filter((arm) => arm !== NONE_LABEL).length;
   if (given === 0) return null;

@@ -8,7 +8,7 @@ import { runDeployedRollouts, samplingSeed } from '../../rollout';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { servedAdapters } from '../../rollout/served-adapter';
 import type { MissingArm } from './competition';
-import type { KnownOutcomes } from './known-outcomes';
+import type { Outcome } from './known-outcomes';
 
 /** Trials of an arm on a task. The outcome of one trial says too little (DARS, arXiv 2606.06924). */
 export const ARM_TRIALS = 2;
@@ -20,14 +20,13 @@ export interface ArmPlayers {
   adapters: readonly TrainedAdapter[];
 }
 
-/** Plays arms on train tasks and notes how they did. Each round keeps its rollouts in a work file of its own. */
+/** Plays arms on train tasks. Each call keeps its rollouts in a work file of its own. */
 export async function playArms(
   deps: RolloutDeps,
   { context: { runId, seed: runSeed }, prepared, adapters }: ArmPlayers,
   missing: readonly MissingArm[],
-  known: KnownOutcomes,
-): Promise<void> {
-  if (missing.length === 0) return;
+): Promise<Outcome[]> {
+  if (missing.length === 0) return [];
   const { model, evaluation } = prepared.spec;
   const served = await servedAdapters(deps.store, adapters);
   const nameOf = new Map([
@@ -54,6 +53,8 @@ export async function playArms(
     stage: 'evaluate',
     note: 'comparing routers',
   });
+  const outcomes: Outcome[] = [];
   for await (const { task, trial, success } of trajectories())
-    known.add(task.seed, arms[Math.floor(trial / ARM_TRIALS)]!, success);
+    outcomes.push({ seed: task.seed, arm: arms[Math.floor(trial / ARM_TRIALS)]!, passed: success });
+  return outcomes;
 }

@@ -1,7 +1,8 @@
-import type { RouterChoice } from '../../../contracts/artifacts/router';
+import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
-import type { ArmChoice } from '../../../contracts/routing/choose-arm';
+import { KINDS } from '../../../routing/kinds';
 import { mean } from '../../statistics/mean';
+import type { ArmChoice } from '../../../routing/kind';
 
 /** Steps of the reliability diagram. */
 const BINS = 10;
@@ -14,8 +15,7 @@ export function routerReliability(
   { kind, choices }: { kind: RouterChoice['chosen']; choices: readonly ArmChoice[] },
   tasks: readonly { needs: readonly string[] }[],
 ): Pick<RouterChoice, 'reliability'> {
-  // The probability of `outcomes-mixed` is that an arm passes. Labels cannot judge it.
-  if (kind === 'base' || kind === 'mixed' || kind === 'outcomes-mixed') return {};
+  if (!KINDS[kind].saysNeeds) return {};
   const rows = choices.map(({ capabilityId, probability }, place) => {
     const needs = tasks[place]!.needs;
     return { probability, right: (needs.length === 0 ? [NONE_LABEL] : needs).includes(capabilityId) ? 1 : 0 };

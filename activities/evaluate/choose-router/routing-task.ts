@@ -1,34 +1,8 @@
 import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
-import type { RoutingRecord } from '../../../contracts/artifacts/evaluation';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
-import { laterMessages, type ReadMessage } from '../../../contracts/routing/later-turns';
-import { openingText } from '../../../contracts/routing/opening-text';
-
-/** An opening with the needs that its labels name. */
-export interface LabelledOpening {
-  opening: string;
-  /** Trained capabilities that the task calls for, whether the agent showed them or not. */
-  needs: readonly string[];
-  /** What was said later, for a task in the trial in which most was said. Empty without a second turn. */
-  later: readonly ReadMessage[];
-}
-
-/** A train task that routers are compared on. */
-export interface RoutingTask extends LabelledOpening {
-  seed: number;
-  /** Passes (1) and failures (0) of the base model. */
-  basePasses: readonly number[];
-  /** What the base model says to the menu; null where it is not asked. */
-  answer: RoutingRecord | null;
-}
-
-/** What identification left, for routers. */
-export interface LabelledTasks {
-  /** Train tasks, by seed. */
-  tasks: RoutingTask[];
-  /** Openings that no task can be played of: live traffic. */
-  live: LabelledOpening[];
-}
+import type { LabelledOpening, LabelledTasks, RoutingTask } from '../../../routing/labelled-tasks';
+import { laterMessages } from '../../../routing/later-turns';
+import { openingText } from '../../../routing/opening-text';
 
 /**
  * The tasks and openings of the collected trajectories that have labels. A label other than NA says that the task calls

@@ -1,7 +1,6 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
-import type { CompetingRouter } from '../../../contracts/artifacts/router';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { heatMap, MOST_NAMED } from '../../charts/heat-map';
 import { changePlot } from '../../charts/intervals';
@@ -11,6 +10,7 @@ import { markup, type Markup } from '../../html/markup';
 import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { routerQuality } from './router-quality';
+import { KINDS } from '../../../routing/kinds';
 
 /** Base against routed by kind of task, and how the router chose. */
 export function evaluationSection({ report, sources }: ReportDocument): Markup | null {
@@ -117,7 +117,7 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
     id: 'router',
     title: 'Where the router sent the tasks',
     takeaway:
-      `${HOW_IT_CHOSE[router.choice?.chosen ?? 'logits']} ${accuracy}Framed cells are the right choice: ` +
+      `${KINDS[router.choice?.chosen ?? 'logits'].words.report} ${accuracy}Framed cells are the right choice: ` +
       "the adapter that raises this kind's pass rate most when it answers alone, " +
       'or none where no adapter raises it significantly. ' +
       (usesMixed ? 'The mixed adapter counts as wrong, however well it does. ' : '') +
@@ -145,13 +145,3 @@ function heatDescription(
   });
   return `Heat map of the router's choices. ${rows.join('; ')}.`;
 }
-
-const HOW_IT_CHOSE: Record<CompetingRouter, string> = {
-  base: 'No adapter was used.',
-  mixed: 'Every task went to the mixed adapter: no router was better by more than chance.',
-  labels: 'The router `labels` chose by the words of each task, as it learned from the labels of identification.',
-  'outcomes-mixed':
-    'The router `outcomes-mixed` chose the arm that is likeliest to pass, the mixed adapter among them, as it ' +
-    'learned from train tasks.',
-  logits: 'The base model chose one letter of a menu for each task.',
-};

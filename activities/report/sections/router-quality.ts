@@ -1,7 +1,7 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
-import type { RouterChoice } from '../../../contracts/artifacts/router';
+import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { reliabilityPlot } from '../../charts/reliability';
 import { bothLayouts } from '../../charts/svg';
 import { count, percent, plural, points, typeset } from '../../html/format';

@@ -1,5 +1,5 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
-import type { RouterChoice, Spending } from '../../../contracts/artifacts/router';
+import type { RouterChoice, Spending } from '../../../contracts/artifacts/router-choice';
 import { spendingPlot } from '../../charts/spending';
 import { bothLayouts } from '../../charts/svg';
 import { count, percent, plural, points } from '../../html/format';

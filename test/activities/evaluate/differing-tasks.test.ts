@@ -2,7 +2,7 @@
 import { differingTasks } from '../../../activities/evaluate/differing-tasks';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { CompareInput } from '../../../contracts/messages/evaluate-stage';
-import { fitVocabulary, openingVectors } from '../../../contracts/routing/opening-features';
+import { fitVocabulary, openingVectors } from '../../../routing/opening-features';
 import { putJson, putLines } from '../../../store';
 import { RunFixture } from '../run-fixture';
 

@@ -1,7 +1,7 @@
 // tier: unit
 import { rewardGain } from '../../../activities/evaluate/diagnosis';
 import { decideGate } from '../../../activities/evaluate/gate';
-import type { RouterChoice } from '../../../contracts/artifacts/router';
+import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { EvaluationPlan } from '../../../contracts/artifacts/evaluation-plan';
 

@@ -8,7 +8,6 @@ import { drawTable, type Kind } from './population';
 const oracleOf = (kinds: Kind[], tasks: number, trials: number, seed: number) => {
   const table = drawTable(kinds, tasks, trials, seed);
   const { attainable, ceiling } = oracleRates(
-    table,
     [...table.arms.values()],
     table.tags.map((tags) => tags.join()),
   );

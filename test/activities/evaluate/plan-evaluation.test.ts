@@ -6,7 +6,6 @@ import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { HeldOut } from '../../../contracts/messages/evaluate-stage';
 import { minimumDetectableGain } from '../../../contracts/statistics/minimum-detectable-gain';
 import type { RegistryVersion } from '../../../contracts/artifacts/registry';
-import { routerSchema } from '../../../contracts/artifacts/router';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import {
   activateVersion,
@@ -20,6 +19,7 @@ import {
   startCanary,
 } from '../../../store';
 import { RunFixture } from '../run-fixture';
+import { routerSchema } from '../../../routing/kinds';
 
 const ADAPTER = {
   name: 'heavy@aaaaaaaaaaaa',

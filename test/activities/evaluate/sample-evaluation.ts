@@ -3,7 +3,7 @@
  */
 import { evaluateTable } from '../../../activities/evaluate/evaluate-table';
 import type { Evaluation, RoutingRecord } from '../../../contracts/artifacts/evaluation';
-import type { RouterChoice } from '../../../contracts/artifacts/router';
+import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { randomSource } from '../../../activities/statistics/random';
 import { drawTable, type Kind } from './population';

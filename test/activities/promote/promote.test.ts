@@ -1,6 +1,5 @@
 // tier: integration
 import { createPromoteActivities } from '../../../activities/promote';
-import type { CompetitionRouter } from '../../../contracts/artifacts/router';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { PromoteInput } from '../../../contracts/messages/evaluate-stage';
 import {
@@ -21,6 +20,7 @@ import {
 } from '../../../store';
 import { sampleEvaluation } from '../evaluate/sample-evaluation';
 import { RunFixture } from '../run-fixture';
+import type { Router } from '../../../routing/kinds';
 
 const EVALUATION = sampleEvaluation(120);
 const ROUTER = { kind: 'base', leftOut: [] };
@@ -37,7 +37,7 @@ const registryOf = (...runIds: string[]) =>
   runIds.reduce((registry, runId) => addVersion(registry, version(runId)).registry, emptyRegistry('desk'));
 
 /** A router that gives conversations to the adapter `verify` and to the mixed one. */
-function outcomesMixed(leftOut: string[]): CompetitionRouter {
+function outcomesMixed(leftOut: string[]): Router {
   const model = { bias: 0, weights: { positions: [], values: [] } };
   const arms = ['verify', 'mixed'].map((capabilityId) => ({ capabilityId, model, variances: [0] }));
   const vocabulary = { terms: [], weights: [] };

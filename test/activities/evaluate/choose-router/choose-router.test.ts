@@ -1,16 +1,16 @@
 // tier: integration (real environment runtime, fake model server).
 import { createCollectActivities } from '../../../../activities/collect';
 import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
-import { type RouterChoice, routerChoiceSchema, routerSchema } from '../../../../contracts/artifacts/router';
+import { type RouterChoice, routerChoiceSchema } from '../../../../contracts/artifacts/router-choice';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../../contracts/artifacts/trajectory';
 import type { RunContext } from '../../../../contracts/messages/run-context';
-import { neededAdapters } from '../../../../contracts/routing/needed-adapters';
 import { getJson, getLines, putLines } from '../../../../store';
 import { type FakeAnswer, FakePolicyServer, type WireRequest } from '../../../fakes/policy-server';
 import { RunFixture } from '../../run-fixture';
 import { storedAdapter } from '../stored-adapter';
+import { neededAdapters, routerSchema } from '../../../../routing/kinds';
 
 const TOGETHER = 'heavy and the light';
 const STAMPS: Record<string, number> = { plain: 1, heavy: 2, light: 3, [TOGETHER]: 5 };

@@ -4,16 +4,17 @@ import { judgeFollowing, judgeMoves } from '../../../../activities/evaluate/choo
 import { differingTasks } from '../../../../activities/evaluate/differing-tasks';
 import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
-import { routerChoiceSchema, routerSchema } from '../../../../contracts/artifacts/router';
+import { routerChoiceSchema } from '../../../../contracts/artifacts/router-choice';
 import type { TrainedAdapter } from '../../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../../contracts/artifacts/trajectory';
 import type { RunContext } from '../../../../contracts/messages/run-context';
-import { openingText } from '../../../../contracts/routing/opening-text';
-import { laterTexts } from '../../../../contracts/routing/later-turns';
+import { openingText } from '../../../../routing/opening-text';
+import { laterTexts } from '../../../../routing/later-turns';
 import { getJson, getLines, putJson, putLines } from '../../../../store';
 import { type FakeAnswer, FakePolicyServer, type WireRequest } from '../../../fakes/policy-server';
 import { RunFixture } from '../../run-fixture';
 import { storedAdapter } from '../stored-adapter';
+import { routerSchema } from '../../../../routing/kinds';
 
 const STAMPS: Record<string, number> = { plain: 1, heavy: 2, light: 3 };
 const kindsOf = (text: string) => [...text.matchAll(/the (\w+) parcel/g)].map(([, kind]) => kind!);

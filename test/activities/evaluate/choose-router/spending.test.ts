@@ -1,6 +1,7 @@
 // tier: unit
 import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
-import { oracleRates, spendingAfter } from '../../../../activities/evaluate/choose-router/spending';
+import { spendingAfter } from '../../../../activities/evaluate/choose-router/spending';
+import { attainableRates } from '../../../../activities/evaluate/oracle';
 import { mean } from '../../../../activities/statistics/mean';
 import { randomSource } from '../../../../activities/statistics/random';
 
@@ -9,6 +10,12 @@ const tasksOf = (needsOf: (task: number) => string[], basePasses: (task: number)
   seeds.map((seed, task) => ({
     ...{ seed, opening: '', later: [], needs: needsOf(task), basePasses: basePasses(task), answer: null },
   }));
+
+const oracleRates = (tasks: ReturnType<typeof tasksOf>, arms: readonly string[], known: KnownOutcomes) =>
+  attainableRates(
+    arms.map((arm) => tasks.map(({ seed }) => known.of(seed, arm))),
+    tasks.map(({ needs }) => needs.join(' ')),
+  );
 
 describe('the oracle over arms that were not all played', () => {
   it('finds the arm of each need', () => {

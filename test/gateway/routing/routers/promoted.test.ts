@@ -1,15 +1,15 @@
 // tier: integration
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { CompetitionRouter } from '../../../../contracts/artifacts/router';
-import { fitVocabulary, openingVectors } from '../../../../contracts/routing/opening-features';
+import { fitVocabulary, openingVectors } from '../../../../routing/opening-features';
 import { layout, putJson } from '../../../../store';
 import { adapterName, GatewayFixture, versionOf } from '../../gateway-fixture';
+import type { Router } from '../../../../routing/kinds';
 
 const vocabulary = fitVocabulary(['stamp it', 'stamp this', 'hello you', 'hello there']);
 const stamp = openingVectors(vocabulary)('stamp').positions;
 
 /** Gives an opening with the word `stamp` to the capability, and any other to base. */
-const byWord = (capabilityId: string, leftOut: string[] = []): CompetitionRouter => ({
+const byWord = (capabilityId: string, leftOut: string[] = []): Router => ({
   kind: 'labels',
   leftOut,
   vocabulary,
@@ -21,7 +21,7 @@ describe('the router promoted', () => {
   afterAll(() => fixture.stop());
 
   it('serves each version with the router that it was judged with, and asks no model server where that asks none', async () => {
-    const judged = async (version: number, router: CompetitionRouter) => ({
+    const judged = async (version: number, router: Router) => ({
       ...versionOf(version, 'stamp', 'weigh'),
       judgedRouter: {
         kind: router.kind,
@@ -46,7 +46,7 @@ describe('the router promoted', () => {
     const moving = new GatewayFixture();
     const [opening, later] = [byWord('weigh'), byWord('stamp')];
     if (opening.kind !== 'labels' || later.kind !== 'labels') throw new Error('Both are routers by labels.');
-    const router: CompetitionRouter = {
+    const router: Router = {
       ...opening,
       laterTurns: { reads: 'user', vocabulary, needs: later.needs, threshold: 0.7 },
     };
@@ -81,7 +81,7 @@ describe('the router promoted', () => {
       capabilityId,
       model: { bias: -2, weights: { positions: openingVectors(vocabulary)(capabilityId).positions, values: [12] } },
     }));
-    const router: CompetitionRouter = {
+    const router: Router = {
       ...{ kind: 'labels', leftOut: [], vocabulary, needs },
       severalNeeds: { vocabulary, needs, threshold: 0.5 },
       laterTurns: { reads: 'user', vocabulary, needs, threshold: 0.7 },
@@ -112,7 +112,7 @@ describe('the router promoted', () => {
       variances: [...vocabulary.terms.map(() => 0), 0],
     });
     const { model } = likely('weigh', 'weigh');
-    const router: CompetitionRouter = {
+    const router: Router = {
       ...{ kind: 'outcomes-mixed', leftOut: [], vocabulary, doubt: 0.3, margin: 0.05 },
       base: { bias: -1, weights: { positions: [], values: [] } },
       arms: [likely('stamp', 'stamp'), likely('mixed', 'weigh')],
@@ -147,7 +147,7 @@ describe('the router promoted', () => {
     const laterTurns = { reads: 'user' as const, vocabulary: words, needs, threshold: 0.7 };
     const versions = await Promise.all(
       [laterTurns, { ...laterTurns, twoNeeds: { threshold: 0.5 } }].map(async (later, place) => {
-        const router: CompetitionRouter = { kind: 'labels', leftOut: [], vocabulary: words, needs, laterTurns: later };
+        const router: Router = { kind: 'labels', leftOut: [], vocabulary: words, needs, laterTurns: later };
         const artifact = await putJson(fixture.store, layout.evaluation(`run-${place}`), 'router.json', router);
         return { ...versionOf(place + 1, 'stamp', 'weigh'), judgedRouter: { kind: router.kind, artifact } };
       }),

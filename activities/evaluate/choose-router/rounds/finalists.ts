@@ -1,0 +1,111 @@
+/**
+ * The last comparison: the best router as it would be served, the mixed adapter alone, and the router that has the
+ * mixed adapter among its arms (docs/adr/0020). Half of what is left of the budget is for all of them, the rest for
+ * those that are close.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { MIXED } from '../../../../contracts/names';
+import { adaptersThrough, leftOutOf, withoutLosers } from '../adapter-set';
+import { chooseKind, type Decisions, mixedOnBaseTasks, survivors } from '../competition';
+import type { CrossFitted } from '../decisions';
+import type { FinalRound } from '../final-round';
+import { FOLLOWED, type KnownOutcomes } from '../known-outcomes';
+import { ARM_TRIALS } from '../play-arms';
+import { buy, type Buying, fitted, noted, playsMixed, type Round, type Setting, type State, wholeOf } from '../round';
+
+/** Those that are compared. */
+export interface Finalists {
+  base: CrossFitted;
+  /** The best router by openings alone. */
+  router: Decisions;
+  /** The same as it would be served. */
+  served: Decisions;
+  mixed: CrossFitted;
+  /** The router `outcomes-mixed`, learned from these outcomes. */
+  learn(known: KnownOutcomes): Promise<CrossFitted>;
+}
+
+/** Compares what uses the mixed adapter with the best router. */
+export const finalRound: Round = async function* (setting, begun, budget) {
+  if (!playsMixed(setting)) return begun;
+  const { decisions } = begun.served;
+  const base = wholeOf(begun, 'base');
+  return yield* playFinal(
+    setting,
+    begun,
+    {
+      base,
+      router: begun.pruned.find(({ kind }) => kind === decisions.kind)!,
+      served: decisions.kind === 'base' ? base : decisions,
+      mixed: await fitted(setting, 'mixed', begun.known),
+      learn: (known) => fitted(setting, 'outcomes-mixed', known),
+    },
+    budget,
+  );
+};
+
+/** Plays both halves and chooses. */
+export async function* playFinal(
+  setting: Setting,
+  begun: State,
+  { base, router, served, mixed, learn }: Finalists,
+  budget: number,
+): Buying<State> {
+  const { seeds, order } = setting;
+  const rivals = served.kind === 'base' ? [base, mixed] : [base, mixed, served];
+  const judge = (whole: CrossFitted, tasks: readonly number[], known: KnownOutcomes) => {
+    const adapters = adaptersThrough(whole, [...setting.ids, MIXED], tasks, seeds, known);
+    return { whole, adapters, learned: asServed(withoutLosers(whole, adapters), router, served) };
+  };
+  const onBase = (tasks: readonly number[], { known }: State) =>
+    mixedOnBaseTasks({ mixed, router: served, base }, tasks, seeds, known);
+  const withoutMixedIf = (harms: boolean | undefined, all: readonly Decisions[]) =>
+    harms ? all.filter((kind) => kind !== mixed) : all;
+
+  const spent = begun.played * ARM_TRIALS;
+  const half = yield* buy(setting, begun, rivals, spent + (budget - spent) / 2, order);
+  const early = await learn(half.state.known);
+  // It may choose what no rival does.
+  const bought = yield* buy(setting, half.state, [...rivals, early], budget, half.compared);
+  const [first, { known }] = [bought.compared, bought.state];
+  const judged = judge(early, first, known);
+  const harms = onBase(first, bought.state)?.harms;
+  const left = survivors(withoutMixedIf(harms, [...rivals, judged.learned]), first, seeds, known);
+  const state = noted(setting, bought.state, 'mixed', chooseKind(left, first, seeds, known), first);
+
+  // With one that is left there is nothing to compare.
+  const rest = left.length > 1 ? yield* buy(setting, state, left, budget, order) : { state, compared: first };
+  const { state: end, compared: last } = rest;
+  const refitted = left.includes(judged.learned)
+    ? judge(relearned(await learn(end.known), early, seeds, end.known), first, end.known)
+    : judged;
+  // An adapter that would be left out only now was not judged where nothing was bought.
+  const counted = isDeepStrictEqual(leftOutOf(refitted.adapters), leftOutOf(judged.adapters)) ? refitted : judged;
+  const bothLeft = left.includes(mixed) && (left.includes(served) || left.includes(base));
+  const verdict = onBase(bothLeft ? last : first, end);
+  const leftNow = withoutMixedIf(verdict?.harms, left).map((kind) =>
+    kind === judged.learned ? counted.learned : kind,
+  );
+  const winner = chooseKind(leftNow, last, seeds, end.known);
+  const final: FinalRound = { mixed, ...counted, first, last, left: leftNow, mixedOnBaseTasks: verdict, winner };
+  return noted(setting, { ...end, final }, 'finalists', winner, last);
+}
+
+/** Its conversations change their adapter as the router's do, unless the mixed adapter has them. */
+function asServed({ kind, chosen }: Decisions, router: Decisions, served: Decisions): Decisions {
+  const follows = (arm: string, task: number) =>
+    served.chosen[task] === FOLLOWED && arm === router.chosen[task] && arm !== MIXED;
+  return { kind, chosen: chosen.map((arm, task) => (follows(arm, task) ? FOLLOWED : arm)) };
+}
+
+/**
+ * The decisions learned from all outcomes, which are nearer to what is served. The earlier ones stay where the outcome
+ * of either is not known: there nothing was bought, because all that were left agreed.
+ */
+function relearned(now: CrossFitted, before: CrossFitted, seeds: readonly number[], known: KnownOutcomes): CrossFitted {
+  const isKnown = ({ chosen }: CrossFitted, task: number) => known.rate(seeds[task]!, chosen[task]!) !== null;
+  const choices = now.choices.map((choice, task) =>
+    isKnown(now, task) && isKnown(before, task) ? choice : before.choices[task]!,
+  );
+  return { kind: now.kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
+}

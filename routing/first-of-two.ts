@@ -1,0 +1,54 @@
+/**
+ * Which of two things a conversation begins with when its opening asks for both. Evaluation and the gateway call the
+ * same function (docs/adr/0018).
+ */
+import type { Router } from './kinds';
+import { type NeedProbability, needReader } from './need-reader';
+
+/** Longer openings are cut, as later messages are: reading the order of a long one would hold up the gateway. */
+const MOST_CHARACTERS = 2_000;
+
+/** Places at which an opening is cut in two, evenly over its words. */
+const MOST_CUTS = 24;
+
+/** The need that an opening asks for first; null unless it calls for exactly two. */
+export type FirstOfTwoReader = (opening: string) => NeedProbability | null;
+
+/**
+ * Opens a router's model of openings with two needs; null when it has none.
+ * @param served capabilities whose adapters there are.
+ */
+export function openFirstOfTwo(router: Router, served?: readonly string[]): FirstOfTwoReader | null {
+  if (!('laterTurns' in router) || router.laterTurns?.twoNeeds === undefined) return null;
+  const { vocabulary, needs, twoNeeds } = router.laterTurns;
+  const needsOf = needReader({ vocabulary, needs });
+  const isServed = ({ capabilityId }: NeedProbability) =>
+    !router.leftOut.includes(capabilityId) && (served?.includes(capabilityId) ?? true);
+  return (opening) => {
+    const text = opening.slice(0, MOST_CHARACTERS);
+    const called = needsOf(text).filter(({ probability }) => probability >= twoNeeds.threshold);
+    if (called.length !== 2 || !called.every(isServed)) return null;
+    const [one, other] = called.sort((a, b) => b.probability - a.probability) as [NeedProbability, NeedProbability];
+    return comesFirst(needsOf, text, one.capabilityId, other.capabilityId) ? one : other;
+  };
+}
+
+/**
+ * Whether `one` is asked for before `other`. The text is cut in two at each of its words; the cut at which the parts
+ * call for one need each, most clearly, tells the order. A tie is for `one`.
+ */
+function comesFirst(needsOf: (text: string) => NeedProbability[], text: string, one: string, other: string): boolean {
+  const words = [...text.matchAll(/[\p{L}\p{N}]+/gu)].map(({ index }) => index).slice(1);
+  const step = Math.max(1, Math.ceil(words.length / MOST_CUTS));
+  let lead = 0;
+  for (const cut of words.filter((_, place) => place % step === 0)) {
+    const parts = [text.slice(0, cut), text.slice(cut)].map(
+      (part) => new Map(needsOf(part).map(({ capabilityId, probability }) => [capabilityId, probability])),
+    );
+    const clearness = (first: string, second: string) =>
+      Math.min(parts[0]!.get(first) ?? 0, parts[1]!.get(second) ?? 0);
+    const [ahead, behind] = [clearness(one, other), clearness(other, one)];
+    if (Math.max(ahead, behind) > Math.abs(lead)) lead = ahead >= behind ? ahead : -behind;
+  }
+  return lead >= 0;
+}

@@ -1,0 +1,28 @@
+import type { RoutingRecord } from '../contracts/artifacts/evaluation';
+import type { ReadMessage } from './opening-text';
+
+/** An opening with the needs that its labels name. */
+export interface LabelledOpening {
+  opening: string;
+  /** Trained capabilities that the task calls for, whether the agent showed them or not. */
+  needs: readonly string[];
+  /** Later messages, for a task those of its longest trial. Empty where the agent answered last. */
+  later: readonly ReadMessage[];
+}
+
+/** A train task that routers are compared on. */
+export interface RoutingTask extends LabelledOpening {
+  seed: number;
+  /** Passes (1) and failures (0) of the base model. */
+  basePasses: readonly number[];
+  /** The base model's answer to the menu; null where it is not asked. */
+  answer: RoutingRecord | null;
+}
+
+/** The tasks and openings that identification labelled. */
+export interface LabelledTasks {
+  /** Train tasks, by seed. */
+  tasks: RoutingTask[];
+  /** Openings of live traffic. They have no task that could be played. */
+  live: LabelledOpening[];
+}

@@ -1,0 +1,69 @@
+/**
+ * Whether a later message changes the adapter of a conversation. Evaluation and the gateway call the same function,
+ * on nothing but the conversation, so that both change it alike.
+ */
+import type { LaterMessages } from '../contracts/artifacts/router-choice';
+import type { ArmChoice } from './kind';
+import type { Router } from './kinds';
+import { needReader } from './need-reader';
+import type { ReadMessage } from './opening-text';
+
+/** Longer messages are cut: a request is near their start, and the gateway reads them at every request. */
+const MOST_CHARACTERS = 2_000;
+
+/**
+ * Characters that are read in all, from the newest message on. Older requests do not count;
+ * then the conversation goes back to the arm of its opening.
+ */
+const MOST_IN_ALL = 40_000;
+
+const ROLES: Record<LaterMessages, readonly string[]> = { user: ['user'], 'user-and-tools': ['user', 'tool'] };
+
+/**
+ * The messages from the agent's first answer on, without those of the agent. The first one is that answer without its
+ * text, so that reading the result again gives the same.
+ */
+export function laterMessages(messages: readonly ReadMessage[]): ReadMessage[] {
+  const answered = messages.findIndex(({ role }) => role === 'assistant');
+  if (answered < 0) return [];
+  const all = ROLES['user-and-tools'];
+  return messages
+    .slice(answered)
+    .flatMap(({ role, content }, i) => (i === 0 || all.includes(role) ? [{ role, content: i ? content : null }] : []));
+}
+
+/** Beginnings of the newest messages after the agent's first, the oldest first. */
+export function laterTexts(messages: readonly ReadMessage[], reads: LaterMessages): string[] {
+  const texts = laterMessages(messages).flatMap(({ role, content }) =>
+    ROLES[reads].includes(role) ? [(content ?? '').slice(0, MOST_CHARACTERS)] : [],
+  );
+  let left = MOST_IN_ALL;
+  const first = texts.findLastIndex((text) => (left -= text.length) < 0);
+  return texts.slice(first + 1);
+}
+
+/**
+ * The arm that later messages call for; null: none, so the conversation stays with the arm of its opening. The newest
+ * message that clearly calls for a capability decides. A message that calls for nothing changes nothing.
+ */
+export type LaterTurnsReader = (messages: readonly ReadMessage[]) => ArmChoice | null;
+
+/**
+ * Opens a router's model of later messages; null when its conversations keep the adapter that they began with.
+ * @param served capabilities whose adapters there are.
+ */
+export function openLaterTurns(router: Router, served?: readonly string[]): LaterTurnsReader | null {
+  if (!('laterTurns' in router) || router.laterTurns === undefined) return null;
+  const { laterTurns, leftOut } = router;
+  const needs = laterTurns.needs.filter(
+    ({ capabilityId }) => !leftOut.includes(capabilityId) && (served?.includes(capabilityId) ?? true),
+  );
+  const needsOf = needReader({ vocabulary: laterTurns.vocabulary, needs });
+  return (messages) => {
+    for (const text of laterTexts(messages, laterTurns.reads).reverse()) {
+      const [best] = needsOf(text).sort((a, b) => b.probability - a.probability);
+      if (best !== undefined && best.probability >= laterTurns.threshold) return { ...best, reason: 'later-turn' };
+    }
+    return null;
+  };
+}

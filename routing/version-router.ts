@@ -1,0 +1,37 @@
+/** The routers of the registry's versions. The gateway and the evaluation of a next version read them here. */
+import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { RegistryVersion } from '../contracts/artifacts/registry';
+import type { Router } from './kinds';
+import { type LaterTurnsReader, openLaterTurns } from './later-turns';
+import { UNCALIBRATED } from './menu-answer';
+import { type ArmChooser, openRouter } from './open-router';
+
+/** Reads `router.json`. Rejects when it cannot be read. */
+export type ReadRouter = (artifact: ArtifactRef) => Promise<Router>;
+
+/** The paper's router over a version's adapters. */
+export function logitsOf({ adapters, router }: Pick<RegistryVersion, 'adapters' | 'router'>): Router {
+  const capabilities = adapters.map(({ capabilityId, summary }) => ({ id: capabilityId, summary }));
+  return { kind: 'logits', leftOut: [], capabilities, ...(router ?? UNCALIBRATED) };
+}
+
+/** The router that a version was judged with, and is served with. */
+export const routerOfVersion = async (version: RegistryVersion, read: ReadRouter): Promise<Router> =>
+  version.judgedRouter === undefined ? logitsOf(version) : read(version.judgedRouter.artifact);
+
+/** A version that is ready to choose among its adapters and the base model. */
+export interface OpenedVersion extends ArmChooser {
+  /** Null: its conversations keep the adapter that they began with. */
+  laterTurns: LaterTurnsReader | null;
+}
+
+/** Opens the router of a version, or another one in its place. */
+export async function openVersion(
+  version: RegistryVersion,
+  read: ReadRouter,
+  instead?: Router,
+): Promise<OpenedVersion> {
+  const router = instead ?? (await routerOfVersion(version, read));
+  const served = version.adapters.map(({ capabilityId }) => capabilityId);
+  return { ...openRouter(router, served), laterTurns: openLaterTurns(router, served) };
+}
