@@ -3,7 +3,10 @@
  * With --untagged each seed is run a second time with every tag taken out of its environment: nothing but the report
  * about planted deficits may notice. It takes about 5 minutes a seed on two quiet cores. The last line is JSON.
  *
- *     node dist/bench/demo-seeds.js [--seeds 1,2,3] [--untagged] [--home .whetstone/demo-seeds] [--minutes 30]
+ *     node dist/bench/demo-seeds.js [--seeds 1,2,3] [--untagged] [--home .whetstone/demo-seeds] [--minutes 30] [--again]
+ *
+ * With --again it only holds the competition of each finished run again, on the run's labels and adapters, and prints
+ * the chosen kind, the served rate and that of base with 95 % intervals, and the rollouts spent.
  *
  * A finished run is kept in HOME and not made again; HOME/models has the models. The pooled figures are means over the
  * seeds with 95 % intervals by Student's t: seeds differ more than the trials of one seed tell. `problems` names what
@@ -26,7 +29,8 @@ import { type KindFigures, seedFigures, type SeedFigures } from './demo-seeds/se
 import { writeDemoAgent, writeDemoEnvironment } from './shared/demo-agent';
 import { startDemoAnalyst } from './shared/demo-analyst';
 import { DESK } from './shared/demo-model';
-import { finishedRun } from './worlds/finished-run';
+import { finishedRun, storedRun } from './worlds/finished-run';
+import { figuresHeldAgain, type HeldAgainFigures } from './worlds/held-again';
 
 const UNTAGGED = 'orders-desk-untagged';
 const LEAST_LEAD = -0.01;
@@ -156,6 +160,21 @@ function leadOf(seeds: readonly SeedFigures[]): Interval | null {
   return leads.length === 0 ? null : overSeeds(leads);
 }
 
+/** Held-out tasks and trials on which a competition that is held again is judged. */
+const AGAIN = { tasks: 150, trials: 4 };
+
+/** Holds the competition of each seed's finished run again. */
+async function again(options: Options, numbers: readonly number[]): Promise<void> {
+  const seeds: HeldAgainFigures[] = [];
+  for (const seed of numbers) {
+    const run = await storedRun({ home: homeOf(options, `seed-${seed}`), seed });
+    if (run === null) throw new Error(`${options.home} has no finished run of seed ${seed}.`);
+    seeds.push(await figuresHeldAgain(`seed ${seed}`, run, AGAIN));
+    console.error(JSON.stringify(seeds.at(-1)));
+  }
+  console.log(JSON.stringify({ name: 'demo-seeds-again', seeds }));
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -163,12 +182,14 @@ async function main(): Promise<void> {
       untagged: { type: 'boolean', default: false },
       home: { type: 'string', default: join(projectRoot(), '.whetstone', 'demo-seeds') },
       minutes: { type: 'string', default: '30' },
+      again: { type: 'boolean', default: false },
     },
   });
   const numbers = values.seeds.split(',').map(Number);
   if (!numbers.every((seed) => Number.isInteger(seed) && seed >= 0))
     throw new RangeError(`--seeds ${values.seeds}: whole numbers with commas between them.`);
   const options = { home: resolve(values.home), minutes: Number(values.minutes) };
+  if (values.again) return again(options, numbers);
   const seeds: SeedFigures[] = [];
   const untagged: SeedFigures[] = [];
   for (const seed of numbers) {

@@ -7,7 +7,10 @@
  * which limits hold, and the exit code is 1 unless all do.
  *
  *     node dist/bench/worlds.js [--world venue-desk,clinic-desk] [--seed 1] [--tasks 150] [--trials 8]
- *     [--home .whetstone/worlds] [--minutes 30]
+ *     [--home .whetstone/worlds] [--minutes 30] [--again]
+ *
+ * With --again it only holds the competition of each finished run again, on the run's labels and adapters, and prints
+ * the chosen kind, the served rate and that of base with 95 % intervals, and the rollouts spent.
  *
  * A run is kept in HOME/WORLD and not made again; a world may also be the path of an agent.yaml.
  */
@@ -16,8 +19,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectRoot } from '../contracts/project-root';
 import { ablationRows, ablationTable } from './worlds/ablation';
+import { storedRun } from './worlds/finished-run';
+import { figuresHeldAgain, type HeldAgainFigures } from './worlds/held-again';
 import { limitsMet } from './worlds/limits';
-import { measureWorld, type MeasuredWorld } from './worlds/measure-world';
+import { measureWorld, type MeasuredWorld, type MeasureOptions } from './worlds/measure-world';
 import { figuresOf, pooledShare, waysOf } from './worlds/world-figures';
 
 const WORLDS = join(projectRoot(), 'examples', 'worlds');
@@ -44,6 +49,7 @@ async function main(): Promise<void> {
       trials: { type: 'string', default: '8' },
       minutes: { type: 'string', default: '30' },
       home: { type: 'string', default: join(projectRoot(), '.whetstone', 'worlds') },
+      again: { type: 'boolean', default: false },
     },
   });
   const options = {
@@ -53,6 +59,7 @@ async function main(): Promise<void> {
     minutes: Number(values.minutes),
     home: resolve(values.home),
   };
+  if (values.again) return again([...agentsOf(values.world).keys()], options);
   const measured: MeasuredWorld[] = [];
   const failed: Record<string, string> = {};
   for (const [name, path] of agentsOf(values.world)) {
@@ -81,6 +88,18 @@ async function main(): Promise<void> {
     ...(Object.keys(failed).length > 0 && { failed }),
   };
   console.log(JSON.stringify(result, (_, value: unknown) => (typeof value === 'number' ? rounded(value) : value)));
+}
+
+/** Holds the competition of each world's finished run again. */
+async function again(names: readonly string[], options: MeasureOptions): Promise<void> {
+  const worlds: HeldAgainFigures[] = [];
+  for (const name of names) {
+    const run = await storedRun({ home: join(options.home, name), seed: options.seed });
+    if (run === null) throw new Error(`${join(options.home, name)} has no finished run of seed ${options.seed}.`);
+    worlds.push(await figuresHeldAgain(name, run, options));
+    console.error(JSON.stringify(worlds.at(-1)));
+  }
+  console.log(JSON.stringify({ name: 'worlds-again', worlds }));
 }
 
 /** More digits than the trials carry would only make the line long. */

@@ -10,8 +10,6 @@ export interface Way {
   rates: readonly number[];
   /** Rollouts on train tasks that were bought for it; null for an oracle, which buys none of them. */
   rollouts: number | null;
-  /** Name of the way without what this one adds; absent for a way that adds to none. */
-  addsTo?: string;
 }
 
 /** The ways of one world. Every world has those named `base` and `oracle`. */
@@ -27,8 +25,6 @@ export interface AblationRow {
   passes: number;
   gain: Interval;
   share: Interval;
-  /** What it gains over the way that it adds to. */
-  added: Interval | null;
   rollouts: number | null;
 }
 
@@ -73,13 +69,12 @@ function rowsOf({ world, ways }: WorldWays, seed: number): AblationRow[] {
   };
   const base = ratesOf(BASE_WAY);
   const oracle = minus(ratesOf(ORACLE_WAY), base);
-  return ways.map(({ name, rates, rollouts, addsTo }) => ({
+  return ways.map(({ name, rates, rollouts }) => ({
     world,
     way: name,
     passes: mean(rates),
     gain: meanOverTasks(minus(rates, base), seed),
     share: shareOfOracle({ own: minus(rates, base), oracle }, seed),
-    added: addsTo === undefined ? null : meanOverTasks(minus(rates, ratesOf(addsTo)), seed),
     rollouts,
   }));
 }
@@ -92,16 +87,14 @@ export function ablationTable(rows: readonly AblationRow[]): string {
     'passes',
     'gain over base, points [95 %]',
     "share of the oracle's gain [95 %]",
-    'adds, points [95 %]',
     'rollouts',
   ];
-  const lines = rows.map(({ world, way, passes, gain, share, added, rollouts }) => [
+  const lines = rows.map(({ world, way, passes, gain, share, rollouts }) => [
     world,
     way,
     percent(passes),
     points(gain),
     `${percent(share.estimate)} [${inPercent(share.low)}, ${inPercent(share.high)}]`,
-    added === null ? '' : points(added),
     rollouts === null ? '–' : String(rollouts),
   ]);
   return [head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');

@@ -65,6 +65,12 @@ export async function finishedRun(place: WorldPlace): Promise<FinishedRun> {
 const analystVariables = ({ analyst }: WorldPlace): NodeJS.ProcessEnv =>
   analyst === undefined ? {} : { OPENAI_BASE_URL: analyst.baseUrl, WHET_ANALYST_MODEL: analyst.model };
 
+/** The newest finished run of a seed in a state directory, or null. */
+export async function storedRun(place: Pick<WorldPlace, 'home' | 'seed'>): Promise<FinishedRun | null> {
+  const found = reportsIn(place).at(-1);
+  return found === undefined ? null : openRun(place, found);
+}
+
 /** Paths of the reports of this seed, the oldest first. */
 function reportsIn({ home, seed }: Pick<WorldPlace, 'home' | 'seed'>): string[] {
   const runs = join(home, 'store', 'runs');

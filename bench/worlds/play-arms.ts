@@ -8,9 +8,8 @@ import { projectRoot } from '../../contracts/project-root';
 import { NONE_LABEL } from '../../contracts/names';
 import { openEnvironment } from '../../sandbox';
 import { layout } from '../../store';
-import type { CompetitionRouter } from '../../contracts/artifacts/router';
-import { openLaterTurns } from '../../contracts/routing/later-turns';
-import { openingText } from '../../contracts/routing/opening-text';
+import { openLaterTurns } from '../../routing/later-turns';
+import { openingText } from '../../routing/opening-text';
 import { modelAfter } from '../../activities/evaluate/model-after';
 import type { EpisodePlan } from '../../activities/rollout/episode';
 import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
@@ -20,6 +19,7 @@ import { heldOutPlayed } from '../shared/held-out-played';
 import { freePort, Processes, untilHealthy } from '../shared/processes';
 import { adaptersOf, type FinishedRun } from './finished-run';
 import type { OutcomeTable } from './outcome-figures';
+import type { Router } from '../../routing/kinds';
 
 /** Serves the base model of a run while `action` goes on. */
 export async function withPolicyServer<T>(
@@ -88,7 +88,7 @@ export async function playArms(deps: RolloutDeps, run: FinishedRun, extent: Exte
 /** A router with its decisions on the held-out tasks. */
 interface DecidedRouter {
   /** Null for runs from before a router was an artifact. */
-  router: CompetitionRouter | null;
+  router: Router | null;
   decisions: ReadonlyMap<number, string>;
 }
 
@@ -116,50 +116,6 @@ export async function playServed(
   const note = step === undefined ? 'what is served' : `${step} ${hashOf(router)}`;
   const passes = await passesByTask(await play(deps, run, note, plans));
   return seeds.map((seed) => mean(passes.get(seed) ?? []));
-}
-
-/** Names of the merged adapters, with the weight of each part. */
-const MERGES: Record<string, (parts: number) => number> = {
-  'merged adapter, sum': () => 1,
-  'merged adapter, mean': (parts) => 1 / parts,
-};
-
-/** An adapter merged of all others, alone, by its name: pass rate of each task. Empty with fewer than two adapters. */
-export async function playMerged(
-  deps: RolloutDeps,
-  run: FinishedRun,
-  extent: Extent,
-): Promise<ReadonlyMap<string, number[]>> {
-  const parts = adaptersOf(run.report).adapters;
-  const seeds = heldOutSeeds(run, extent);
-  const merged = new Map<string, number[]>();
-  for (const [name, weightOf] of parts.length < 2 ? [] : Object.entries(MERGES)) {
-    const model = name.replace(/[^a-z]+/g, '-');
-    const weight = weightOf(parts.length);
-    await loadMerged(deps, run, model, weight);
-    const plans = seeds.flatMap((seed) => trialsOf(run, { seed, model }, extent.trials, 0));
-    const passes = await passesByTask(await play(deps, run, `${name} ${weight}`, plans));
-    merged.set(
-      name,
-      seeds.map((seed) => mean(passes.get(seed) ?? [])),
-    );
-  }
-  return merged;
-}
-
-/** Has the policy server merge all adapters, each with the same weight. vLLM cannot; this is the project's server. */
-async function loadMerged(deps: RolloutDeps, run: FinishedRun, model: string, weight: number): Promise<void> {
-  const parts = adaptersOf(run.report).adapters;
-  const load = async (body: object) => {
-    const answer = await fetch(`${deps.endpoints.modelUrl}/load_lora_adapter`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ ...body, load_inplace: true }),
-    });
-    if (!answer.ok) throw new Error(`The policy server did not load ${model}: ${await answer.text()}`);
-  };
-  for (const { name, key } of parts) await load({ lora_name: name, lora_path: run.store.localPath(key) });
-  await load({ lora_name: model, lora_mixture: parts.map(({ name }) => ({ lora_name: name, weight })) });
 }
 
 /** Passes (1) and failures (0) of each task. */

@@ -61,7 +61,7 @@ export function pooledShare(worlds: readonly MeasuredWorld[], seed: number): Int
 }
 
 /** Every way of routing of a world: what it earned and what it cost. */
-export function waysOf({ name, run, table, routers, ...rates }: MeasuredWorld): WorldWays {
+export function waysOf({ name, run, table, ...rates }: MeasuredWorld): WorldWays {
   const alone = (way: string, armOf: (task: number) => string, rollouts: number): Way => ({
     name: way,
     rates: ratesOf(table, armOf),
@@ -70,12 +70,6 @@ export function waysOf({ name, run, table, routers, ...rates }: MeasuredWorld): 
   const ways: Way[] = [
     { name: BASE_WAY, rates: rates.base, rollouts: 0 },
     ...table.arms.filter((arm) => arm === MIXED).map((arm) => alone('mixed adapter alone', () => arm, 0)),
-    ...[...rates.merged].map(([way, own]) => ({ name: `${way}, alone`, rates: own, rollouts: 0 })),
-    ...routers.map(({ kind, choice, decisions }) =>
-      alone(`\`${kind}\` alone`, (task) => decisions.get(table.seeds[task]!)!, choice.rollouts),
-    ),
-    ...rates.outcomes,
-    ...rates.steps,
     { name: 'the competition', rates: rates.candidate, rollouts: routingRollouts(run.report) },
     rates.again,
     { name: ORACLE_WAY, rates: rates.oracle, rollouts: null },
