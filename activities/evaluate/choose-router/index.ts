@@ -3,6 +3,7 @@ import { type RouterChoice, routerChoiceSchema } from '../../../contracts/artifa
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
 import { layout, putJson, storedLines } from '../../../store';
+import { pointsWithUnit } from '../../html/format';
 import { readPreparedSpec } from '../../prepared-spec';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { askMenu } from '../ask-menu';
@@ -77,6 +78,5 @@ function withoutMixed(pinned: RouterKind): RouterKind {
 /** One line for people: `router labels: +38.2 points against base on train tasks (512 tasks, 480 rollouts bought)`. */
 function routerSummary({ chosen, competitors, rollouts, trainTasks }: RouterChoice): string {
   const gain = competitors.find(({ kind }) => kind === chosen)?.gain ?? 0;
-  const points = `${gain < 0 ? '−' : '+'}${Math.abs(gain * 100).toFixed(1)} points`;
-  return `router ${chosen}: ${points} against base on train tasks (${trainTasks} tasks, ${rollouts} rollouts bought)`;
+  return `router ${chosen}: ${pointsWithUnit(gain)} against base on train tasks (${trainTasks} tasks, ${rollouts} rollouts bought)`;
 }
