@@ -6,8 +6,8 @@ import {
   difference,
   mixedOnBaseTasks,
   survivors,
-  taskOrder,
 } from '../../../../activities/evaluate/choose-router/competition';
+import { taskOrder } from '../../../../routing/fit/fit-needs';
 import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
 
 const seeds = Array.from({ length: 200 }, (_, i) => 100 + i);
