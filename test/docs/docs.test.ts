@@ -104,3 +104,28 @@ test('the guide to your own agent shows the files that are tested', () => {
   for (const file of ['environment.py', 'client.py'])
     expect(guide).toContain(`\`\`\`python\n${read(`examples/smallest/${file}`)}\`\`\``);
 });
+
+/** Pages that code writes: fields, failures, options and attacks are as many as there are. */
+const GENERATED = ['agent', 'attacks', 'errors', 'report', 'routers', 'training'].map(
+  (name) => `docs/reference/${name}.md`,
+);
+
+test('docs have at most 35,000 words, the generated reference not counted', () => {
+  const written = pages.filter((page) => page.startsWith('docs/') && !GENERATED.includes(page));
+  expect(written.reduce((sum, page) => sum + words(read(page)), 0)).toBeLessThanOrEqual(35_000);
+});
+
+test('a decision has at most 600 words', () => {
+  const decisions = pages.filter((page) => page.startsWith('docs/adr/'));
+  expect(decisions.length).toBeGreaterThan(15);
+  expect(decisions.filter((page) => words(read(page)) > 600)).toEqual([]);
+});
+
+test('each row of docs/measured.md is cited by a page', () => {
+  const ids = [...read('docs/measured.md').matchAll(/<a id="([a-z0-9-]+)">/g)].map(([, id]) => id!);
+  expect(ids.length).toBeGreaterThan(50);
+  const links = new Set(
+    pages.flatMap((page) => [...read(page).matchAll(/measured\.md#([a-z0-9-]+)/g)].map(([, id]) => id)),
+  );
+  expect(ids.filter((id) => !links.has(id))).toEqual([]);
+});
