@@ -1,6 +1,6 @@
 // tier: integration (real environment runtime, fake model server).
 import { createCollectActivities } from '../../../../activities/collect';
-import { judgeFollowing, judgeMoves } from '../../../../activities/evaluate/choose-router/later-turns';
+import { judgeFollowing, judgeMoves } from '../../../../activities/evaluate/choose-router/rounds/later-messages';
 import { differingTasks } from '../../../../activities/evaluate/differing-tasks';
 import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
