@@ -1,8 +1,6 @@
-"""All of TRACE (arXiv 2604.05336) on the demo's agent, in one file that reads from top to bottom.
+"""TRACE (arXiv 2604.05336) improves a deployed agent. This is all of it, in one file that reads from top to bottom.
 
     python examples/trace_in_one_file.py [--seed 1] [--tiny]
-
-TRACE improves a deployed agent, which is a language model that calls tools:
 
     1. Roll out    The agent plays its tasks. A reward says which trajectories succeeded and which failed.
     2. Identify    Which capabilities do failures lack more often than successes?
@@ -18,7 +16,6 @@ are the environments. All else is real. Section numbers are the paper's.
 
 import argparse
 import copy
-import importlib.util
 import json
 import pathlib
 import re
@@ -32,6 +29,9 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 DESK = pathlib.Path(__file__).resolve().parent / "orders-desk"
+sys.path.insert(0, str(DESK.parent / "shared"))
+from recorded import source_of  # noqa: E402
+
 # The capabilities that the analyst named after reading failures, each with a summary. Some will not stand the contrast.
 SUMMARIES = {row["id"]: row["summary"] for row in json.loads((DESK / "analyst" / "capabilities.json").read_text())}
 TRIALS = 2  # rollouts of each task of the desk
@@ -54,10 +54,9 @@ def make_agent(seed, size):
 
 def load_environment(path):
     """The class `Environment` in a file. It runs as plain Python, because all of these files ship with the demo."""
-    spec = importlib.util.spec_from_file_location("loaded_environment", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Environment
+    names = {}
+    exec(source_of(path), names)
+    return names["Environment"]
 
 
 # ---- 1. Roll out (section 2) -----------------------------------------------------------------------------------------
@@ -186,7 +185,8 @@ def synthesise(name, base, tokenizer, tasks):
     The paper's analyst writes one attempt after the other, and is told how the last one did (here: files). An
     environment has the desk's tools, so that what is learned in it carries over, and endless tasks of its own.
     """
-    for path in sorted((DESK / "analyst" / "environments").glob(f"{name}.*py")):
+    files = (DESK / "analyst" / "environments").glob(f"{name}.*")  # some as patches, which `source_of` applies
+    for path in sorted(file.with_suffix(".py") for file in files):
         environment = load_environment(path)
         rollouts = roll_out(base, tokenizer, environment, range(tasks), GROUP_SIZE)
         reward = sum(rollout.reward for rollout in rollouts) / len(rollouts)
@@ -264,7 +264,6 @@ def judge(base_arm, routed_arm):
     return {"base": base, "routed": routed, "low": low, "high": high}
 
 
-# ---- All of it -------------------------------------------------------------------------------------------------------
 def trace(seed, size="demo", train_tasks=300, calibration_tasks=40, iterations=40, held_out_tasks=420):
     """All six steps; returns the kept capabilities, the reward curve of each training, and the verdict."""
     base, tokenizer = make_agent(seed, size)
