@@ -15,9 +15,6 @@ const FOLDER_SUFFIX = '.versions';
 /** `00000007-<16 hex of the content's sha256>-<12 random hex>`: the random part makes each write another version. */
 const VERSION = /^(\d{8,})-([0-9a-f]{16})-[0-9a-f]{12}$/;
 
-/** Version of a document that an older Whetstone wrote as one plain file. */
-const PLAIN = 'plain-';
-
 /** How long a reader looks again when a writer is faster than it, before it takes the document for damaged. */
 const READ_PATIENCE_MS = 2_000;
 
@@ -43,11 +40,7 @@ export class LocalDocuments {
   /** See `ArtifactStore.swapDocument`. */
   swap(key: string, value: unknown, expected: string | null): Promise<string> {
     const data = Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
-    const change =
-      expected === null || expected.startsWith(PLAIN)
-        ? this.create(key, data, expected)
-        : this.replace(key, data, expected);
-    return onDisk(this.pathOf(key), change);
+    return onDisk(this.pathOf(key), expected === null ? this.create(key, data) : this.replace(key, data, expected));
   }
 
   private async readNow(key: string): Promise<StoredDocument | null> {
@@ -55,13 +48,7 @@ export class LocalDocuments {
     const until = Date.now() + READ_PATIENCE_MS;
     for (let look = 0; ; look++) {
       const names = await orIfMissing(readdir(folder), null);
-      if (names === null) {
-        const plain = await this.readPlain(key);
-        if (plain !== null) return plain.document();
-        // Somebody may have taken the plain file over between the two looks.
-        if ((await orIfMissing(stat(folder), null)) === null) return null;
-        continue;
-      }
+      if (names === null) return null;
       const version = currentVersion(names);
       const path = version === null ? null : join(folder, contentName(version));
       const data = path === null ? null : await orIfMissing(readWholeFile(path), null);
@@ -77,38 +64,15 @@ export class LocalDocuments {
     return { value: JSON.parse(data.toString('utf8')) as unknown, version };
   }
 
-  /** A document of an older version: one plain file. */
-  private async readPlain(key: string): Promise<{ data: Buffer; document: () => StoredDocument } | null> {
-    const data = await orIfMissing(readWholeFile(this.pathOf(key)), null);
-    if (data === null) return null;
-    return {
-      data,
-      document: () => {
-        try {
-          return { value: JSON.parse(data.toString('utf8')) as unknown, version: PLAIN + sha256Start(data) };
-        } catch (error) {
-          throw new StoreCorruptError(
-            `Document ${key} is damaged: ${this.pathOf(key)} is ${data.length === 0 ? 'empty' : 'not JSON'}. Restore ` +
-              'it from a backup, or remove the file to begin the document anew.',
-            { cause: error },
-          );
-        }
-      },
-    };
-  }
-
   /** Makes the document: the whole folder is prepared aside and renamed, which fails if there is one already. */
-  private async create(key: string, data: Buffer, expected: string | null): Promise<string> {
+  private async create(key: string, data: Buffer): Promise<string> {
     const folder = this.folderOf(key);
-    const plain = await this.readPlain(key);
-    const found = plain === null ? null : PLAIN + sha256Start(plain.data);
-    if (found !== expected || (await orIfMissing(stat(folder), null)) !== null) throw conflict(key);
+    if ((await orIfMissing(stat(folder), null)) !== null) throw conflict(key);
     const version = newVersion(1, data);
     const aside = `${folder}.${randomBytes(6).toString('hex')}.tmp`;
     await makeFolder(dirname(folder));
     try {
       await mkdir(aside);
-      if (plain !== null) await writeNewFile(join(aside, contentName(newVersion(0, plain.data))), plain.data);
       await writeNewFile(join(aside, contentName(version)), data);
       await writeNewFile(join(aside, headName(version)), '');
       await syncFolder(aside);
@@ -119,16 +83,15 @@ export class LocalDocuments {
       throw code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOENT' ? conflict(key) : error;
     }
     await syncFolder(dirname(folder));
-    await this.removeFormer(key);
+    await this.removeAsides(folder);
     return version;
   }
 
-  /** Removes the plain file of an older version, and what writers left that were killed while they made the folder. */
-  private async removeFormer(key: string): Promise<void> {
-    const folder = this.folderOf(key);
+  /** Removes what writers left that were killed while they made the folder. */
+  private async removeAsides(folder: string): Promise<void> {
     const names = await readdir(dirname(folder)).catch((): string[] => []);
-    const former = names.filter((name) => name.startsWith(`${basename(folder)}.`) && name.endsWith('.tmp'));
-    const paths = [this.pathOf(key), ...former.map((name) => join(dirname(folder), name))];
+    const asides = names.filter((name) => name.startsWith(`${basename(folder)}.`) && name.endsWith('.tmp'));
+    const paths = asides.map((name) => join(dirname(folder), name));
     await Promise.all(paths.map((path) => rm(path, { recursive: true, force: true }).catch(() => undefined)));
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { dirname } from 'node:path';
 import { Context } from '@temporalio/activity';
+import { z } from 'zod';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type RolloutSummary, trajectorySchema } from '../../contracts/artifacts/trajectory';
@@ -55,6 +56,16 @@ interface Source {
   key: string;
 }
 
+/** A frozen spec by its key; null where it cannot be used. */
+async function readSpec(store: ArtifactStore, key: string): Promise<PreparedSpec | null> {
+  try {
+    return preparedSpecSchema.parse(JSON.parse(String(await store.getNamed(key))));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return null;
+    throw error;
+  }
+}
+
 /** The wanted run, else the agent's last one that has trajectories. Run ids sort by time, so the last comes first. */
 async function findSource(store: ArtifactStore, agent: string, wanted: string | null): Promise<Source> {
   const runs = wanted === null ? (await store.list('runs')).reverse() : [wanted];
@@ -63,9 +74,8 @@ async function findSource(store: ArtifactStore, agent: string, wanted: string | 
     const file = (await store.list(directory)).find((name) => /^collected-[0-9a-f]{12}\.jsonl$/.test(name));
     const spec = (await store.list(layout.run(runId))).find((name) => /^spec-[0-9a-f]{12}\.json$/.test(name));
     if (file === undefined || spec === undefined) continue;
-    const prepared = preparedSpecSchema.safeParse((await store.readDocument(`${layout.run(runId)}/${spec}`))?.value);
-    if (prepared.success && prepared.data.spec.name === agent)
-      return { runId, prepared: prepared.data, key: `${directory}/${file}` };
+    const prepared = await readSpec(store, `${layout.run(runId)}/${spec}`);
+    if (prepared?.spec.name === agent) return { runId, prepared, key: `${directory}/${file}` };
   }
   const where =
     wanted === null ? `no run of agent ${agent} has` : `run ${wanted} is not one of agent ${agent}, or has no`;

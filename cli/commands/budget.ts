@@ -109,5 +109,8 @@ const pricesOfRun = async (store: ArtifactStore, runId: string) =>
 async function specOf(store: ArtifactStore, runId: string) {
   const name = (await store.list(layout.run(runId))).find((entry) => /^spec-[0-9a-f]{12}\.json$/.test(entry));
   if (name === undefined) return null;
-  return readKept(store, `${layout.run(runId)}/${name}`, ({ value }) => preparedSpecSchema.parse(value), null);
+  const key = `${layout.run(runId)}/${name}`;
+  return readDamageable(store.localPath(key), DAMAGE_REMEDY, async () =>
+    preparedSpecSchema.parse(JSON.parse(String(await store.getNamed(key)))),
+  );
 }

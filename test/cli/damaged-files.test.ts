@@ -8,10 +8,10 @@ import { down, endLeftovers, withUpLock } from '../../cli/up';
 import { runCommandLine } from '../../cli/run-command-line';
 import { readSettings } from '../../cli/settings';
 import { createOutput } from '../../cli/output';
-import { findProcess } from '../../cli/supervisor/processes';
 import { readKeptState, type SupervisorState } from '../../cli/supervisor/supervisor-state';
 import { SEARCH_ATTRIBUTES } from '../../contracts/names';
 import { layout } from '../../store';
+import { writeDocument } from '../helpers/stored-document';
 import { startTemporal } from '../helpers/temporal';
 
 const home = mkdtempSync(join(tmpdir(), 'whet-torn-'));
@@ -65,10 +65,10 @@ const deadState: SupervisorState = {
 };
 
 /** Files under WHET_HOME, each with whole content and the commands that read it. */
-const FILES: Record<string, { content: unknown; commands: string[][] }> = {
+const FILES: Record<string, { content: unknown; commands: string[][]; isDocument?: true }> = {
   'supervisor.json': { content: deadState, commands: [['status'], ['ls'], ['down']] },
-  'up.lock': { content: findProcess(process.pid), commands: [['status'], ['down']] },
   [`store/${layout.registry('desk')}`]: {
+    isDocument: true,
     content: { agent: 'desk', active: null, versions: [] },
     commands: [
       ['promote', 'desk', '1'],
@@ -76,8 +76,12 @@ const FILES: Record<string, { content: unknown; commands: string[][] }> = {
       ['canary', 'desk'],
     ],
   },
-  [`store/${layout.budget(RUN)}`]: { content: { tokens: 1_000 }, commands: [['budget', RUN, '--tokens', '2000']] },
-  [`store/${layout.analystUse(RUN)}`]: { content: {}, commands: [['budget', RUN]] },
+  [`store/${layout.budget(RUN)}`]: {
+    isDocument: true,
+    content: { tokens: 1_000 },
+    commands: [['budget', RUN, '--tokens', '2000']],
+  },
+  [`store/${layout.analystUse(RUN)}`]: { isDocument: true, content: {}, commands: [['budget', RUN]] },
   [`store/${layout.run(RUN)}/spec-0123456789ab.json`]: { content: { spec: {} }, commands: [['budget', RUN]] },
 };
 const DAMAGES: Record<string, (whole: string) => string> = {
@@ -91,18 +95,20 @@ describe.each(Object.keys(FILES))('%s', (name) => {
     '%s: every command says in a sentence what is wrong, or goes on without it',
     async (kind) => {
       const path = join(home, name);
-      const { content, commands } = FILES[name]!;
+      const { content, commands, isDocument } = FILES[name]!;
       for (const command of commands) {
         mkdirSync(dirname(path), { recursive: true });
         const whole = `${JSON.stringify(content, null, 2)}\n`;
-        writeFileSync(path, DAMAGES[kind]!(whole));
+        const text = DAMAGES[kind]!(whole);
+        if (isDocument) writeDocument(path, text, kind === 'another form' ? text : whole);
+        else writeFileSync(path, text);
         const { code, said } = await whet(...command);
         const told = `whet ${command.join(' ')} -> ${code}: ${said}`;
         expect(told).not.toMatch(/unexpected error|\n {4}at |undefined/);
-        if (name.startsWith('store/'))
-          expect(told).toMatch(new RegExp(`-> 1: whet: ${path}.* is damaged: .*\\. (Restore|Move)`));
+        const what = isDocument ? ' is damaged: .*\\. (Restore|Move)' : ' its hash says\\. whet repair ';
+        if (name.startsWith('store/')) expect(told).toMatch(new RegExp(`-> 1: whet: ${path}.*${what}`));
       }
-      rmSync(path, { force: true });
+      for (const left of [path, `${path}.versions`]) rmSync(left, { force: true, recursive: true });
     },
   );
 });

@@ -1,16 +1,7 @@
 // tier: integration
 /** What the documents of a local store do on disk. What all stores do is in conformance.ts. */
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { changeDocument, LocalStore, StoreConflictError } from '../../store';
 import { temporaryStore } from './temporary-store';
@@ -19,7 +10,6 @@ const { folder, store } = temporaryStore();
 const other = new LocalStore(folder);
 const versionsOf = (key: string) => readdirSync(join(folder, `${key}.versions`)).sort();
 const contentOf = (key: string, version: string) => join(folder, `${key}.versions`, `content-${version}.json`);
-const plain = (key: string, text: string) => writeFileSync(join(folder, key), text);
 
 test('a document is a folder with its content, the content before, and the head that names the version', async () => {
   const versions = [await store.swapDocument('a.json', { n: 1 }, null)];
@@ -40,50 +30,6 @@ test('a writer that was stopped for long overwrites nothing, and its content is 
   await expect(store.swapDocument('stopped.json', 'late', read)).rejects.toBeInstanceOf(StoreConflictError);
   expect((await other.readDocument('stopped.json'))?.value).toBe(3);
   expect(versionsOf('stopped.json')).toHaveLength(3);
-});
-
-test('the lock file of an older Whetstone, however old, is nobody’s business', async () => {
-  plain('locked.json.lock', '');
-  utimesSync(join(folder, 'locked.json.lock'), 1, 1);
-  await store.swapDocument('locked.json', 1, null);
-  expect(existsSync(join(folder, 'locked.json.lock'))).toBe(true);
-});
-
-describe('a plain file of an older Whetstone', () => {
-  test('is read as it is, and taken over by the first change', async () => {
-    plain('old.json', '{"n":1}');
-    const read = await store.readDocument('old.json');
-    expect(read?.value).toEqual({ n: 1 });
-    expect(readdirSync(folder).filter((name) => name.startsWith('old.json'))).toEqual(['old.json']);
-    await store.swapDocument('old.json', { n: 2 }, read!.version);
-    expect((await other.readDocument('old.json'))?.value).toEqual({ n: 2 });
-    expect(readdirSync(folder).filter((name) => name.startsWith('old.json'))).toEqual(['old.json.versions']);
-    expect(await store.list('')).toContain('old.json');
-  });
-
-  test('is taken over once, whoever tries', async () => {
-    plain('taken.json', '0');
-    const add = (writer: LocalStore) =>
-      changeDocument(writer, 'taken.json', (before) => ({ value: (before as number) + 1, result: null }));
-    await Promise.all(Array.from({ length: 10 }, () => add(new LocalStore(folder))));
-    expect((await store.readDocument('taken.json'))?.value).toBe(10);
-  });
-
-  test('that changed since it was read is not taken over', async () => {
-    plain('changed.json', '1');
-    const { version } = (await store.readDocument('changed.json'))!;
-    plain('changed.json', '2');
-    await expect(store.swapDocument('changed.json', 3, version)).rejects.toBeInstanceOf(StoreConflictError);
-    await expect(store.swapDocument('changed.json', 3, null)).rejects.toBeInstanceOf(StoreConflictError);
-  });
-
-  test.each(['', '{"n":', '\0\0\0'])('that holds %j is Store.Corrupt and not a stack', async (text) => {
-    plain('torn.json', text);
-    await expect(store.readDocument('torn.json')).rejects.toMatchObject({
-      type: 'Store.Corrupt',
-      message: expect.stringMatching(/^Document torn\.json is damaged: .*torn\.json is .*remove the file to/) as string,
-    });
-  });
 });
 
 test('what killed writers leave is removed by later changes', async () => {

@@ -10,8 +10,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { layout, LocalStore } from '../../../store';
+import { writeDocument } from '../../helpers/stored-document';
 import { expectPlain, type Said, whet } from './whet';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-hostile-store-'));
@@ -62,10 +63,6 @@ async function tell(): Promise<Said[]> {
   }
   return all;
 }
-const put = (text: string | Buffer): void => {
-  mkdirSync(dirname(REGISTRY()), { recursive: true });
-  writeFileSync(REGISTRY(), text);
-};
 
 test.each<[string, string | Buffer]>([
   ['torn in the middle of a character', Buffer.from([0x7b, 0x22, 0xe2, 0x82])],
@@ -86,7 +83,7 @@ test.each<[string, string | Buffer]>([
   ['a date that is none', registry({}, version({ createdAt: HOSTILE }))],
   ['a mark of byte order', `\ufeff${registry({}, version())}`],
 ])('a registry that is %s: a sentence or an answer, never a stack', async (_name, text) => {
-  put(text);
+  writeDocument(REGISTRY(), text);
   for (const { code, all } of await tell()) {
     expect([0, 1, 2]).toContain(code);
     expect(all).not.toBe('');
@@ -107,7 +104,7 @@ test.each<[string, object]>([
     { adapters: [{ name: 'x', capabilityId: 'x', summary: 'x', key: '../../../secret.json', sha256: 'b'.repeat(64) }] },
   ],
 ])('printed text: hostile letters in %s of a version come out harmless', async (_name, change) => {
-  put(registry({}, version(change)));
+  writeDocument(REGISTRY(), registry({}, version(change)));
   await tell();
 });
 
@@ -118,9 +115,10 @@ test.each<[string, (path: string) => void]>([
   ['a link to nothing', (path) => symlinkSync('/nowhere/at/all', path)],
   ['a link to a device', (path) => symlinkSync('/dev/full', path)],
   ['a file of 3 GB', (path) => (writeFileSync(path, ''), truncateSync(path, 3 * 2 ** 30))],
-])('a registry that is %s: a sentence, and what it leads to is left alone', async (_name, make) => {
-  mkdirSync(dirname(REGISTRY()), { recursive: true });
-  make(REGISTRY());
+])('a registry whose content is %s: a sentence, and what it leads to is left alone', async (_name, make) => {
+  const [content] = writeDocument(REGISTRY(), '{}');
+  rmSync(content);
+  make(content);
   const isRead = !_name.startsWith('a link');
   for (const { code, all } of await tell()) {
     expect([1, 2]).toContain(code);

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { LABELLING } from '../../../contracts/limits';
+import { layout } from '../../../store';
+import { writeDocument } from '../../helpers/stored-document';
 import type { ProcessKind } from './census';
 import {
   ADAPTER,
@@ -145,13 +147,16 @@ const eachStageScenario = (kind: ProcessKind): Scenario => ({
 const STATE_SCENARIOS: readonly Scenario[] = [
   stateScenario('empty-supervisor-state', 'supervisor.json emptied', 'supervisor.json', 'empty'),
   stateScenario('torn-supervisor-state', 'supervisor.json cut in half', 'supervisor.json', 'half'),
-  stateScenario('empty-up-lock', 'an empty up.lock left behind', 'up.lock', 'empty'),
   {
     name: 'torn-registry',
     what: "the agent's registry cut in half before the run reads it",
     async script(session) {
       await inStage(session, 'collect');
-      tear(join(session.instance.home, 'store', 'registry', 'orders-desk-chaos.json'), 'half');
+      writeDocument(
+        join(session.instance.home, 'store', layout.registry('orders-desk-chaos')),
+        '{"versions": [{',
+        'whole',
+      );
       session.disturbed('damage', ['torn-registry']);
     },
   },
