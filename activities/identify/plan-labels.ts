@@ -11,7 +11,7 @@ import { startProgress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { writeFoundLabels } from './labelling/found-labels';
 import { LabelCache, labelKey, labelSetName } from './labelling/label-cache';
-import type { Chunk, LabelPlanDocument } from './labelling/label-plan';
+import { type Chunk, labelPlaceSchema, type LabelPlanDocument } from './labelling/label-plan';
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
 /**
@@ -20,7 +20,7 @@ import { LABEL_PROMPT_VERSION } from './prompts/label';
 const SPARE_CHUNKS = 3;
 
 /** By chunk: the sources as the plan first had them. */
-const sourcesSchema = z.array(z.array(z.string()));
+const sourcesSchema = z.array(z.array(labelPlaceSchema));
 
 /** Planning needs the id of a trajectory and nothing else. */
 const idSchema = trajectorySchema.pick({ id: true }).strip();

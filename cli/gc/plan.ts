@@ -143,21 +143,21 @@ async function keepMentioned(input: GcInput, kept: Map<string, string>, owners: 
   }
 }
 
-/** What the documents of the kept runs name: hashes by their first digits, and segments of the label cache. */
+/** What the documents of the kept runs name: hashes by their first digits, and folders of the label cache. */
 interface Mentions {
   hashes: Set<string>;
-  segments: Set<string>;
+  labelSets: Set<string>;
 }
 
 async function readMentions(input: GcInput, kept: ReadonlyMap<string, string>): Promise<Mentions> {
-  const mentions: Mentions = { hashes: new Set(), segments: new Set() };
+  const mentions: Mentions = { hashes: new Set(), labelSets: new Set() };
   for (const unit of input.inventory.units) {
     if ((unit.kind !== 'run' && unit.kind !== 'study') || !kept.has(idOf(unit))) continue;
     for (const key of documentsOf(unit)) {
       const text = await input.read(key);
       for (const [hash] of text.matchAll(/(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f])/g))
         mentions.hashes.add(hash.slice(0, 12));
-      for (const [segment] of text.matchAll(/labels-cache\/[^"]+/g)) mentions.segments.add(segment);
+      for (const [, set = ''] of text.matchAll(/"set": ?"([0-9a-f]{16}\.r\d+)"/g)) mentions.labelSets.add(set);
     }
   }
   return mentions;
@@ -223,11 +223,10 @@ function reasonToKeepAdapter({ key }: Unit, { served, mentions }: Grounds): stri
 
 /** Labels are paid for: a segment goes when no run that stays has planned with it and none of the agent is open. */
 function reasonToKeepLabels({ key, agent }: Unit, { keptRuns, mentions, isOpenAgent }: Grounds): string | null {
-  const [, chunk = '', runId = ''] = /([^/.]+)\.([^/]+)\.jsonl$/.exec(key) ?? [];
+  const [, set = '', runId = ''] = /\/sets\/([^/]+)\/([^/]+)\.jsonl$/.exec(key) ?? [];
   if (keptRuns.has(runId)) return 'its run stays';
   if (isOpenAgent(agent)) return 'a run of its agent has not ended';
-  const isNamed = mentions.segments.has(key) || mentions.hashes.has(chunk.slice(0, 12));
-  return isNamed ? 'a run that stays refers to it' : null;
+  return mentions.labelSets.has(set) ? 'a run that stays refers to it' : null;
 }
 
 /** Whether a run of the agent has not ended. A run whose agent cannot be told counts for every agent. */

@@ -71,9 +71,18 @@ const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean;
   '.removed': { kind: 'leftover of a removal', parts: 2, ofAgent: false, mayBeFile: true },
 };
 
+/** Labels lie in `labels-cache/<agent>/<hash>/sets/<set>/<run>.jsonl`; what else is in that folder goes as a whole. */
+const LABEL_SEGMENT_PARTS = 6;
+
+function folderOf(parts: readonly string[]) {
+  const name = parts[0] ?? '';
+  const folder = Object.hasOwn(FOLDERS, name) ? FOLDERS[name] : undefined;
+  return folder?.kind === 'label segment' && parts[3] === 'sets' ? { ...folder, parts: LABEL_SEGMENT_PARTS } : folder;
+}
+
 function placesOf(key: string): Place[] {
   const parts = key.split('/');
-  const folder = Object.hasOwn(FOLDERS, parts[0] ?? '') ? FOLDERS[parts[0] as string] : undefined;
+  const folder = folderOf(parts);
   const places: Place[] = [];
   const temporary = temporaryPart(parts);
   if (folder?.kind !== 'leftover of a removal' && temporary !== null)
@@ -93,13 +102,11 @@ function placesOf(key: string): Place[] {
 
 /**
  * The file or folder of a key that a writer puts aside and renames or removes at once: it stays when the writer is
- * killed or the disk is full. So does the lock of a document by an earlier version. Null when the key has none. Other
- * locks, such as that of a trainer, belong to what they guard: without its file a second holder could take one.
+ * killed or the disk is full. Null when the key has none. Locks, such as that of a trainer, belong to what they guard:
+ * without its file a second holder could take one.
  */
 function temporaryPart(parts: readonly string[]): string | null {
-  const at = parts.findIndex(
-    (part) => /\.tmp$|\.json\.lock(\.[0-9a-f]{12})?$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part),
-  );
+  const at = parts.findIndex((part) => /\.tmp$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part));
   return at < 0 ? null : parts.slice(0, at + 1).join('/');
 }
 

@@ -2,7 +2,7 @@ import type { LabelRecord } from '../../../contracts/artifacts/identification';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { layout, type ArtifactStore } from '../../../store';
 import type { LabelIndex } from './label-index';
-import { formatPlace } from './label-place';
+import type { LabelPlace } from './label-plan';
 
 /** What `writeFoundLabels` needs. */
 export interface FoundLabelsDeps {
@@ -24,7 +24,7 @@ export interface FoundLabelsDeps {
 export async function writeFoundLabels(
   { store, context, labellingRun, index, onBuild, keysOf }: FoundLabelsDeps,
   chunks: readonly (readonly string[])[],
-): Promise<(string | null)[]> {
+): Promise<(LabelPlace | null)[]> {
   const bytes: { start: number; end: number }[] = [];
   async function* parts() {
     let start = 0;
@@ -52,5 +52,5 @@ export async function writeFoundLabels(
     yield* rest;
   }
   const { key } = await store.putParts(layout.labels(context.runId), `found-${labellingRun}.jsonl`, all());
-  return bytes.map(({ start, end }) => (start === end ? null : formatPlace({ segment: key, start, end })));
+  return bytes.map(({ start, end }) => (start === end ? null : { segment: key, start, end }));
 }

@@ -10,8 +10,7 @@ import { callRecordSchema } from '../../../contracts/artifacts/call-record';
 import { warnOfDamage } from '../../warn-of-damage';
 import { LABEL_PROMPT_VERSION } from '../prompts/label';
 import { LabelIndex } from './label-index';
-import { parsePlace, type LabelPlace } from './label-place';
-import type { Chunk } from './label-plan';
+import type { Chunk, LabelPlace } from './label-plan';
 
 /** A line of a label segment: the label and what it cost, in one line, so that no crash can come between them. */
 const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
@@ -71,18 +70,16 @@ export class LabelCache {
   }
 
   /**
-   * Segment in which an improvement run writes the labels of a chunk. `runId` is part of the name because a segment has
-   * one writer. Chunks planned by earlier versions have a segment beside the folders.
+   * Segment in which an improvement run writes the labels of a chunk. `runId` is its name because a segment has one
+   * writer.
    */
   segment(chunk: Chunk, runId: string): string {
-    return chunk.set === undefined
-      ? `${this.directory}/${chunk.hash.slice(0, 16)}.${runId}.jsonl`
-      : `${this.setDirectory(chunk.set)}/${runId}.jsonl`;
+    return `${this.setDirectory(chunk.set)}/${runId}.jsonl`;
   }
 
   /** The document by which improvement runs agree who asks about a chunk's trajectories. */
   claimKey(chunk: Chunk): string {
-    return `${this.setDirectory(chunk.set ?? chunk.hash.slice(0, 16))}/claim.json`;
+    return `${this.setDirectory(chunk.set)}/claim.json`;
   }
 
   /** The labels of all trajectories, by trajectory. Its operations end when the signal is aborted. */
@@ -130,7 +127,7 @@ export class LabelCache {
     const isMissing = (key: string) => (labels.get(key)?.label ?? null) === null;
     const isComplete = () => ![...wanted.keys()].some(isMissing);
     let isDamaged = false;
-    for (const source of [...(await this.sameSet(chunk)), ...chunk.sources.map(parsePlace)]) {
+    for (const source of [...(await this.sameSet(chunk)), ...chunk.sources]) {
       if (isComplete()) break;
       if (source.segment === ownSegment) continue;
       const others = await this.read(source);
@@ -153,7 +150,6 @@ export class LabelCache {
 
   /** The segments of all improvement runs about exactly the chunk's trajectories. */
   private async sameSet({ set }: Chunk): Promise<LabelPlace[]> {
-    if (set === undefined) return [];
     const directory = this.setDirectory(set);
     const segments = (await this.store.list(directory)).filter(isSegment);
     return segments.map((name) => ({ segment: `${directory}/${name}`, start: 0, end: Infinity }));
@@ -168,7 +164,7 @@ export class LabelCache {
     return { labels, damaged: reading.damaged, isWhole };
   }
 
-  /** All labels in portions, those of earlier versions too. Reads everything. */
+  /** All labels in portions. Reads everything. */
   private async *everyLabel(): AsyncGenerator<LabelRecord[]> {
     let portion: LabelRecord[] = [];
     for (const segment of await segmentsBelow(this.store, this.directory)) {
@@ -180,16 +176,14 @@ export class LabelCache {
       portion = [];
     }
     yield portion;
-    // Pages of an earlier version, which named places of labels.
-    await this.store.remove(`${this.directory}/index`, Date.now());
   }
 }
 
 const isSegment = (name: string): boolean => name.endsWith('.jsonl');
 
-/** Keys of the label segments of one prompt version and model: of earlier versions, and in folders. */
+/** Keys of the label segments of one prompt version and model. */
 async function segmentsBelow(store: ArtifactStore, directory: string): Promise<string[]> {
-  const keys = (await store.list(directory)).filter(isSegment).map((name) => `${directory}/${name}`);
+  const keys: string[] = [];
   for (const set of await store.list(`${directory}/sets`)) {
     const names = (await store.list(`${directory}/sets/${set}`)).filter(isSegment);
     keys.push(...names.map((name) => `${directory}/sets/${set}/${name}`));
@@ -202,8 +196,7 @@ export async function labelSegments(store: ArtifactStore, agent: string, runId?:
   const keys: string[] = [];
   for (const name of await store.list(layout.labelsCache(agent)))
     keys.push(...(await segmentsBelow(store, `${layout.labelsCache(agent)}/${name}`)));
-  const isOfRun = (key: string) => key.endsWith(`/${runId}.jsonl`) || key.endsWith(`.${runId}.jsonl`);
-  return runId === undefined ? keys : keys.filter(isOfRun);
+  return runId === undefined ? keys : keys.filter((key) => key.endsWith(`/${runId}.jsonl`));
 }
 
 /** Labels of a segment, in the order in which they were written. Damaged lines are left out. */

@@ -1,5 +1,13 @@
 import { z } from 'zod';
 
+/** Bytes of a file with labels. The end is exclusive. */
+export const labelPlaceSchema = z.strictObject({
+  segment: z.string(),
+  start: z.int().nonnegative(),
+  end: z.int().positive(),
+});
+export type LabelPlace = z.infer<typeof labelPlaceSchema>;
+
 /**
  * One chunk of a labelling run: trajectories `from` (inclusive) to `to` (exclusive), each with all candidates. One
  * activity labels it.
@@ -9,15 +17,15 @@ const chunkSchema = z.strictObject({
   to: z.int().positive(),
   /** Hash of the chunk's label keys. */
   hash: z.string(),
-  /** Name of the folder with the labels of these trajectories. Absent in plans of earlier versions. */
-  set: z.string().optional(),
+  /** Name of the folder with the labels of these trajectories. */
+  set: z.string(),
   /**
    * Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of
    * these bytes.
    */
   bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),
-  /** Where other improvement runs left labels of these trajectories, as `parsePlace` reads it. */
-  sources: z.array(z.string()),
+  /** Where other improvement runs left labels of these trajectories. */
+  sources: z.array(labelPlaceSchema),
 });
 export type Chunk = z.infer<typeof chunkSchema>;
 

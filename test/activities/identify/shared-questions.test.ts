@@ -1,5 +1,5 @@
 // tier: integration
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
@@ -302,22 +302,6 @@ describe('the label cache', () => {
     writeFileSync(store.localPath(`runs/mixed/labels/${found}`), 'torn');
     for (let chunk = 0; chunk < plan.chunks; chunk++)
       await expect(world.label(labelling, chunk)).resolves.toMatchObject({ asked: 0 });
-    expect(labelCalls()).toBe(before);
-  });
-
-  test('gives the labels of segments as earlier versions named them', async () => {
-    await nights(2);
-    const { store } = world.fixture;
-    const [directory] = await store.list('labels-cache/parcels');
-    const place = store.localPath(`labels-cache/parcels/${directory}`);
-    const segments = await labelSegments(store, 'parcels');
-    segments.forEach((segment, i) => {
-      renameSync(store.localPath(segment), `${place}/${String(i).padStart(16, '0')}.night-${i}.jsonl`);
-    });
-    rmSync(`${place}/sets`, { recursive: true });
-    rmSync(`${place}/pages`, { recursive: true });
-    const before = labelCalls();
-    expect((await world.identify(await mixture(2, 'mixed'))).totals).toMatchObject({ asked: 0, reused: 140 });
     expect(labelCalls()).toBe(before);
   });
 

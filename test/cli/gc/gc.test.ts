@@ -19,6 +19,7 @@ import { pruneRegistries, sweep } from '../../../cli/gc/sweep';
 import { readInventory } from '../../../cli/gc/units';
 import type { Registry } from '../../../contracts/artifacts/registry';
 import { LocalStore } from '../../../store';
+import { writeDocument } from '../../helpers/stored-document';
 
 const DAY_MS = 86_400_000;
 const now = Date.now();
@@ -69,6 +70,12 @@ class Population {
     utimesSync(path, then, then);
   }
 
+  writeRegistry(agent: string, text: string, written?: string): void {
+    const then = new Date(now - 100 * DAY_MS);
+    for (const file of writeDocument(join(this.folder, 'registry', `${agent}.json`), text, written))
+      utimesSync(file, then, then);
+  }
+
   private addAgent(agent: string, random: (below: number) => number): void {
     const count = 4 + random(6);
     for (let i = 0; i < count; i++) {
@@ -81,14 +88,14 @@ class Population {
         hasReport: random(3) > 0,
         // Runs of one seed make the same adapter.
         adapter: sha256(`${agent}${random(6)}`),
-        segment: `labels-cache/${agent}/0123456789ab/${sha256(`${agent} chunk ${random(4)}`).slice(0, 16)}.run-old-${random(3)}.jsonl`,
+        segment: `labels-cache/${agent}/0123456789ab/sets/${sha256(`${agent} chunk ${random(4)}`).slice(0, 16)}.r0/run-old-${random(3)}.jsonl`,
       };
       this.runs.push(run);
       const { id, days, hasReport, adapter, segment } = run;
       this.write(`runs/${id}/spec-0123456789ab.json`, JSON.stringify({ name: agent }), days);
       this.write(`runs/${id}/training/x/manifest.json`, JSON.stringify({ adapterSha256: adapter }), days);
       this.write(`runs/${id}/training/x/checkpoints/iteration-0001/weights`, 'w', days);
-      this.write(`runs/${id}/labels/plan-0-0123456789ab.json`, JSON.stringify([{ sources: [segment] }]), days);
+      this.write(`runs/${id}/labels/plan-0-0123456789ab.json`, JSON.stringify([{ set: segment.split('/')[4] }]), days);
       if (hasReport) this.write(`runs/${id}/report/report.json`, '{}', days);
       this.write(`adapters/${agent}/x-${adapter.slice(0, 12)}/adapter_model.safetensors`, 'w', 200);
       this.write(segment, '{}\n', 200);
@@ -101,6 +108,7 @@ class Population {
         version: i + 1,
         runId: run.id,
         createdAt: new Date(now - run.days * DAY_MS).toISOString(),
+        replaced: null,
         baseModelSha256: '0',
         adapters: [
           {
@@ -115,7 +123,7 @@ class Population {
       })) as unknown as Registry['versions'];
     const registry = { agent, active: versions[random(versions.length)]!.version, versions } as Registry;
     this.registries.push(registry);
-    this.write(`registry/${agent}.json`, JSON.stringify(registry), 100);
+    this.writeRegistry(agent, JSON.stringify(registry));
     const source = own[random(own.length)]!.id;
     const days = [2, 100][random(2)]!;
     const id = `study-${agent}-20260101-000000-0001`;
@@ -251,11 +259,10 @@ test('the lock of a trainer stays with its training, whatever its age', async ()
   const { id } = population.runs.find(({ open }) => open)!;
   const lock = `runs/${id}/training/x/trainer.lock`;
   population.write(lock, '', 100);
-  population.write('registry/desk.json.lock', '', 100);
   population.ageFolders();
   const { plan } = await population.collect();
   const temporary = plan.goes.filter(({ kind }) => kind === 'temporary file').map(({ key }) => key);
-  expect(temporary.filter((key) => key.includes('.lock'))).toEqual(['registry/desk.json.lock']);
+  expect(temporary.filter((key) => key.includes('.lock'))).toEqual([]);
   expect(existsSync(join(population.folder, lock))).toBe(true);
   population.dispose();
 });
@@ -319,7 +326,7 @@ test('odd names, links and ids that point elsewhere lead nowhere', async () => {
     ],
     active: version!.version,
   };
-  population.write('registry/desk.json', JSON.stringify(evil), 100);
+  population.writeRegistry('desk', JSON.stringify(evil));
   population.ageFolders();
   await population.collect();
   expect(readdirSync(outside)).toEqual(['mine']);
@@ -331,7 +338,7 @@ test('odd names, links and ids that point elsewhere lead nowhere', async () => {
 
 test('refuses while a registry cannot be read', async () => {
   const population = new Population(7);
-  population.write('registry/desk.json', '{"agent": "desk", "ver', 100);
+  population.writeRegistry('desk', '{"agent": "desk", "ver', 'whole');
   population.ageFolders();
   await expect(population.collect()).rejects.toMatchObject({ type: 'Gc.RegistryUnreadable' });
   expect(existsSync(join(population.folder, 'runs', population.runs[0]!.id))).toBe(true);
