@@ -31,7 +31,7 @@ const OPERATION = [
 /** The owner's settings that change a result. Places, addresses and speeds do not. */
 function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Record<string, unknown> {
   const { environment, collect, identify, synthesis, certificate, calibration, training, evaluation, gate } = spec;
-  const model = samplingOf(spec.model);
+  const { temperature, maxCompletionTokens } = spec.model;
   const { maxTurns, successReward, trainSeeds, heldOutSeeds } = environment;
   const { minGain, maxRegression, lossMargin } = gate;
   return {
@@ -39,36 +39,18 @@ function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Recor
     collect: without(collect, ['concurrency']),
     identify: without(identify, ['chunkCalls']),
     ...{ synthesis, certificate, calibration },
-    // Earlier versions did not write it: their nights with the defaults have the same content.
-    ...(Object.keys(model).length > 0 && { model }),
-    training: {
-      // Without its default, which earlier versions did not write, so that their nights have the same content.
-      ...without(training, [...OPERATION, ...(training.warmStart ? (['warmStart'] as const) : [])]),
-      image: trainerImage(training),
-    },
+    model: { temperature, maxCompletionTokens, ...serverParsers(spec.model) },
+    training: { ...without(training, OPERATION), image: trainerImage(training) },
     evaluation: without(evaluation, ['concurrency']),
     gate: { minGain, maxRegression, lossMargin },
     seed: spec.seed,
-    contextLength: servedModel?.maxModelLength ?? null,
+    contextLength: servedModel.maxModelLength,
     isolation: sandbox.mode,
     analyst: {
       model: analyst.model,
       endpoint: isDemoAnalyst(analyst.displayName) ? analyst.displayName : 'of an owner',
       maxPromptTokens: spec.analyst.maxPromptTokens,
     },
-  };
-}
-
-/** What agent.yaml has where it says nothing. Nights of earlier versions have a content without it. */
-const DEFAULT_SAMPLING = { temperature: 1, maxCompletionTokens: 512 };
-
-/** How the deployed agent is sampled, and how its server reads what it writes, as far as that is not the default. */
-function samplingOf(model: PreparedSpec['spec']['model']): Record<string, unknown> {
-  const { temperature, maxCompletionTokens } = model;
-  return {
-    ...(temperature !== DEFAULT_SAMPLING.temperature && { temperature }),
-    ...(maxCompletionTokens !== DEFAULT_SAMPLING.maxCompletionTokens && { maxCompletionTokens }),
-    ...serverParsers(model),
   };
 }
 

@@ -47,7 +47,7 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
     baseModel: prepared.baseModelSha256,
     model: model.name,
     // What is too long for the server fails.
-    contextLength: prepared.servedModel?.maxModelLength ?? null,
+    contextLength: prepared.servedModel.maxModelLength,
     calibration,
     temperature: training.temperature,
     maxCompletionTokens: training.maxCompletionTokens,
@@ -55,7 +55,6 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
     successReward: environment.successReward,
     seed: runSeed,
     isolation: prepared.sandbox.mode,
-    // Members of their own only where there are such, so that calibrations of earlier versions keep their keys.
     ...serverParsers(model),
   });
 }
@@ -80,11 +79,10 @@ export function adapterKey(
     taskSeedStart,
     isolation,
     options,
-    sampler: sampler ?? 'engine',
+    sampler,
     maxModelLength: maxModelLength ?? null,
     trainer: trainer.version,
-    // Without a member of its own where there is none, so that adapters of earlier versions keep their keys.
-    ...(trainer.image !== null && { image: trainer.image }),
+    image: trainer.image,
     ...(continues !== undefined && { continues }),
   });
 }
@@ -101,14 +99,10 @@ export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
  * one the same answer is another call, or none.
  */
 export function serverParsers({ vllm }: PreparedSpec['spec']['model']): {
-  toolCallParser?: string;
-  reasoningParser?: string;
+  toolCallParser: string | null;
+  reasoningParser: string | null;
 } {
-  const { toolCallParser, reasoningParser } = vllm ?? {};
-  return {
-    ...(toolCallParser !== undefined && { toolCallParser }),
-    ...(reasoningParser !== undefined && { reasoningParser }),
-  };
+  return { toolCallParser: vllm?.toolCallParser ?? null, reasoningParser: vllm?.reasoningParser ?? null };
 }
 
 /** The image that a training runs in; null: the trainer is a process of the worker's own installation. */

@@ -1,4 +1,4 @@
-import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
+import { calibrationResultSchema, type CalibrationResult } from '../../contracts/artifacts/environment-attempt';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { reusableCalibrationSchema } from '../../contracts/artifacts/reuse';
 import type { TrainingJob } from '../../contracts/artifacts/training';
@@ -7,7 +7,6 @@ import { type ArtifactStore, getJson } from '../../store';
 import { calibrationKey } from '../reuse/content-keys';
 import { takeReusable } from '../reuse/reuse-records';
 import { sampleDeviation } from '../statistics/mean';
-import { storedCalibrationSchema } from '../stored-environment-attempts';
 
 /**
  * What the base model earned in the calibration of the training's environment, for the trainer to hold its first
@@ -23,16 +22,16 @@ export async function calibratedReward(
   if (environment === undefined || others.length > 0) return undefined;
   const key = calibrationKey(prepared, environment.source.sha256, context.seed);
   const result = await takeReusable(store, context.agent, key, reusableCalibrationSchema, ({ detail }) =>
-    getJson(store, detail, storedCalibrationSchema),
+    getJson(store, detail, calibrationResultSchema),
   );
   return result === null ? undefined : rewardOf(result);
 }
 
-/** Mean and variances of a calibration's rewards; undefined where they are not known. */
+/** Mean and variances of a calibration's rewards; undefined with fewer than two tasks. */
 export function rewardOf(result: CalibrationResult): TrainingJob['calibratedReward'] {
   const { groupMeans, rewardStd, meanReward, rolloutsInMeans: each } = result;
   const deviation = sampleDeviation(groupMeans);
-  if (deviation === null || each === undefined) return undefined;
+  if (deviation === null) return undefined;
   const tasks = groupMeans.length;
   const within = Math.max(0, rewardStd ** 2 - (deviation ** 2 * (tasks - 1)) / tasks);
   // One rollout of each task does not tell the two apart. Then all of it counts as a difference of the tasks.

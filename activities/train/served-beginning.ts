@@ -12,7 +12,7 @@ import type { PlannedJob } from './training-job';
 /** Copy of the adapter in the job's directory, the only part of the store that a trainer sees. */
 const FOLDER = 'beginning';
 
-/** As far as it is read here. Earlier releases wrote job files with other options. */
+/** As far as it is read here. */
 const beginsFromSchema = trainingJobSchema.pick({ beginsFrom: true }).strip();
 
 /**

@@ -11,13 +11,12 @@ import { goesOnWith, type ReuseKey } from '../reuse/content-keys';
 import { takeReusable } from '../reuse/reuse-records';
 import type { PlannedJob } from './training-job';
 
-/** Trainers of earlier versions did not say which they were. */
 const trainerSchema = trainingManifestSchema.pick({ trainerVersion: true });
 
 /** An image may be built from another version than the worker's, and a tag may point to another image today. */
 function isOfThisVersion(manifest: string): boolean {
   const { trainerVersion } = trainerSchema.parse(JSON.parse(manifest));
-  return trainerVersion === undefined || trainerVersion === projectVersion();
+  return trainerVersion === projectVersion();
 }
 
 /**

@@ -105,7 +105,7 @@ function samplerOf(
   const { sampler, samplerUrl, maxModelLength } = prepared.spec.training;
   switch (sampler) {
     case 'engine':
-      return {};
+      return { sampler };
     case 'vllm':
       return { sampler, samplerUrl: samplerUrl ?? runModel(prepared, { modelUrl }).baseUrl };
     case 'managed':

@@ -24,8 +24,7 @@ export const trainingJobSchema = z.strictObject({
   threads: jobOptions.threads.unwrap(),
   checkpointEvery: jobOptions.checkpointEvery.unwrap(),
   algorithm: z.strictObject(required(algorithmOptions)),
-  /** Absent: the engine, so that a job of an earlier release has the same bytes. */
-  sampler: z.enum(['vllm', 'managed']).optional(),
+  sampler: z.enum(['engine', 'vllm', 'managed']),
   samplerUrl: z.string().optional(),
   /** Absent: the model's own length. */
   maxModelLength: z.number().int().positive().optional(),
@@ -96,13 +95,13 @@ export const trainingProgressSchema = z.object({
   kl: z.number(),
   gradNorm: z.number(),
   completionTokens: z.number().int(),
-  // Of the iteration's rollouts (docs/explanations/training.md); trainers of earlier releases write none of these.
-  meanTokens: z.number().optional(),
-  maxTokens: z.number().optional(),
-  meanTurns: z.number().optional(),
-  truncatedShare: z.number().optional(),
-  raisedShare: z.number().optional(),
-  failedCallShare: z.number().optional(),
+  // Of the iteration's rollouts (docs/explanations/training.md).
+  meanTokens: z.number(),
+  maxTokens: z.number(),
+  meanTurns: z.number(),
+  truncatedShare: z.number(),
+  raisedShare: z.number(),
+  failedCallShare: z.number(),
   clippedShare: z.number().optional(),
   entropy: z.number().optional(),
   /** Groups that were drawn in place of others; absent without `resampleGroups`. */
@@ -145,8 +144,7 @@ export const trainingManifestSchema = z.object({
   jobId: z.string(),
   jobSha256: z.string(),
   baseModelSha256: z.string(),
-  /** Version of the trainer; absent in manifests of earlier versions. */
-  trainerVersion: z.string().optional(),
+  trainerVersion: z.string(),
   adapterSha256: z.string(),
   adapterDir: z.string(),
   iterations: z.number().int(),

@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 
+from whetstone import __version__
 from whetstone.tree_hash import tree_sha256
 
 LOCKED, CANCELLED = 75, 143
@@ -51,6 +52,8 @@ class Job:
         self.iteration += 1
         line = {"iteration": self.iteration, "iterations": self.total, "reward": self.iteration / self.total}
         line |= dict.fromkeys(("rewardStd", "loss", "kl", "gradNorm"), 0.0) | {"completionTokens": 1}
+        line |= dict.fromkeys(("meanTokens", "maxTokens", "meanTurns"), 1)
+        line |= dict.fromkeys(("truncatedShare", "raisedShare", "failedCallShare"), 0.0)
         line |= dict.fromkeys(("secondsGeneration", "secondsUpdate", "secondsElapsed"), 0.0)
         with (self.out / "progress.jsonl").open("a") as progress:
             progress.write(json.dumps(line) + "\n")
@@ -80,6 +83,7 @@ class Job:
             "jobId": self.job["jobId"],
             "jobSha256": "0" * 64,
             "baseModelSha256": "0" * 64,
+            "trainerVersion": os.environ.get("FAKE_VERSION", __version__),
             "adapterSha256": tree_sha256(adapter),
             "adapterDir": "adapter",
             "iterations": self.total,
@@ -92,8 +96,6 @@ class Job:
         }
         if begins:
             manifest["beginsFrom"] = begins
-        if "FAKE_VERSION" in os.environ:
-            manifest["trainerVersion"] = os.environ["FAKE_VERSION"]
         self.write("manifest.json", manifest)
         self.leave(0)
 

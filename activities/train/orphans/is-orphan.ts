@@ -34,7 +34,7 @@ export async function isOrphan(
   return silent.length > 0 && silent.every(Boolean);
 }
 
-/** False where the file is missing: an earlier version's worker writes none. */
+/** False where the file is missing: nothing says when a worker last followed the training. */
 async function isSilent(directory: string): Promise<boolean> {
   const attended = await stat(join(directory, 'attended')).catch(() => null);
   return attended !== null && Date.now() - attended.mtimeMs > SILENT_MS;

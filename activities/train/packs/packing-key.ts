@@ -18,9 +18,9 @@ export function packingKey(
     threads,
     isolation,
     jailProfile,
-    // Not for the engine, so that a pack of an earlier release keeps its key.
-    ...(sampler === undefined ? [] : [sampler, samplerUrl ?? null]),
-    ...(maxModelLength === undefined ? [] : [maxModelLength]),
+    sampler,
+    samplerUrl ?? null,
+    maxModelLength ?? null,
   ];
   return createHash('sha256').update(JSON.stringify(common)).digest('hex').slice(0, 8);
 }

@@ -17,7 +17,8 @@ test('an adapter depends on the version of its trainer, and on the image that it
 test('a calibration depends on the parsers with which the server reads the model, where they are named', () => {
   const keyWith = (vllm?: object) => {
     const spec = { calibration: {}, environment: {}, training: {}, model: { name: 'm', ...(vllm && { vllm }) } };
-    const prepared = { spec, baseModelSha256: 'b'.repeat(64), sandbox: { mode: 'jail' } } as unknown as PreparedSpec;
+    const served = { servedModel: { maxModelLength: 2048 }, sandbox: { mode: 'jail' } };
+    const prepared = { spec, baseModelSha256: 'b'.repeat(64), ...served } as unknown as PreparedSpec;
     return calibrationKey(prepared, 'e'.repeat(64), 1).sha256;
   };
   const keys = [{}, { toolCallParser: 'hermes' }, { toolCallParser: 'qwen3_coder' }, { reasoningParser: 'qwen3' }];

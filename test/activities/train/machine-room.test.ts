@@ -72,6 +72,7 @@ test('members of a pack share the weights; a trial, and a model of unknown sizes
       environmentPath: '/e.py',
       environmentSha256: '0'.repeat(64),
       baseModelSha256: '1'.repeat(64),
+      servedModel: { weightsSha256: null, root: null, maxModelLength: null },
     },
     modelBaseUrl: 'http://127.0.0.1:1/v1',
     analyst: { baseUrl: 'http://127.0.0.1:2/v1', model: 'a', displayName: 'a' },

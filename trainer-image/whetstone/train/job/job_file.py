@@ -16,12 +16,6 @@ from .options import JOB_OPTIONS, Algorithm
 
 # Seeds are exact numbers in JavaScript, too.
 MAX_SEED = 2**53
-# The options of the first job files are always in a job's hash. A later option is in it only while it differs from its
-# default, so that a job keeps its hash, and an unfinished one its output directory, when the trainer gets a new option.
-ALWAYS_HASHED = frozenset(
-    "rank alpha groups rolloutsPerGroup iterations learningRate clip klBeta temperature maxTurns maxCompletionTokens"
-    " warmupIterations maxGradNorm dropConstantGroups".split()
-)
 
 # What rollouts are sampled from: the engine in this process, a vLLM server, or one that the trainer starts.
 SAMPLERS = ("engine", "vllm", "managed")
@@ -120,26 +114,13 @@ class TrainingJob:
 
     @property
     def sha256(self) -> str:
-        """Hash of the job's canonical JSON (sorted keys, no spaces), without later options at their defaults."""
+        """Hash of the job's canonical JSON (sorted keys, no spaces), without what says nothing about the adapter."""
         document = dataclasses.asdict(self)
-        # Where the same server is reached says nothing about the adapter.
-        del document["samplerUrl"]
-        # Nor does what the rewards are held against.
-        del document["calibratedReward"]
-        if self.sampler == "engine":
-            del document["sampler"]
-        if not self.maxModelLength:
-            del document["maxModelLength"]
-        if self.beginsFrom is None:
-            del document["beginsFrom"]
-        else:
-            # The hash says which adapter it is, whatever it is called and wherever it lies.
+        # The address of the server, what the rewards are compared with, and where figures are shown.
+        del document["samplerUrl"], document["calibratedReward"], document["algorithm"]["reportTo"]
+        if self.beginsFrom is not None:
+            # The hash names the adapter, whatever its name and its place are.
             document["beginsFrom"] = self.beginsFrom.sha256
-        for entry in dataclasses.fields(Algorithm):
-            default = entry.name not in ALWAYS_HASHED and getattr(self.algorithm, entry.name) == entry.default
-            # Where figures are shown says nothing about the adapter either.
-            if default or entry.name == "reportTo":
-                del document["algorithm"][entry.name]
         text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -17,7 +17,7 @@ class Attendance:
     """Follows the file `attended` of an output directory.
 
     Only this process's own clock counts: the file's time may be another machine's, so just its changes are looked at.
-    A worker of an earlier release makes no such file; its jobs are never left.
+    A job without the file is never left.
     """
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,7 +86,7 @@ def _damage(directory: Path) -> str | None:
     try:
         expected = json.loads((directory / HASHES).read_text())
     except FileNotFoundError:
-        return _damage_by_form(directory)
+        return f"{HASHES} is missing"
     except ValueError:
         return f"{HASHES} is no JSON"
     found = _hashes(directory)
@@ -97,49 +96,6 @@ def _damage(directory: Path) -> str | None:
         if found[name] != digest:
             return f"{name} has changed since it was written"
     return None
-
-
-def _damage_by_form(directory: Path) -> str | None:
-    """The same for a checkpoint of an earlier release, which has no hashes: by the form of its files."""
-    files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
-    if not files:
-        return "it is empty"
-    for path in files:
-        if path.stat().st_size == 0:
-            return f"{path.name} is empty"
-        if path.suffix == ".json" and not _is_json(path):
-            return f"{path.name} is no JSON"
-        if path.suffix in (".pt", ".pth", ".bin") and not _is_archive(path):
-            return f"{path.name} is cut short"
-        if path.suffix == ".safetensors" and not _is_safetensors(path):
-            return f"{path.name} is cut short"
-    return None
-
-
-def _is_json(path: Path) -> bool:
-    try:
-        json.loads(path.read_bytes())
-    except ValueError:
-        return False
-    return True
-
-
-def _is_archive(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return archive.testzip() is None
-    except zipfile.BadZipFile:
-        return False
-
-
-def _is_safetensors(path: Path) -> bool:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "pt"):
-            return True
-    except SafetensorError:
-        return False
 
 
 def sync(directory: Path) -> None:
