@@ -47,7 +47,7 @@ export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInt
             attempts: attempt,
             sinceMs: Context.current().info.scheduledTimestampMs,
             reason: reasonOf(error),
-            ...(gotOn && { gotOn }),
+            gotOn,
           });
         throw error;
       }

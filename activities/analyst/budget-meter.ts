@@ -142,7 +142,7 @@ export class BudgetMeter implements CallLedger {
   }
 
   recorded(segment: string, call: CallRecord): void {
-    this.add({ segment: nameOf(segment), use: useOfRecord(call) ?? {} });
+    this.add({ segment: nameOf(segment), use: useOfRecord(call) });
   }
 
   private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {

@@ -1,12 +1,11 @@
 import { Context } from '@temporalio/activity';
-import type { CalibrationResult } from '../../contracts/artifacts/environment-attempt';
+import { calibrationResultSchema, type CalibrationResult } from '../../contracts/artifacts/environment-attempt';
 import { type ReusableCalibration, reusableCalibrationSchema } from '../../contracts/artifacts/reuse';
 import { certificateSchema } from '../../contracts/artifacts/certificate';
-import type { TransferEstimate } from '../../contracts/artifacts/environment-check';
+import { type TransferEstimate, validationSchema } from '../../contracts/artifacts/environment-check';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
-import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { wholeWords } from '../../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
 import { failure } from '../../contracts/typed-failure';
@@ -95,7 +94,7 @@ export function createCalibrateEnvironment(
     }
     const folder = layout.environments(context.runId, capability.id);
     const detail = await putJson(store, folder, 'calibration.json', result);
-    const validation = await getJson(store, input.validation, storedValidationSchema);
+    const validation = await getJson(store, input.validation, validationSchema);
     const transfer =
       result.seeds === 0
         ? null
@@ -139,9 +138,9 @@ async function takeOver(
 ): Promise<CalibrationOutcome | null> {
   // The run's own calibration, executed again by a repair, is made again from its work file.
   if (runId === context.runId) return null;
-  const result = await getJson(store, detail, storedCalibrationSchema);
+  const result = await getJson(store, detail, calibrationResultSchema);
   const { transfer } = await getJson(store, certificate, certificateSchema);
-  const validation = await getJson(store, validationRef, storedValidationSchema);
+  const validation = await getJson(store, validationRef, validationSchema);
   const folder = layout.environments(context.runId, capability.id);
   const settings = prepared.spec.certificate;
   const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };

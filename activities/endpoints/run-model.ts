@@ -16,8 +16,8 @@ export interface RunModel {
   path: string;
   /** Hash of that directory when the run began. */
   sha256: string;
-  /** Its server's words when the run began; null: not recorded. */
-  served: ServedModel | null;
+  /** Its server's words when the run began. */
+  served: ServedModel;
 }
 
 /**
@@ -33,7 +33,7 @@ export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'mo
     name: model.name,
     path: prepared.modelPath,
     sha256: prepared.baseModelSha256,
-    served: prepared.servedModel ?? null,
+    served: prepared.servedModel,
   };
 }
 

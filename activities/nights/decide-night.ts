@@ -97,7 +97,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
   const [base, served] = [await passes(store, input.base), await passes(store, input.served)];
   const { paired, rates } = pair(base, served);
   const adapters = new Map(version.adapters.map(({ capabilityId, sha256 }) => [capabilityId, sha256]));
-  const routing = input.routing ? await getLines(store, input.routing, routingRecordSchema) : [];
+  const routing = await getLines(store, input.routing, routingRecordSchema);
   const chosen = new Map(routing.map(({ seed, capabilityId }) => [seed, capabilityId]));
   const gain = pairedGain(paired);
   const { versions } = await readRegistry(store, context.agent);
@@ -143,7 +143,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
     },
     hasOthers: !playsEveryTask(environment.trainSeeds, collect.trials),
     lack: await lackCounts(store, identified.labels, input.served),
-    tasks: input.routing ? adapterTasks(base, served, chosen, adapters) : [],
+    tasks: adapterTasks(base, served, chosen, adapters),
   };
 }
 

@@ -9,8 +9,8 @@ const NOTHING_DONE = { attempts: [], environment: null, tokens: [] };
 
 /**
  * Makes the activity `keepMembers`: the adapters of the active version whose capabilities this run did not sharpen, as
- * members of its candidate. One whose record cannot be read, because an earlier version of Whetstone trained it or the
- * record is damaged, is skipped and says so. Throws StoreMissingError and StoreCorruptError when a manifest is gone.
+ * members of its candidate. One whose record cannot be read, because it is
+ * gone or damaged, is skipped and says so. Throws StoreMissingError and StoreCorruptError when a manifest is gone.
  */
 export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInput) => Promise<SharpenResult[]> {
   return async ({ context: { runId, agent }, version, sharpened, retires = [] }) => {

@@ -60,13 +60,10 @@ async function readServedTraffic(
 
 /**
  * Whether a version answered a conversation. The gateway records the version that chose each turn's model, and the
- * turns in which the base model replaced a failed one. Where an earlier gateway did not, the names of the adapters
- * tell, and the base model's name tells nothing.
+ * turns in which the base model replaced a failed one.
  */
-function answeredBy({ version, adapters }: IncumbentVersion): TraceQuery['wants'] {
-  const names = new Set(adapters.map(({ name }) => name));
+function answeredBy({ version }: IncumbentVersion): TraceQuery['wants'] {
   return (head) => {
-    if (head.answeredBy === undefined) return names.has(head.model);
     const answering = answeringSchema.safeParse(head.answeredBy);
     return answering.data?.every((one) => one.version === version && one.standsIn === undefined) ?? false;
   };

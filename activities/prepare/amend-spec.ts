@@ -75,8 +75,9 @@ export function createAmendActivities({
       const changes = differences(before.spec, file).filter(({ path }) => !SET_AT_START.includes(path));
       const refused = changes.filter(({ path }) => !isAmendable(path));
       if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
-      if (changes.length === 0) return { spec: context.spec, changed: [] };
       const spec = withFieldsOf(before.spec, file);
+      const deadlines = waitDeadlines(spec, true);
+      if (changes.length === 0) return { spec: context.spec, changed: [], deadlines };
       const problem = webhookProblem(spec.notify, webhook);
       if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
       const resolved = resolveEndpoints(spec, endpoints, dirname(resolve(specPath)));
@@ -91,7 +92,7 @@ export function createAmendActivities({
           : before.analyst,
       });
       const frozen = await putJson(store, layout.run(context.runId), 'amended-spec.json', after);
-      return { spec: frozen, changed, deadlines: waitDeadlines(spec, true) };
+      return { spec: frozen, changed, deadlines };
     },
   };
 }

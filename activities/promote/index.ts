@@ -38,14 +38,14 @@ export function createPromoteActivities({
     }: PromoteInput): Promise<PromoteResult> {
       const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
       const { routedMinusBase, plan } = await getJson(store, evaluation, evaluationSchema);
-      const judged = router && (await getJson(store, router, routerSchema));
+      const judged = await getJson(store, router, routerSchema);
       const helping = servedBy(judged, adapters);
-      if (judged) requireAdapters(judged, helping);
+      requireAdapters(judged, helping);
       const summaries = new Map([
         [MIXED, 'everything that was trained, in one adapter'],
         ...capabilities.map(({ id, summary }): [string, string] => [id, summary]),
       ]);
-      const version: Omit<RegistryVersion, 'version'> = {
+      const version: Omit<RegistryVersion, 'version' | 'replaced'> = {
         runId: context.runId,
         createdAt: now().toISOString(),
         baseModelSha256,
@@ -57,7 +57,7 @@ export function createPromoteActivities({
           sha256,
         })),
         routedMinusBase,
-        ...(router && judged && { judgedRouter: { kind: judged.kind, artifact: router } }),
+        judgedRouter: { kind: judged.kind, artifact: router },
       };
       try {
         const { result } = await changeRegistry<number | null>(store, context.agent, (registry) => {
@@ -77,12 +77,12 @@ export function createPromoteActivities({
   };
 }
 
-/** The adapters that a router gives conversations to. Versions without a judged router have all but the mixed one. */
-function servedBy(router: Router | undefined, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
-  if (router?.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
-  const mixedToo = router !== undefined && neededAdapters(router).includes(MIXED);
+/** The adapters that a router gives conversations to. */
+function servedBy(router: Router, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
+  if (router.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
+  const mixedToo = neededAdapters(router).includes(MIXED);
   return adapters.filter(({ capabilityId }) =>
-    capabilityId === MIXED ? mixedToo : router?.leftOut.includes(capabilityId) !== true,
+    capabilityId === MIXED ? mixedToo : !router.leftOut.includes(capabilityId),
   );
 }
 

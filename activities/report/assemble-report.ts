@@ -1,7 +1,8 @@
 import { dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { certificateSchema } from '../../contracts/artifacts/certificate';
-import type { EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
+import { calibrationResultSchema, type EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
+import { validationSchema } from '../../contracts/artifacts/environment-check';
 import { evaluationSchema, type Gate } from '../../contracts/artifacts/evaluation';
 import { type Candidate, identificationSchema } from '../../contracts/artifacts/identification';
 import { nightDecisionSchema, nightPlanSchema } from '../../contracts/artifacts/night';
@@ -13,7 +14,6 @@ import type { TokenUse } from '../../contracts/messages/run-context';
 import type { CompareResult } from '../../contracts/messages/evaluate-stage';
 import type { ReportInput } from '../../contracts/messages/run';
 import type { AttemptRefs, SharpenResult } from '../../contracts/messages/sharpen-stage';
-import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { type ArtifactStore, getJson } from '../../store';
 import { readAnalystUse, readBudget } from '../analyst/budget-meter';
 import { readPreparedSpec } from '../prepared-spec';
@@ -93,7 +93,7 @@ const gateOf = ({ gatePassed, gateReasons, culprit }: CompareResult): Gate => ({
   ...(culprit && { culprit }),
 });
 
-/** What the analyst's calls used. Empty when the run counted none: it asked no analyst, or is older than the count. */
+/** What the analyst's calls used. Empty when the run counted none: it asked no analyst. */
 async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec): Promise<Pick<Report, 'analystUse'>> {
   const calls = await readAnalystUse(store, runId);
   if (Object.keys(calls).length === 0) return {};
@@ -133,9 +133,9 @@ async function readAttempt(
     source,
     ...(reusedFrom !== undefined && { reusedFrom }),
     ...(calibrationFrom !== undefined && { calibrationFrom }),
-    validation: await getJson(store, validation, storedValidationSchema),
-    calibration: calibration && (await getJson(store, calibration, storedCalibrationSchema)),
-    certificate: certificate === undefined ? null : await readCertificate(store, certificate),
+    validation: await getJson(store, validation, validationSchema),
+    calibration: calibration && (await getJson(store, calibration, calibrationResultSchema)),
+    certificate: await readCertificate(store, certificate),
     accepted,
   };
 }

@@ -42,7 +42,7 @@ export function reportNotes(
         'model and are played back; what a label says follows from the trajectory, by rules written for this agent.',
     );
   }
-  if (servedModel?.weightsSha256 === null) {
+  if (servedModel.weightsSha256 === null) {
     notes.push(
       'Not verified: that the model server used the weights whose hash stands here. It does not say what it has ' +
         'loaded; compared were the name, the place and the context length that it gives, all through the run.',

@@ -236,10 +236,9 @@ class EpisodeRecord {
       finish,
       steps,
       ...(cutReplies > 0 && { cutReplies }),
-      // The real numbers of cachedTokens and logprob depend on the server's other requests, and the same seed must give
+      // The real number of cachedTokens depends on the server's other requests, and the same seed must give
       // the same bytes.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
-      logprob: null,
       tags,
       diagnostics,
     };

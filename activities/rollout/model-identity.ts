@@ -22,7 +22,6 @@ export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): 
   if (weightsSha256 !== null && weightsSha256 !== model.sha256)
     throw changed(model, `weights ${short(weightsSha256)}${root === null ? '' : ` (${root})`}`);
   const before = model.served;
-  if (before === null) return;
   if (before.weightsSha256 !== null && weightsSha256 === null)
     throw changed(model, 'a model whose server does not say which weights it has loaded');
   if (weightsSha256 !== null) return;
@@ -56,8 +55,8 @@ export function requireSameFingerprint(model: RunModel, fingerprint: string | nu
 }
 
 function changed({ baseUrl, name, path, sha256, served }: RunModel, now: string): ModelFault {
-  const context = served?.weightsSha256 === null && served.maxModelLength !== null;
-  const place = served?.weightsSha256 === null && served.root !== null ? served.root : path;
+  const context = served.weightsSha256 === null && served.maxModelLength !== null;
+  const place = served.weightsSha256 === null && served.root !== null ? served.root : path;
   const began = `weights ${short(sha256)} (${place}${context ? `, context of ${served.maxModelLength} tokens` : ''})`;
   return new ModelFault(
     'changed',

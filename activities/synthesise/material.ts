@@ -1,3 +1,5 @@
+import { validationSchema } from '../../contracts/artifacts/environment-check';
+import { calibrationResultSchema } from '../../contracts/artifacts/environment-attempt';
 import {
   type ConsensusLabel,
   consensusLabelSchema,
@@ -9,7 +11,6 @@ import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { loadProfile } from '../../sandbox';
 import { getJson, storedLines, type ArtifactStore } from '../../store';
-import { storedCalibrationSchema, storedValidationSchema } from '../stored-environment-attempts';
 import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from './evidence';
 import type { RejectedAttempt } from './feedback';
 import type { SynthesisMaterial } from './prompt';
@@ -92,10 +93,7 @@ export function materialReader(deps: MaterialDeps) {
   };
 }
 
-async function rejected(
-  store: ArtifactStore,
-  { previous, history = [] }: SynthesisInput,
-): Promise<RejectedAttempt | null> {
+async function rejected(store: ArtifactStore, { previous, history }: SynthesisInput): Promise<RejectedAttempt | null> {
   if (previous === null) return null;
   const rollouts: Trajectory[] = [];
   if (previous.rollouts) {
@@ -105,8 +103,8 @@ async function rejected(
   return {
     attempt: previous.attempt,
     source: (await store.get(previous.source)).toString('utf8'),
-    validation: await getJson(store, previous.validation, storedValidationSchema),
-    calibration: previous.calibration && (await getJson(store, previous.calibration, storedCalibrationSchema)),
+    validation: await getJson(store, previous.validation, validationSchema),
+    calibration: previous.calibration && (await getJson(store, previous.calibration, calibrationResultSchema)),
     rollouts,
     history,
   };

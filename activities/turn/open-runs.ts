@@ -6,7 +6,7 @@ import {
 } from '@temporalio/client';
 import { cleanLine } from '../../contracts/clean-text';
 import { REPORTED_ATTEMPTS } from '../../contracts/limits';
-import type { RepeatedFailure, RunProgress } from '../../contracts/messages/run';
+import type { RunProgress } from '../../contracts/messages/run';
 import { MESSAGES, SEARCH_ATTRIBUTES, scheduleIdOf, WORKFLOWS } from '../../contracts/names';
 
 /** Time limit, in milliseconds, for an open run's answer about its failures. */
@@ -118,14 +118,13 @@ const lostAt = ({ lastFailure, lastHeartbeatTime: time }: Attempt): number =>
 /** Asks a run about its failures. Null without an answer: the run then counts as making progress. */
 async function standstillOf(client: Client, runId: string, attempts: readonly Attempt[]): Promise<Standstill | null> {
   try {
-    const { failing = [] } = await client.withDeadline(Date.now() + ANSWER_MS, () =>
+    const { failing } = await client.withDeadline(Date.now() + ANSWER_MS, () =>
       client.workflow.getHandle(runId).query<RunProgress>(MESSAGES.progressQuery),
     );
     if (failing.length === 0) return null;
-    const sinceOf = ({ sinceMs, stillSinceMs = sinceMs }: RepeatedFailure) => stillSinceMs;
-    const last = failing.reduce((a, b) => (sinceOf(b) > sinceOf(a) ? b : a));
+    const last = failing.reduce((a, b) => (b.stillSinceMs > a.stillSinceMs ? b : a));
     const reason = cleanLine(`${last.key}: ${last.reason}`).slice(0, MAX_REASON);
-    return { sinceMs: Math.max(sinceOf(last), ...attempts.map(lostAt)), reason };
+    return { sinceMs: Math.max(last.stillSinceMs, ...attempts.map(lostAt)), reason };
   } catch {
     return null;
   }

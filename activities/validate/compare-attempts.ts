@@ -1,11 +1,10 @@
-import type { EnvironmentCheck, Validation } from '../../contracts/artifacts/environment-check';
+import { type EnvironmentCheck, type Validation, validationSchema } from '../../contracts/artifacts/environment-check';
 import type { ValidationInput } from '../../contracts/messages/sharpen-stage';
 import { SandboxError } from '../../sandbox';
 import { type ArtifactStore, getJson } from '../../store';
 import { type EnvironmentSource, type OpenEnvironment, readSynthesisedEnvironment } from '../environment';
 import { type EnvironmentTask, readTasks, validationSeeds } from '../environment-checks/environment-task';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
-import { storedValidationSchema } from '../stored-environment-attempts';
 import { checkKeptCapability, showsCapability } from './kept-capability';
 
 /** Tasks of each attempt that are compared. */
@@ -30,7 +29,7 @@ interface ComparedAttempts {
 export async function compareAttempts(compared: ComparedAttempts): Promise<EnvironmentCheck | null> {
   const { store, environment, before = [] } = compared;
   for (const [index, { source, validation }] of before.entries()) {
-    if (!showsCapability(await getJson(store, validation, storedValidationSchema))) continue;
+    if (!showsCapability(await getJson(store, validation, validationSchema))) continue;
     const earlier = await readSynthesisedEnvironment(store, source, environment.name);
     const tasks = await tasksOf(compared, environment);
     const tasksBefore = await tasksOf(compared, earlier);

@@ -37,6 +37,7 @@ async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
         version: 1,
         runId: 'run-bench',
         createdAt: new Date(0).toISOString(),
+        replaced: null,
         baseModelSha256: 'a'.repeat(64),
         adapters: [adapter('alpha', 'alpha things'), adapter('beta', 'beta things')],
         routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },

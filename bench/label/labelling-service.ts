@@ -221,6 +221,7 @@ export class LabellingService {
       modelBaseUrl: 'http://127.0.0.1:1/v1',
       modelPath: '/none',
       baseModelSha256: '0'.repeat(64),
+      servedModel: { weightsSha256: null, root: null, maxModelLength: null },
       analyst: { baseUrl: stubUrl, model: 'stub-llm', displayName: 'stub LLM' },
       sandbox: { mode: 'jail', detail: 'not used' },
     };

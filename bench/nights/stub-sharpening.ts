@@ -62,6 +62,7 @@ export function stubChecks(store: LocalStore): Pick<SandboxActivities, 'validate
   return {
     validateEnvironment: async (input) => ({
       passed: true,
+      playable: true,
       problems: [],
       detail: await putJson(store, folder(input), 'validation.json', validation),
       certificate: await putJson(store, folder(input), 'certificate.json', certificate(input, null)),
@@ -75,7 +76,14 @@ export function stubChecks(store: LocalStore): Pick<SandboxActivities, 'validate
 }
 
 const CALIBRATION: CalibrationResult = {
-  ...{ seeds: 40, rolloutsPerSeed: 8, rollouts: CALIBRATION_ROLLOUTS, planned: CALIBRATION_ROLLOUTS, doubt: 0 },
+  ...{
+    seeds: 40,
+    rolloutsPerSeed: 8,
+    rollouts: CALIBRATION_ROLLOUTS,
+    planned: CALIBRATION_ROLLOUTS,
+    doubt: 0,
+    rolloutsInMeans: 8,
+  },
   ...{ meanReward: 0.4, meanSuccess: 0.4, allSuccessGroups: 0, allZeroGroups: 0, constantGroups: 0 },
   ...{ informativeGroups: 1, rewardStd: 0.3, passAt: {}, groupMeans: [], faulty: false },
   ...{ verdict: 'in-band', problems: [] },
@@ -157,7 +165,7 @@ async function train(
   await writeFile(join(adapterDir, 'adapter_model.safetensors'), text);
   const reward = (iteration: number) => 0.2 + (learned ? 0.07 * iteration : 0);
   const manifest: TrainingManifest = {
-    ...{ jobId: key, jobSha256: '0'.repeat(64), baseModelSha256, adapterDir, iterations: 10 },
+    ...{ jobId: key, jobSha256: '0'.repeat(64), baseModelSha256, adapterDir, iterations: 10, trainerVersion: '0' },
     adapterSha256: await modelDirectorySha256(adapterDir),
     ...{ rollouts: TRAINING_ROLLOUTS, seconds: { total: 0, generation: 0, update: 0, startup: 0 } },
     ...{ completionTokens: 0, finalReward: reward(10), environmentSha256: [] },

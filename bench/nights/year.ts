@@ -228,12 +228,15 @@ export class Year {
       modelBaseUrl: 'http://127.0.0.1:1/v1',
       modelPath: '/nowhere',
       baseModelSha256: hash(this.world.baseModel),
+      servedModel: { weightsSha256: null, root: null, maxModelLength: null },
       analyst: { baseUrl: 'http://127.0.0.1:1/v1', model: 'stub', displayName: 'stub' },
       sandbox: { mode: 'jail', detail: 'simulated' },
     };
     const spec = await putJson(this.store, layout.run(runId), 'spec.json', prepared);
     const context = { runId, agent: AGENT, spec, seed: 1 };
-    return { context, maxAttempts: 1, mixedAdapter: false, approval: false, onRejected: 'skip' as const };
+    const deadlines = { approvalMs: 1, holdMs: null };
+    const plan = { maxAttempts: 1, mixedAdapter: false, approval: false, onRejected: 'skip' as const };
+    return { context, ...plan, deadlines, notify: false };
   }
 }
 

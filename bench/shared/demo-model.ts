@@ -66,6 +66,7 @@ export async function preparedDemoSpec(
     modelBaseUrl,
     modelPath,
     baseModelSha256: await modelDirectorySha256(modelPath),
+    servedModel: { weightsSha256: null, root: null, maxModelLength: null },
     analyst: { baseUrl: analystUrl, model: DEMO_ANALYST_MODEL, displayName: DEMO_ANALYST_NAME },
     sandbox: { mode: 'jail', detail: 'the measurement runs on one machine' },
   };

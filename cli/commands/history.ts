@@ -75,7 +75,7 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
     night.outcome,
     list(foundText(night)),
     list(night.fixed),
-    night.reused === null ? '?' : list(night.reused.map(({ name }) => name)),
+    list(night.reused.map(({ name }) => name)),
     night.retired === null ? '?' : list(retiredText(night)),
     night.version === null ? '' : String(night.version),
     gainText(night),

@@ -153,7 +153,7 @@ function nightTable(nights: readonly Night[]): Markup {
         night.outcome,
         names(foundText(night)),
         names(night.fixed),
-        night.reused === null ? 'not known' : names(night.reused.map(({ name, from }) => `${name} (${from})`)),
+        names(night.reused.map(({ name, from }) => `${name} (${from})`)),
         night.retired === null ? 'not known' : names(retiredText(night)),
         night.version === null ? '–' : String(night.version),
         gainOf(night),

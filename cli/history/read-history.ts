@@ -1,7 +1,6 @@
 import { type Registry } from '../../contracts/artifacts/registry';
-import { reportSchema } from '../../contracts/artifacts/report';
-import { type RunRecord, recordOfReport, runRecordSchema } from '../../contracts/artifacts/run-record';
-import { layout, type LocalStore, readIfExists, readNights, readRegistry } from '../../store';
+import { type RunRecord, runRecordSchema } from '../../contracts/artifacts/run-record';
+import { layout, type LocalStore, readNights, readRegistry } from '../../store';
 
 /** One run of an agent, with what it changed in the agent's version. Capabilities by name. */
 export interface Night {
@@ -17,15 +16,15 @@ export interface Night {
   fixed: string[];
   regressed: string[];
   drifting: string[];
-  /** Capabilities whose adapters were not trained anew, with the run that each is from; null in older records. */
-  reused: { name: string; from: string }[] | null;
+  /** Capabilities whose adapters were not trained anew, with the run that each is from. */
+  reused: { name: string; from: string }[];
   /** Capabilities whose adapters the version that it replaced had and its own lacks; null where that cannot be told. */
   retired: string[] | null;
   /** Capabilities whose adapters the night wanted to do without, and why, whether or not that was promoted. */
   retires: { id: string; why: 'harms' | 'no-longer-helps' }[];
   version: number | null;
   gain: { estimate: number; low: number; high: number } | null;
-  /** How strictly the gate judged; null where it did not, or an earlier version did. */
+  /** How strictly the gate judged; null where it did not. */
   judged: { against: number | null; comparison: number; confidence: number } | null;
   spend: NonNullable<RunRecord['figures']>['spend'] | null;
 }
@@ -60,12 +59,6 @@ export async function readHistory(store: LocalStore, agent: string): Promise<Age
     const record = await read(key, async () => runRecordSchema.parse(JSON.parse(String(await store.getNamed(key)))));
     if (record !== null) keep(record);
   }
-  for (const runId of await store.list('runs')) {
-    if (records.has(runId)) continue;
-    const key = `${layout.report(runId)}/report.json`;
-    const record = await read(key, () => recordFromReport(store, key, agent));
-    if (record !== null) keep(record);
-  }
   const registry = await read(layout.registry(agent), () => readRegistry(store, agent));
   const measured = await read(layout.nights(agent), () => readNights(store, agent));
   const numbers = new Map(measured?.nights.map(({ runId, night }) => [runId, night]));
@@ -90,14 +83,6 @@ export function judgedText({ judged }: Pick<Night, 'judged'>): string {
   return `${level} %, comparison ${comparison} with ${against === null ? 'base' : `version ${against}`}`;
 }
 
-/** The record of a run of an earlier version; null when there is no report, or it is another agent's. */
-async function recordFromReport(store: LocalStore, key: string, agent: string): Promise<RunRecord | null> {
-  const text = await readIfExists(store.localPath(key));
-  if (text === null) return null;
-  const value = JSON.parse(text) as { agent?: unknown } | null;
-  return value?.agent === agent ? recordOfReport(reportSchema.parse(value)) : null;
-}
-
 function nightOf(record: RunRecord, night: number, registry: Registry | null): Night {
   const { runId, startedAt, endedAt, outcome, reasons, figures } = record;
   const names = (capabilities: readonly { name: string }[] = []) => capabilities.map(({ name }) => name);
@@ -113,7 +98,7 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
     fixed: names(figures?.fixed),
     regressed: names(figures?.regressed),
     drifting: names(figures?.drifting),
-    reused: figures === null ? [] : (figures.reused?.map(({ name, from }) => ({ name, from })) ?? null),
+    reused: (figures?.reused ?? []).map(({ name, from }) => ({ name, from })),
     retired: retiredBy(figures, registry),
     retires: figures?.retires?.map(({ id, why }) => ({ id, why })) ?? [],
     version: figures?.promotedVersion ?? null,
@@ -125,17 +110,15 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
 
 /**
  * Capabilities that the replaced version had: not always the one with the number before, since somebody may have rolled
- * back. Null where a version has left the registry since, or no record says which one was replaced.
+ * back. Null where a version has left the registry since.
  */
 function retiredBy(figures: RunRecord['figures'], registry: Registry | null): string[] | null {
   const version = figures?.promotedVersion ?? null;
   if (version === null || version === 1) return [];
   const made = registry?.versions.find((one) => one.version === version);
-  // Versions of before say nothing; what their gate compared them with was served.
-  const replaced = made?.replaced === undefined ? figures?.judged?.against : made.replaced;
-  if (made === undefined || replaced === undefined) return null;
-  if (replaced === null) return [];
-  const before = registry?.versions.find((one) => one.version === replaced);
+  if (made === undefined) return null;
+  if (made.replaced === null) return [];
+  const before = registry?.versions.find((one) => one.version === made.replaced);
   if (before === undefined) return null;
   const has = new Set(made.adapters.map(({ capabilityId }) => capabilityId));
   return before.adapters.flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));

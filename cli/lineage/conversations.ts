@@ -1,23 +1,15 @@
 import { z } from 'zod';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import { SEVERAL_MODELS, trajectorySchema } from '../../contracts/artifacts/trajectory';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { LocalStore } from '../../store';
 import { keys, type LineageGraph } from './graph';
 
-/** What gateways of earlier versions wrote for several models. */
-const FORMER_SEVERAL = 'mixed';
-/** Version of what answered, where the gateway did not write it. */
-const UNKNOWN = 'unknown';
-
-/** Only what links a conversation: gateways of earlier versions differ in the rest. */
-const headSchema = z.object({
-  ...{ id: z.string(), model: z.string() },
-  answeredBy: trajectorySchema.shape.answeredBy.catch(undefined),
-});
+/** What links a conversation. */
+const headSchema = z.object({ id: z.string(), answeredBy: trajectorySchema.shape.answeredBy.unwrap() });
 type Head = z.infer<typeof headSchema>;
 const liveSchema = z.object({ task: z.object({ split: z.literal('live') }) });
 
-/** The conversations in a file that a gateway wrote. A line of an earlier gateway that is no trajectory is none. */
+/** The conversations in a file that a gateway wrote. A line without a head is none. */
 export async function addTraces(
   graph: LineageGraph,
   store: LocalStore,
@@ -58,31 +50,27 @@ const adaptersOf = (graph: LineageGraph, agent: string): ReadonlyMap<string, str
   new Map(graph.find((item) => item.kind === 'adapter' && item.agent === agent).map(([key, { id }]) => [id, key]));
 
 /**
- * A conversation came from every adapter that answered it, and from the versions whose routers chose them. Gateways of
- * earlier versions wrote the adapter alone: then every version that has it is named. A conversation that a run
- * collected is a trajectory of the same id.
+ * A conversation came from every adapter that answered it, and from the versions whose routers chose them. A
+ * conversation that a run collected is a trajectory of the same id.
  */
 function addConversation(
   graph: LineageGraph,
   agent: string,
   adapters: ReadonlyMap<string, string>,
-  { id, model, answeredBy }: Head,
+  { id, answeredBy }: Head,
   when: string,
 ): void {
   const key = keys.conversation(id);
-  graph.add(key, { kind: 'conversation', id, agent, about: `${when}, answered by ${answeredText(model, answeredBy)}` });
+  graph.add(key, { kind: 'conversation', id, agent, about: `${when}, answered by ${answeredText(answeredBy)}` });
   graph.link(key, keys.trajectory(id));
-  for (const { model: one, version } of answeredBy ?? [{ model, version: UNKNOWN }]) {
+  for (const { model: one, version } of answeredBy) {
     const adapter = adapters.get(one);
     if (adapter !== undefined) graph.link(adapter, key);
-    if (version === UNKNOWN && adapter !== undefined)
-      for (const having of graph.next(adapter, 'version')) graph.link(having, key);
-    else if (typeof version === 'number') graph.link(keys.version(agent, version), key);
+    if (version !== null) graph.link(keys.version(agent, version), key);
   }
 }
 
-function answeredText(model: string, answeredBy: Head['answeredBy']): string {
-  if (answeredBy === undefined) return [FORMER_SEVERAL, SEVERAL_MODELS].includes(model) ? 'several models' : model;
+function answeredText(answeredBy: Head['answeredBy']): string {
   return answeredBy
     .map(({ model: one, version }) => `${one} ${version === null ? 'of no version' : `of version ${version}`}`)
     .join(', then ');

@@ -15,17 +15,17 @@ export interface StoreLineage {
   damaged: { file: string; problem: string }[];
 }
 
-/** Only what links things, since reports of earlier versions differ in the rest. */
+/** What links things. */
 const lineageSchema = reportSchema
   .pick({
     ...{ runId: true, agent: true, createdAt: true, identification: true, sharpened: true, mixed: true },
     artifacts: true,
   })
-  .extend({ collect: z.object({ live: z.number().default(0) }).optional() })
+  .extend({ collect: z.object({ live: z.number() }) })
   .strip();
 type Report = z.infer<typeof lineageSchema>;
 
-/** What links a training, of a manifest that a trainer of another version may have written. */
+/** What links a training. */
 const beginningSchema = trainingManifestSchema.pick({ beginsFrom: true }).strip();
 /** Role of the rollouts that a run collected, with the live traffic in them. */
 const COLLECTED = 'trajectories of the base agent on train tasks';

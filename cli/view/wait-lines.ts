@@ -9,20 +9,14 @@ const WAIT_EVERY_MS = 300_000;
 /** Something that waits, and when it was told last. */
 interface Told {
   text: string;
-  since: number;
   at: number;
 }
 
-/** What a run waits for, as parts that are told apart. A worker of an earlier version says all of it in one text. */
-function personsWaits(runId: string, progress: RunProgress): Wait[] {
-  if (progress.waits !== undefined && progress.waits.length > 0) return waitsOf(runId, { ...progress, failing: [] });
-  if (progress.waitingFor === null) return [];
-  return [{ key: null, who: 'operator', since: null, until: null, reason: progress.waitingFor, commands: [] }];
-}
+/** What a run waits for a person with. */
+const personsWaits = (runId: string, progress: RunProgress): Wait[] => waitsOf(runId, { ...progress, failing: [] });
 
 /** A wait as it is told: for whom, since when, why, and the commands for another terminal. */
 function told({ key, who, since, until, reason, commands }: Wait, runId: string, now: number): string {
-  if (since === null) return cleanBlock(`waits: ${reason}`);
   const deadline = untilText(until === null ? undefined : Date.parse(until), now);
   const answers = commands.length > 0 ? commands : [`whet why ${runId}`];
   const why = withoutCommands(reason, commands);
@@ -59,16 +53,12 @@ export function createWaitLines(): WaitLines {
       const next = new Map<string, Told>();
       const texts: string[] = [];
       for (const wait of waits) {
-        const place = wait.key ?? '';
         const text = JSON.stringify([wait.who, wait.reason, wait.since]);
-        const before = known.get(place);
+        const before = known.get(wait.key);
         const isNew = before?.text !== text;
-        const since = isNew ? now : before.since;
         const isTold = isNew || (repeats && now - before.at >= WAIT_EVERY_MS);
-        if (isTold && !isNew && wait.since === null)
-          texts.push(cleanBlock(`waits for ${duration((now - since) / 1000)}: ${wait.reason}`));
-        else if (isTold) texts.push(told(wait, runId, now));
-        next.set(place, { text, since, at: isTold ? now : before.at });
+        if (isTold) texts.push(told(wait, runId, now));
+        next.set(wait.key, { text, at: isTold ? now : before.at });
       }
       known = next;
       return texts;
@@ -78,8 +68,7 @@ export function createWaitLines(): WaitLines {
 
 /** The waits of a run as lines of the table that is drawn again and again; each may be cut at the terminal's width. */
 export function liveWaitLines(runId: string, progress: RunProgress, now: number): string[] {
-  return personsWaits(runId, progress).map(({ key, who, since, reason, commands }) => {
-    if (since === null) return cleanLine(`waits: ${reason}`);
+  return personsWaits(runId, progress).map(({ key, who, since, commands }) => {
     const answers = commands.length > 0 ? commands.join(' | ') : `whet why ${runId}`;
     const waited = duration(Math.max(0, now - Date.parse(since)) / 1000);
     return cleanLine(`${key} waits ${WAITS_FOR[who]}, ${waited}: ${answers}`);

@@ -4,7 +4,11 @@ import { agentOf, readProgress } from './run-state';
 import { type Wait, WAITS_FOR, waitsOf } from './waits';
 
 /** Something that waits, and its run. */
-export interface WaitingRow extends Wait {
+export interface WaitingRow extends Omit<Wait, 'key' | 'since'> {
+  /** Null where no worker answers. */
+  key: string | null;
+  /** As an ISO date; null where no worker answers. */
+  since: string | null;
   runId: string;
   agent: string | null;
   /** The stage that the run is in. */

@@ -13,12 +13,12 @@ export const WAITS_FOR: Record<WaitingFor, string> = {
 
 /** Something that waits in a run. */
 export interface Wait {
-  /** What `whet retry RUN KEY` calls it; null where no worker says. */
-  key: string | null;
+  /** What `whet retry RUN KEY` calls it. */
+  key: string;
   who: WaitingFor;
-  /** As an ISO date; null where no worker says. */
-  since: string | null;
-  /** When its deadline passes, as an ISO date; null: never, or no worker says. */
+  /** As an ISO date. */
+  since: string;
+  /** When its deadline passes, as an ISO date; null: never. */
   until: string | null;
   reason: string;
   /** The commands that answer it. Empty where it goes on by itself. */
@@ -26,7 +26,7 @@ export interface Wait {
 }
 
 /** What waits in a run, the longest wait first: what needs a person, then what fails again and again. */
-export function waitsOf(runId: string, { waits = [], failing = [] }: RunProgress): Wait[] {
+export function waitsOf(runId: string, { waits, failing }: Pick<RunProgress, 'waits' | 'failing'>): Wait[] {
   const bySince = (a: { sinceMs: number }, b: { sinceMs: number }) => a.sinceMs - b.sinceMs;
   return [
     ...[...waits].sort(bySince).map((wait) => ({

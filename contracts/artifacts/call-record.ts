@@ -14,8 +14,8 @@ export const callRecordSchema = z.object({
   /** Number of billed answers: 1 plus the re-asks. */
   asks: count,
   ...tokens,
-  /** Number of HTTP requests. Absent in records of earlier versions, which counted their calls elsewhere. */
-  tries: count.optional(),
+  /** Number of HTTP requests. */
+  tries: count,
   /** True where no valid answer came. */
   unanswered: z.boolean().optional(),
   /** True where the episode was shortened to fit. */
@@ -27,9 +27,8 @@ export const callRecordSchema = z.object({
 });
 export type CallRecord = z.infer<typeof callRecordSchema>;
 
-/** What a recorded call has used, by kind. Null for a record of an earlier version. */
-export function useOfRecord(record: CallRecord): AnalystUse | null {
-  if (record.tries === undefined) return null;
+/** What a recorded call has used, by kind. */
+export function useOfRecord(record: CallRecord): AnalystUse {
   const { kind, asks, tries, wastedInBatch: wasted } = record;
   const own: CallUse = {
     calls: 1,

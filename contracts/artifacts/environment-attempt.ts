@@ -20,11 +20,7 @@ export const calibrationResultSchema = z.strictObject({
   doubt: z
     .number()
     .describe('Highest probability that those left out would have changed the verdict; 0 when none were.'),
-  rolloutsInMeans: z
-    .number()
-    .int()
-    .optional()
-    .describe('Rollouts of each task, the first ones, that the means use. Absent: calibrated by an earlier version.'),
+  rolloutsInMeans: z.number().int().describe('Rollouts of each task, the first ones, that the means use.'),
   meanReward: z.number().describe("Over each task's first rollouts, of which every task has as many."),
   meanSuccess: z.number().describe('Over the same.'),
   allSuccessGroups: z.number().describe('Share of groups in which every rollout succeeds.'),
@@ -47,7 +43,7 @@ export const calibrationResultSchema = z.strictObject({
       calibration: rangeSchema.describe('The others.'),
     })
     .optional()
-    .describe('The two kinds of tasks. Absent: calibrated by an earlier version, or not played.'),
+    .describe('The two kinds of tasks. Absent: not played.'),
   faulty: z
     .boolean()
     .describe(
@@ -84,11 +80,7 @@ export const environmentAttemptSchema = z.strictObject({
         .nullable()
         .describe('What is known about transfer before training; null when it was not calibrated.'),
     })
-    .nullable()
-    .describe(
-      'What the certificate says beside the validation; null for an attempt that was made before there were ' +
-        'certificates.',
-    ),
+    .describe('What the certificate says beside the validation.'),
   reusedFrom: z.string().optional().describe('The earlier run that wrote it; absent: this one did.'),
   calibrationFrom: z.string().optional().describe('The earlier run that calibrated it; absent: this one did.'),
   accepted: z.boolean().describe('Valid and in the calibration band: the adapter is trained in it.'),

@@ -19,7 +19,7 @@ export const evaluationPlanSchema = z.strictObject({
       seeds: z.array(seedRangeSchema).describe('Seeds of the tasks in the block.'),
     })
     .optional()
-    .describe('Which of the held-out tasks are played; absent where all are, and in older runs.'),
+    .describe('Which of the held-out tasks are played; absent where all are.'),
   trials: z.number().int().describe('Trials of each task by each arm.'),
   basePassRate: z.number().describe('Share of its rollouts on train tasks that base passed.'),
   minimumDetectableGain: z
@@ -36,7 +36,7 @@ export const evaluationPlanSchema = z.strictObject({
         .describe('Smallest gain that any number of trials proves on these tasks: chance between tasks stays.'),
     })
     .optional()
-    .describe('Why so many trials are played; absent where the owner names no gain, and in older runs.'),
+    .describe('Why so many trials are played; absent where the owner names no gain.'),
   power: z.number().describe('Chance with which a gain of that size is proved.'),
   active: z
     .number()
@@ -51,8 +51,6 @@ export const evaluationPlanSchema = z.strictObject({
     })
     .nullable()
     .describe('Canary that ran when the evaluation began; it is no arm.'),
-  judging: judgingSchema
-    .optional()
-    .describe('How strictly the candidate is judged, if no other run compares first; absent in older runs.'),
+  judging: judgingSchema.optional().describe('How strictly the candidate is judged, if no other run compares first.'),
 });
 export type EvaluationPlan = z.infer<typeof evaluationPlanSchema>;

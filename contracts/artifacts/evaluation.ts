@@ -18,9 +18,7 @@ export const armSchema = z.strictObject({
   minusBase: intervalSchema.describe('Difference to base, paired over tasks; zero for base itself.'),
   passedAll: intervalSchema
     .optional()
-    .describe(
-      'Chance that k trials of a task all pass, averaged over tasks: pass^k. Absent for the oracle and in older runs.',
-    ),
+    .describe('Chance that k trials of a task all pass, averaged over tasks: pass^k. Absent for the oracle.'),
   episodes: z
     .number()
     .int()
@@ -102,7 +100,7 @@ export const evaluationSchema = z.strictObject({
     .describe('Loss among tasks that base passed in at least half of its trials.'),
   incumbent: incumbentSchema
     .optional()
-    .describe('The version that was active; absent where none was, it could not be compared, and in older runs.'),
+    .describe('The version that was active; absent where none was, or it could not be compared.'),
   plan: evaluationPlanSchema
     .optional()
     .describe('What the run is judged by, from before the held-out tasks were played; absent in older runs.'),
@@ -162,7 +160,6 @@ export const evaluationSchema = z.strictObject({
       choice: routerChoiceSchema
         .optional()
         .describe('How the router was chosen on the train tasks; absent in runs from before routers competed.'),
-      calibration: z.unknown().optional().describe('Only in old runs.'),
       accuracy: z
         .number()
         .nullable()
@@ -198,7 +195,7 @@ export const gateSchema = z.strictObject({
     .optional()
     .describe(
       'Why it was not passed: the active version is better or as good, the router, the adapters, the environments ' +
-        'that they were trained in, or too few tasks to tell. Absent where it was passed, and in older runs.',
+        'that they were trained in, or too few tasks to tell. Absent where it was passed.',
     ),
 });
 export type Gate = z.infer<typeof gateSchema>;

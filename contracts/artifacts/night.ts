@@ -5,12 +5,8 @@ import { seedRangeSchema } from './seed-range';
 
 const count = z.number().int().nonnegative();
 
-/** What the result of a night depends on; nights of earlier versions had no hash of the options. */
-const contentSchema = z.strictObject({
-  environment: z.string(),
-  baseModel: z.string(),
-  options: z.string().optional(),
-});
+/** What the result of a night depends on. */
+const contentSchema = z.strictObject({ environment: z.string(), baseModel: z.string(), options: z.string() });
 
 /** What a changed base model will cost: estimated from what the same took before. */
 export const remakingSchema = z.strictObject({
@@ -51,10 +47,7 @@ export const nightPlanSchema = z.strictObject({
   content: contentSchema.describe("Hashes of the agent's own environment, of the base model, and of the options."),
   invalid: z
     .strictObject({ environments: count, calibrations: count, adapters: count })
-    .describe(
-      'What of the active version does not fit the base model. Earlier releases counted all that earlier runs had ' +
-        'made for other base models. Environments stay valid.',
-    ),
+    .describe('What of the active version does not fit the base model. Environments stay valid.'),
   remaking: remakingSchema.optional().describe('What a changed base model will cost; absent: it costs nothing.'),
 });
 export type NightPlan = z.infer<typeof nightPlanSchema>;
@@ -152,10 +145,7 @@ export const nightDecisionSchema = z.strictObject({
     .array(capabilityDriftSchema)
     .optional()
     .describe('Capabilities that are lacking in more and more tasks. Absent: none.'),
-  adapters: z
-    .array(adapterGainSchema)
-    .optional()
-    .describe('Each adapter of the version. Absent in nights of earlier versions.'),
+  adapters: z.array(adapterGainSchema).describe('Each adapter of the version.'),
   cost: z
     .strictObject({
       rollouts: count.describe('Rollouts of both arms.'),
@@ -189,13 +179,13 @@ export const nightsSchema = z.strictObject({
       outcome: z.enum(['goes-on', 'nothing-new', 'too-little-power']).nullable(),
       reasons: z.array(nightReasonSchema),
       /** Whether its run ended with a result, so that its reasons were worked on. */
-      worked: z.boolean().default(false),
+      worked: z.boolean(),
       /**
        * Of a run whose night had a reason to do without an adapter: whether held-out tasks judged that, with nothing
-       * that the version has not. Absent where it had none, and in nights of earlier versions.
+       * that the version has not. Absent where it had none.
        */
       triedAlone: z.boolean().optional(),
-      /** Capabilities that were lacking although their adapter is served. Absent in nights of earlier versions. */
+      /** Capabilities that were lacking although their adapter is served. Absent while the night has not decided. */
       lacking: z.array(z.string()).optional(),
       /** In how many tasks of this night alone each capability was lacking; left out once it is old. */
       lack: z.array(lackCountSchema).optional(),
@@ -211,7 +201,7 @@ export const nightsSchema = z.strictObject({
     }),
   ),
   /** None is ever dropped: their number decides how strictly the next one is judged. */
-  comparisons: z.array(comparisonSchema).default([]),
+  comparisons: z.array(comparisonSchema),
   /** The block of held-out tasks that a run judges on, where they rotate. */
   heldOutBlocks: z.array(z.strictObject({ runId: z.string(), block: z.number().int().positive() })).optional(),
 });

@@ -24,11 +24,8 @@ export const preparedSpecSchema = z.strictObject({
   /** Directory of the base model in save_pretrained format. */
   modelPath: z.string(),
   baseModelSha256: z.string(),
-  /**
-   * The base model in the words of its server when the run began. Every later attempt compares. Absent in runs of
-   * earlier versions, of which only the hash is compared.
-   */
-  servedModel: servedModelSchema.optional(),
+  /** The base model in the words of its server when the run began. Every later attempt compares. */
+  servedModel: servedModelSchema,
   analyst: z.strictObject({ baseUrl: z.string(), model: z.string(), displayName: z.string() }),
   sandbox: z.strictObject({ mode: z.enum(['jail', 'unsafe']), detail: z.string() }),
 });

@@ -29,8 +29,8 @@ const registryVersionSchema = z.strictObject({
   version: z.number().int().positive(),
   runId: z.string(),
   createdAt: z.string(),
-  /** Version that it took the place of when it was promoted; null: the base model. Absent in older versions. */
-  replaced: z.number().int().positive().nullable().optional(),
+  /** Version that it took the place of when it was promoted; null: the base model. */
+  replaced: z.number().int().positive().nullable(),
   baseModelSha256: z.string(),
   adapters: z.array(registryAdapterSchema),
   routedMinusBase: intervalSchema,

@@ -90,7 +90,6 @@ export const reportSchema = z.strictObject({
           maxRegression: z.number().describe('Largest significant loss among tasks that base passed.'),
           lossMargin: z
             .number()
-            .optional()
             .describe('The loss on tasks that passed before must lie below this, with its interval.'),
         })
         .describe('Conditions of promotion.'),
@@ -103,7 +102,7 @@ export const reportSchema = z.strictObject({
         .number()
         .int()
         .describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
-      live: z.number().int().default(0).describe('Of those, conversations of live traffic.'),
+      live: z.number().int().describe('Of those, conversations of live traffic.'),
       successes: z.number().int().describe('Of those, successes.'),
       failures: z.number().int().describe('Of those, failures.'),
       tasks: z.number().int().describe('Train tasks.'),

@@ -17,7 +17,7 @@ export const reusableCalibrationSchema = z.strictObject({
   ...origin,
   detail: artifactRefSchema,
   certificate: artifactRefSchema,
-  /** A few of its rollouts. Absent: in band, or made by an earlier version. */
+  /** A few of its rollouts. Absent: in band. */
   rollouts: artifactRefSchema.optional(),
   inBand: z.boolean(),
   faulty: z.boolean(),

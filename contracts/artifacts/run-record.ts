@@ -21,14 +21,14 @@ const runFiguresSchema = z.strictObject({
   drifting: z.array(capabilitySchema).optional(),
   /** Capabilities whose adapters the run judged. */
   sharpened: z.array(capabilitySchema),
-  /** Of those, the ones whose adapters an earlier run trained, with its id; absent in older records. */
-  reused: z.array(capabilitySchema.extend({ from: z.string() })).optional(),
+  /** Of those, the ones whose adapters an earlier run trained, with its id. */
+  reused: z.array(capabilitySchema.extend({ from: z.string() })),
   /** Capabilities whose adapters the night wanted to do without, and why; absent: none. */
   retires: z.array(capabilitySchema.extend({ why: z.enum(['harms', 'no-longer-helps']) })).optional(),
   promotedVersion: z.number().int().nullable(),
   /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
   gain: intervalSchema.nullable(),
-  /** How strictly the gate judged; absent where it did not, and in older records. */
+  /** How strictly the gate judged; absent where it did not. */
   judged: judgingSchema.optional(),
   spend: z.strictObject({
     /** Episodes that the run played: both arms of a measuring night, collection and evaluation. */

@@ -23,10 +23,7 @@ export type ChatMessage = z.infer<typeof chatMessageSchema>;
  */
 const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'context-length', 'environment-error'] as const;
 
-/**
- * `model` of a live conversation whose turns were answered by different models. No model can have this name; gateways
- * of earlier versions wrote `mixed`.
- */
+/** `model` of a live conversation whose turns were answered by different models. No model can have this name. */
 export const SEVERAL_MODELS = '';
 /** Most entries of `answeredBy`. */
 export const MOST_ANSWERING_MODELS = 32;
@@ -53,10 +50,7 @@ export const trajectorySchema = z.strictObject({
   trial: z.number().int().nonnegative(),
   /** Served model name: base or adapter; of a live conversation that several answered `SEVERAL_MODELS`. */
   model: z.string(),
-  /**
-   * Of a live conversation: who answered its turns, each once, in the order of their first answers. Absent: no live
-   * conversation, or the gateway was of an earlier version.
-   */
+  /** Who answered the turns of a live conversation, each once, in the order of their first answers. Absent: no such. */
   answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
   /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
   samplingSeed: z.number().int().nonnegative(),
@@ -74,11 +68,6 @@ export const trajectorySchema = z.strictObject({
     completionTokens: z.number().int(),
     cachedTokens: z.number().int(),
   }),
-  /**
-   * Always null; earlier versions wrote the sum of the sampled tokens' log probabilities (nats). Its last digits depend
-   * on the server's other requests, and the same seed must give the same bytes.
-   */
-  logprob: z.number().nullable(),
   /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */
   tags: z.array(z.string()),
   diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),

@@ -32,7 +32,7 @@ export interface EvaluationArmInput {
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
-  /** What the plan says to play. Absent in runs from before it said so: all tasks, `evaluation.trials` each. */
+  /** What the plan says to play. Absent with `train`. */
   heldOut?: HeldOut;
   /** Train tasks to play instead, with one trial each: what a night measures. Absent: the held-out tasks. */
   train?: SeedRanges;
@@ -69,8 +69,8 @@ export interface PlanEvaluationResult {
   plan: ArtifactRef;
   /** Null when there is none to compare with; the plan says why. */
   incumbent: IncumbentVersion | null;
-  /** What every arm plays. Absent in results of earlier versions: all held-out tasks, `evaluation.trials` each. */
-  heldOut?: HeldOut;
+  /** What every arm plays. */
+  heldOut: HeldOut;
   /** One line for people. */
   summary: string;
 }
@@ -101,8 +101,8 @@ export interface ChooseRouterResult {
   router: ArtifactRef;
   /** JSON of RouterChoice. */
   choice: ArtifactRef;
-  /** Its kind. Absent in results of earlier versions. */
-  kind?: RouterKind;
+  /** Its kind. */
+  kind: RouterKind;
   /** One line for people. */
   summary: string;
 }
@@ -112,11 +112,11 @@ export interface RoutingInput {
   context: RunContext;
   /** The capabilities among which the router chooses. */
   capabilities: CapabilityBrief[];
-  /** JSON of Router. Absent in runs from before routers competed. */
+  /** JSON of Router. Default: `logits`. */
   router?: ArtifactRef;
   /** Name of its file. Default: `routing`. */
   name?: string;
-  /** What the plan says to play. Absent in runs from before it said so: all held-out tasks. */
+  /** What the plan says to play. Absent with `train`. */
   heldOut?: HeldOut;
   /** Train tasks to route instead. Absent: the held-out tasks. */
   train?: SeedRanges;
@@ -137,9 +137,9 @@ export interface CompareInput {
   adapters: TrainedAdapter[];
   /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
-  /** JSON of RouterChoice. Absent in runs from before routers competed. */
+  /** JSON of RouterChoice. Absent: no router competed. */
   routerChoice?: ArtifactRef;
-  /** JSON of Router. Absent in runs from before later turns could move a conversation. */
+  /** JSON of Router. Absent: no router competed. */
   router?: ArtifactRef;
   /** JSON of Identification. */
   identification: ArtifactRef;
@@ -147,7 +147,7 @@ export interface CompareInput {
   mixedFailure?: string;
   /** The mixed adapter, where there is one. */
   mixed?: TrainedAdapter;
-  /** JSON of EvaluationPlan. Absent in runs from before the active version was an arm. */
+  /** JSON of EvaluationPlan. Absent: there is none. */
   plan?: ArtifactRef;
   /** The active version, where it is an arm, with its JSONL of RoutingRecord. */
   incumbent?: IncumbentVersion & { routing: ArtifactRef };
@@ -166,7 +166,7 @@ export interface CompareResult {
   gateReasons: string[];
   /** One line for people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
   summary: string;
-  /** What kept the gate from being passed. Absent: it was passed, or an earlier version decided. */
+  /** What kept the gate from being passed. Absent: it was passed. */
   culprit?: Culprit;
 }
 
@@ -177,8 +177,8 @@ export interface PromoteInput {
   capabilities: CapabilityBrief[];
   /** JSON of Evaluation. */
   evaluation: ArtifactRef;
-  /** JSON of Router. Absent in runs from before routers competed. */
-  router?: ArtifactRef;
+  /** JSON of Router. */
+  router: ArtifactRef;
 }
 
 /** The version that the registry gave the promoted adapters. */

@@ -17,11 +17,10 @@ export interface NightPlanResult {
   /** A sentence: what a changed base model will cost. Absent: it costs nothing. */
   remaking?: string;
   /**
-   * What is served, and the tasks on which it is measured. `night`: its number, for fresh rollouts; plans of earlier
-   * versions had it only where an earlier night had played some of the tasks. `live`: most conversations of live
-   * traffic that the identification sees; absent: none are read. Null: the run does not measure.
+   * What is served, and the tasks on which it is measured. `night`: its number, for fresh rollouts. `live`: most
+   * conversations of live traffic that the identification sees; absent: none are read. Null: the run does not measure.
    */
-  measure: { version: IncumbentVersion; seeds: SeedRanges; night?: number; live?: number } | null;
+  measure: { version: IncumbentVersion; seeds: SeedRanges; night: number; live?: number } | null;
 }
 
 /** Input of `readServedTraffic`. */
@@ -42,8 +41,8 @@ export interface DecideNightInput {
   version: IncumbentVersion;
   base: ArmRollouts;
   served: ArmRollouts;
-  /** JSONL of RoutingRecord: what the version's router chose. Absent in runs of earlier versions. */
-  routing?: ArtifactRef;
+  /** JSONL of RoutingRecord: what the version's router chose. */
+  routing: ArtifactRef;
   /** Of the served system. */
   identified: IdentifyResult;
   /** Conversations of live traffic that it saw beside the rollouts. Absent: none were looked for. */

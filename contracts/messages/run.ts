@@ -40,10 +40,9 @@ export interface RunPlan {
   approval: boolean;
   /** When no environment of a capability passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
-  /** Absent in runs of earlier versions, which wait without a limit. */
-  deadlines?: WaitDeadlines;
-  /** Whether somebody is told when it waits or ends. Absent: nobody. */
-  notify?: boolean;
+  deadlines: WaitDeadlines;
+  /** Whether a webhook is told when it waits or ends. */
+  notify: boolean;
 }
 
 /** Longest waits of a run, in milliseconds. */
@@ -125,7 +124,7 @@ export interface ReportInput {
   arms: ArmRollouts[];
   comparison: CompareResult | null;
   routing: ArtifactRef | null;
-  /** `router.json`. Absent in runs from before routers competed, and without an evaluation. */
+  /** JSON of Router. Absent: nothing was evaluated. */
   router?: ArtifactRef;
   promotedVersion: number | null;
   stages: StageTiming[];
@@ -138,7 +137,7 @@ export interface ReportInput {
   plan?: ArtifactRef;
   /** Sentences about waits that ended without an answer. Absent: none. */
   unanswered?: string[];
-  /** Sentences about the earlier runs that were open when it began. Absent: there were none, or none was looked for. */
+  /** Sentences about runs that were open when it began. Absent: there were none, or no schedule began it. */
   beside?: string;
 }
 
@@ -175,10 +174,10 @@ export interface RunProgress {
   }[];
   /** Why the run waits for a person, with the commands that answer it; a line each. Null when it does not wait. */
   waitingFor: string | null;
-  /** The same, in parts. Absent: the worker is of an earlier version. */
-  waits?: RunWait[];
-  /** Activities that fail again and again and go on by themselves once they can. Absent: an earlier version. */
-  failing?: RepeatedFailure[];
+  /** The same, in parts. */
+  waits: RunWait[];
+  /** Activities that fail again and again and go on by themselves once they can. */
+  failing: RepeatedFailure[];
 }
 
 /** Something in a run that waits for a person. */
@@ -194,8 +193,8 @@ export interface RunWait {
   who: WaitingFor;
 }
 
-/** An activity whose attempts fail again and again. */
-export interface RepeatedFailure {
+/** An activity whose attempts fail again and again, as its worker reports it. */
+export interface FailureReport {
   /** Where: a stage, or the id of a capability, and the activity type. */
   key: string;
   /** Attempts that failed. */
@@ -204,12 +203,14 @@ export interface RepeatedFailure {
   sinceMs: number;
   /** What the last attempt failed with. */
   reason: string;
-  /** The last attempt lasted so long that it got on with its work before it failed. Workers say it; absent: no. */
-  gotOn?: boolean;
-  /** Since when no attempt got on, as far as reports tell. The run says it; absent in what older runs say. */
-  stillSinceMs?: number;
-  /** From when its deadline counts; absent in what runs of earlier versions say: from `sinceMs`. */
-  deadlineFromMs?: number;
+  /** The last attempt lasted so long that it got on with its work before it failed. */
+  gotOn: boolean;
+}
+
+/** The same, as the run shows it. */
+export interface RepeatedFailure extends FailureReport {
+  /** Since when no attempt got on, as far as reports show; its deadline counts from here. Milliseconds since 1970. */
+  stillSinceMs: number;
 }
 
 /** Argument of the signal `note`, from a child workflow or an activity to its run. */
@@ -225,7 +226,7 @@ export interface StageStatus {
 }
 
 /** Argument of the signal `failing`, from a worker to the run: an activity fails again and again, or no longer. */
-export type FailingStatus = RepeatedFailure | { key: string; attempts: null };
+export type FailingStatus = FailureReport | { key: string; attempts: null };
 
 /** Argument of the signal `edit`: an environment that a person edited, to be tried as the next attempt. */
 export interface EditedEnvironment {
@@ -272,6 +273,6 @@ export interface AmendedSpec {
   spec: ArtifactRef;
   /** Paths of the fields that changed. */
   changed: string[];
-  /** Of the new spec, as for a run of a schedule. Absent: an earlier worker's, and they stay. */
-  deadlines?: WaitDeadlines;
+  /** Of the new spec, as for a run of a schedule. */
+  deadlines: WaitDeadlines;
 }

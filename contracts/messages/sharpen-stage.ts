@@ -20,11 +20,8 @@ export interface SharpenInput {
   maxAttempts: number;
   /** When no environment passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
-  /**
-   * Capabilities of the run that are sharpened at the same time, including this one. Absent in runs that an earlier
-   * version started.
-   */
-  sideBySide?: number;
+  /** Capabilities of the run that are sharpened at the same time, including this one. */
+  sideBySide: number;
   /** Sha256 of the served adapter of this capability from which its training goes on. Absent: nothing goes on. */
   continues?: string;
 }
@@ -39,8 +36,8 @@ export interface AttemptRefs {
   validation: ArtifactRef;
   /** JSON of CalibrationResult; null when the environment was not valid. */
   calibration: ArtifactRef | null;
-  /** JSON of Certificate. Absent in attempts that an earlier version made. */
-  certificate?: ArtifactRef;
+  /** JSON of Certificate. */
+  certificate: ArtifactRef;
   /** JSONL of Trajectory: rollouts of the base model to show. Absent: accepted, or it cannot be played. */
   rollouts?: ArtifactRef;
   /** The run that wrote the environment, where it was an earlier one. */
@@ -79,8 +76,8 @@ export interface SynthesisInput {
   attempt: number;
   /** The attempt before, whose results are feedback; null for the first. */
   previous: AttemptRefs | null;
-  /** What came of the latest attempts, the one before included. Absent in inputs of earlier versions. */
-  history?: { attempt: number; outcome: string }[];
+  /** What came of the latest attempts, the one before included. */
+  history: { attempt: number; outcome: string }[];
 }
 
 /** The environment that the analyst wrote. */
@@ -117,8 +114,8 @@ export interface ValidationResult {
   passed: boolean;
   /** One sentence for each failed check, ten at most. */
   problems: string[];
-  /** Its form is right, so that it can be played. Absent in results of earlier versions. */
-  playable?: boolean;
+  /** Its form is right, so that it can be played. */
+  playable: boolean;
   /** JSON of Validation. */
   detail: ArtifactRef;
   /** JSON of Certificate, without a calibration. */

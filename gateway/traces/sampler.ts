@@ -194,7 +194,6 @@ function toTrajectory(
     steps: messages.reduce((sum, { tool_calls: calls }) => sum + (calls?.length ?? 0), 0),
     // Of the last turn only, because earlier ones were not kept.
     usage: { promptTokens, completionTokens, cachedTokens: 0 },
-    logprob: null,
     tags: [],
     diagnostics: {},
   });

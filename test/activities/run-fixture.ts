@@ -58,6 +58,7 @@ export class RunFixture {
       modelBaseUrl,
       modelPath: '/nowhere',
       baseModelSha256: '0'.repeat(64),
+      servedModel: { weightsSha256: null, root: null, maxModelLength: 2048 },
       analyst: { baseUrl: 'http://127.0.0.1:1/v1', model: 'none', displayName: 'none' },
       sandbox: { mode: 'jail', detail: 'test' },
     };

@@ -36,6 +36,7 @@ const prepared = (changes: Partial<PreparedSpec> = {}): PreparedSpec => ({
   modelBaseUrl: 'http://127.0.0.1:8300/v1',
   modelPath: '/models/one',
   baseModelSha256: '1'.repeat(64),
+  servedModel: { weightsSha256: null, root: null, maxModelLength: null },
   analyst: { baseUrl: 'http://127.0.0.1:8301/v1', model: 'rules', displayName: 'demo analyst (rule-based)' },
   sandbox: { mode: 'jail', detail: '' },
   ...changes,

@@ -71,6 +71,8 @@ export class ClusterRuns {
           mixedAdapter: false,
           approval: false,
           onRejected: 'skip' as const,
+          deadlines: { approvalMs: 1, holdMs: null },
+          notify: false,
         }),
       },
       llm: {

@@ -67,6 +67,9 @@ const noLabels: LabelChunkResult = {
   cachedTokens: 0,
 };
 
+/** Those of a run that a person started. */
+const DEADLINES: WaitDeadlines = { approvalMs: 7 * 24 * 3_600_000, holdMs: null };
+
 export interface FakeOptions {
   kept?: string[];
   candidates?: number;
@@ -89,7 +92,7 @@ export interface FakeOptions {
   mixedAdapter?: boolean;
   approval?: boolean;
   onRejected?: 'wait' | 'skip';
-  /** Longest waits, from `prepareRun` on. Default: without a limit. */
+  /** Longest waits, from `prepareRun` on. Default: a week for an approval. */
   deadlines?: WaitDeadlines;
   /** Whether somebody is told. Default: nobody. */
   notify?: boolean;
@@ -120,8 +123,8 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
             mixedAdapter,
             approval,
             onRejected,
-            ...(options.deadlines && { deadlines: options.deadlines }),
-            ...(options.notify && { notify: true }),
+            deadlines: options.deadlines ?? DEADLINES,
+            notify: options.notify ?? false,
           };
         },
         takeTurn: async () => {
@@ -134,13 +137,17 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           return artifact('record.json');
         },
         sendNotice: async ({ notice }) => seen(`sendNotice:${notice.kind}`),
-        amendSpec: async () => ({ spec: artifact('amended-spec.json'), changed: ['analyst.baseUrl'] }),
+        amendSpec: async () => ({
+          spec: artifact('amended-spec.json'),
+          changed: ['analyst.baseUrl'],
+          deadlines: options.deadlines ?? DEADLINES,
+        }),
         planNight: async () => {
           seen('planNight');
           const { measured, remaking } = options;
           const told = remaking === undefined ? {} : { remaking };
           const live = measured?.live === undefined ? {} : { live: 20 };
-          const measure = measured ? { version: measured.version, seeds: NIGHT_SEEDS, ...live } : null;
+          const measure = measured ? { version: measured.version, seeds: NIGHT_SEEDS, night: 1, ...live } : null;
           return { plan: artifact('night-plan.json'), summary: 'Version 4 is measured.', ...told, measure };
         },
         decideNight: async ({ base, served }) => {
@@ -240,6 +247,7 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
         collectTrajectories: async () => rollouts,
         validateEnvironment: async () => ({
           passed: true,
+          playable: true,
           problems: [],
           detail: artifact('validation.json'),
           certificate: artifact('certificate.json'),
@@ -267,6 +275,7 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           return {
             plan: artifact('evaluation-plan.json'),
             incumbent: options.incumbent ?? null,
+            heldOut: { trials: 1 },
             summary: 'against base; a gain of 4.0 points or more can be proved',
           };
         },

@@ -52,7 +52,6 @@ export function syntheticEpisode(index: number, padding = 200): Trajectory {
     finish: 'done',
     steps: 1,
     usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0 },
-    logprob: null,
     tags: [],
     diagnostics: Object.fromEntries(
       labels

@@ -21,6 +21,7 @@ export function versionOf(version: number, ...capabilities: string[]): RegistryV
     version,
     runId: `run-${version}`,
     createdAt: '2026-11-21T00:00:00Z',
+    replaced: null,
     baseModelSha256: 'a'.repeat(64),
     adapters: capabilities.map((id) => ({
       name: adapterName(id, version),

@@ -20,7 +20,7 @@ import { temporaryStore } from './temporary-store';
 const { folder, store } = temporaryStore();
 const NOW = new Date('2026-11-22T00:00:00.000Z');
 
-const version = (runId: string): Omit<RegistryVersion, 'version'> => ({
+const version = (runId: string): Omit<RegistryVersion, 'version' | 'replaced'> => ({
   runId,
   createdAt: NOW.toISOString(),
   baseModelSha256: '0'.repeat(64),

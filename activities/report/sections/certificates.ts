@@ -29,16 +29,15 @@ function certificate(
   { capability }: SharpenedReport,
   { attempt, validation, certificate: found }: EnvironmentAttempt,
 ): Markup {
-  const checks = [...validation.checks, ...(found?.calibrated ? [found.calibrated] : [])];
-  const summary = found?.summary ?? 'no certificate; the attempt is older than certificates.';
+  const checks = [...validation.checks, ...(found.calibrated ? [found.calibrated] : [])];
   return markup`<details class="certificate">
-    <summary>${capability.name}, attempt ${attempt}: ${summary}</summary>
+    <summary>${capability.name}, attempt ${attempt}: ${found.summary}</summary>
     ${dataTable({
       head: ['Check', 'Part of', 'Verdict', 'Figures', 'What was seen'],
       rows: checks.map((check) => [check.name, check.group, stamp(check), figures(check), typeset(check.detail)]),
     })}
-    ${found?.transfer && markup`<p>Transfer, before training: ${typeset(found.transfer.detail)}</p>`}
-    ${found && markup`<p class="source">${artifactLink(runId, found.ref, 'certificate')}</p>`}
+    ${found.transfer && markup`<p>Transfer, before training: ${typeset(found.transfer.detail)}</p>`}
+    <p class="source">${artifactLink(runId, found.ref, 'certificate')}</p>
   </details>`;
 }
 

@@ -59,7 +59,6 @@ describe('collectTrajectories', () => {
       steps: 2,
       tags: ['heavy'],
       diagnostics: { 'weigh-first': 'present' },
-      logprob: null,
     });
     expect(
       server.requests
@@ -128,7 +127,6 @@ describe('collectTrajectories', () => {
         finish: 'done',
         steps: 0,
         usage,
-        logprob: null,
         tags: [],
         diagnostics: {},
       };

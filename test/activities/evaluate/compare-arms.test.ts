@@ -35,6 +35,7 @@ const MANIFEST: TrainingManifest = {
   jobId: 'x',
   jobSha256: HASH,
   baseModelSha256: HASH,
+  trainerVersion: '0',
   adapterSha256: HASH,
   adapterDir: 'x',
   iterations: 10,

@@ -33,7 +33,7 @@ const conversation = (seed: number) => ({
     { role: 'user', content: 'stamp' },
     { role: 'assistant', content: 'done' },
   ],
-  ...{ reward: 1, success: true, finish: 'done', steps: 1, logprob: null, tags: [], diagnostics: {} },
+  ...{ reward: 1, success: true, finish: 'done', steps: 1, tags: [], diagnostics: {} },
   usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
 });
 

@@ -33,7 +33,7 @@ describe('planEvaluation', () => {
   beforeEach(() => (fixture = new RunFixture()));
   afterEach(() => fixture.dispose());
 
-  const version = (more: Partial<RegistryVersion> = {}): Omit<RegistryVersion, 'version'> => ({
+  const version = (more: Partial<RegistryVersion> = {}): Omit<RegistryVersion, 'version' | 'replaced'> => ({
     runId: 'run-0',
     createdAt: '2026-11-22T00:00:00.000Z',
     baseModelSha256: '0'.repeat(64),
@@ -41,7 +41,7 @@ describe('planEvaluation', () => {
     routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
     ...more,
   });
-  const promote = (added: Omit<RegistryVersion, 'version'>) =>
+  const promote = (added: Omit<RegistryVersion, 'version' | 'replaced'>) =>
     changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, added));
 
   async function plan(evaluation: AgentSpecInput['evaluation'] = {}, heldOut?: HeldOut, runId = 'run-1') {
@@ -59,7 +59,6 @@ describe('planEvaluation', () => {
       finish: 'done',
       steps: 1,
       usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0 },
-      logprob: null,
       tags: [],
       diagnostics: {},
     });

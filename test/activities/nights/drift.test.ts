@@ -1,6 +1,6 @@
 // tier: integration (real store)
 import { driftsOf } from '../../../activities/nights/drift';
-import { nightPlanSchema, nightsSchema, type LackCount, type Nights } from '../../../contracts/artifacts/night';
+import { nightPlanSchema, type LackCount, type Nights } from '../../../contracts/artifacts/night';
 import { createNightActivities } from '../../../activities/nights';
 import { getJson, readNights } from '../../../store';
 import { type FoundContrast, kept, NightFixture, type Played } from './night-fixture';
@@ -144,10 +144,5 @@ describe('a night in which something drifts', () => {
     const { decision } = await drifting(kept('a', 'regressed'));
     expect(decision.capabilities).toEqual([{ id: 'a', state: 'regressed', inVersion: true }]);
     expect(decision.reasons[0]).toMatchObject({ kind: 'regressed' });
-  });
-
-  test('nights of earlier versions, without counts, still read', () => {
-    const { lack: _, ...old } = night([]);
-    expect(nightsSchema.parse({ agent: 'a', nights: [old] }).nights[0]).not.toHaveProperty('lack');
   });
 });

@@ -150,9 +150,7 @@ export class NightFixture extends RunFixture {
         tokens: [],
       },
       ...(live !== undefined && { live }),
-      ...(routing && {
-        routing: await putLines(store, layout.evaluation(runId), 'night-routing.jsonl', seeds.map(record)),
-      }),
+      routing: await putLines(store, layout.evaluation(runId), 'night-routing.jsonl', seeds.map(record)),
     };
     const result = await this.run(decideNight, input);
     expect(await this.run(decideNight, input)).toEqual(result);

@@ -122,7 +122,7 @@ describe('what a changed base model costs', () => {
       usd: 1.5,
       modelTokens: 9,
     };
-    const lists = { new: [], recurring: [], fixed: [], regressed: [], sharpened: [] };
+    const lists = { new: [], recurring: [], fixed: [], regressed: [], sharpened: [], reused: [] };
     await putJson(fixture.store, layout.history('parcels'), 'run-0.json', {
       ...{ schemaVersion: 1, runId: 'run-0', agent: 'parcels', outcome: 'promoted', reasons: [] },
       ...{ startedAt: '2026-11-20T00:00:00Z', endedAt: '2026-11-20T01:00:00Z' },

@@ -4,7 +4,7 @@ import type { AdapterTasks } from '../../../contracts/artifacts/night';
 import { changeNights } from '../../../store';
 import { kept, NightFixture, type Played } from './night-fixture';
 
-const CONTENT = { environment: 'e', baseModel: 'b' };
+const CONTENT = { environment: 'e', baseModel: 'b', options: 'o' };
 const own = (tasks: number, gained: number, lost: number): AdapterTasks => ({
   ...{ capabilityId: 'a', sha256: '1' },
   ...{ tasks, gained, lost, passed: gained },

@@ -53,7 +53,7 @@ describe('readServedTraffic', () => {
     const success = seed % 2 === 0;
     return trajectorySchema.parse({
       ...{ id: trajectoryId({ task, trial: 0, model, messages }), task, trial: 0, model, samplingSeed: 0, messages },
-      ...{ reward: success ? 1 : 0, success, finish: 'done', steps: 0, logprob: null, tags: [], diagnostics: {} },
+      ...{ reward: success ? 1 : 0, success, finish: 'done', steps: 0, tags: [], diagnostics: {} },
       ...{
         usage: { promptTokens: 9, completionTokens: 1, cachedTokens: 0 },
         ...(answeredBy && { answeredBy }),

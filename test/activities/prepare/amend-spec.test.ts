@@ -42,6 +42,7 @@ beforeEach(async () => {
     modelBaseUrl: 'http://model/v1',
     modelPath: '/models/base',
     baseModelSha256: 'b',
+    servedModel: { weightsSha256: null, root: null, maxModelLength: null },
     analyst: { baseUrl: 'http://analyst/v1', model: 'small', displayName: 'small' },
     sandbox: { mode: 'jail', detail: '' },
   };

@@ -32,7 +32,7 @@ async function withNight(
 ): Promise<ReportInput> {
   const decision: NightDecision = {
     ...{ night: 4, version: 3, outcome, sentence: 'Night 4 measured version 3 on 75 train tasks.' },
-    ...{ reasons: [], seenBefore: [], undecided: [], tasks: 75, served: 0.7, base: 0.5, capabilities },
+    ...{ reasons: [], seenBefore: [], undecided: [], tasks: 75, served: 0.7, base: 0.5, capabilities, adapters: [] },
     ...{ gain: interval, promotedWith: interval, change: interval, rateChange: null, detectableLoss: 0.2 },
     cost: { rollouts: 150, labels: 400, analystTokens: 9000 },
     identification: input.identified.identification,
@@ -139,7 +139,7 @@ test.each([
     ...before,
     nights: [
       {
-        ...{ runId, night: 4, version: 3, content: { environment: 'e', baseModel: 'b' } },
+        ...{ runId, night: 4, version: 3, content: { environment: 'e', baseModel: 'b', options: 'o' } },
         ...{ outcome: 'goes-on', reasons, worked: false },
       },
     ],
@@ -224,7 +224,8 @@ test('what a changed base model was expected to cost is data, and a note on the 
     ...{ trainingMinutes: 0, identification: null },
   };
   const plan = await putJson(store, layout.night(input.context.runId), 'night-plan.json', {
-    ...{ night: 0, active: 1, measures: false, why: 'no', seeds: [], content: { environment: 'e', baseModel: 'b' } },
+    ...{ night: 0, active: 1, measures: false, why: 'no', seeds: [] },
+    content: { environment: 'e', baseModel: 'b', options: 'o' },
     ...{ invalid: { environments: 0, calibrations: 2, adapters: 2 }, remaking },
   });
   const { page, report } = await render({ ...input, plan });

@@ -3,8 +3,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createReportActivities } from '../../../activities/report';
-import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
-import { validationSchema } from '../../../contracts/artifacts/environment-check';
 import { evaluationSchema } from '../../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { getJson, layout, LocalStore, putJson } from '../../../store';
@@ -60,29 +58,6 @@ describe('renderReport', () => {
     expect((await store.get(first.result.html)).toString()).toBe(first.page);
     expect(JSON.parse((await store.get(first.result.json)).toString())).toEqual(first.report);
     expect((await render(input)).result).toEqual(first.result);
-  });
-
-  it('a run that was under way when certificates came is reported: its earlier attempts have none', async () => {
-    const input = await sampleRun(store);
-    const [first] = input.sharpened[0]!.attempts;
-    delete first!.certificate;
-    const { checks, ...validation } = await getJson(store, first!.validation, validationSchema);
-    const {
-      rollouts: _,
-      planned: __,
-      doubt: ___,
-      passAt,
-      ...calibration
-    } = await getJson(store, first!.calibration!, calibrationResultSchema);
-    const oldChecks = checks.map(({ name, passed, detail }) => ({ name, passed, detail }));
-    first!.validation = await putJson(store, 'runs/older', 'validation.json', { ...validation, checks: oldChecks });
-    const estimates = Object.fromEntries(Object.entries(passAt).map(([k, { estimate }]) => [k, estimate]));
-    first!.calibration = await putJson(store, 'runs/older', 'calibration.json', { ...calibration, passAt: estimates });
-    const { report, page } = await render(input);
-    expect(report.sharpened[0]!.attempts[0]!.certificate).toBeNull();
-    expect(report.sharpened[1]!.attempts[0]!.certificate).not.toBeNull();
-    expect(page).toContain('no certificate; the attempt is older than certificates.');
-    expect(nestingErrors(page)).toEqual([]);
   });
 
   it('carries the fields that others rely on', async () => {

@@ -54,6 +54,7 @@ export async function sampleRun(store: ArtifactStore, options: SampleOptions = {
     modelBaseUrl: 'http://127.0.0.1:8400/v1',
     modelPath: 'model',
     baseModelSha256: '9b'.repeat(32),
+    servedModel: { weightsSha256: '9b'.repeat(32), root: null, maxModelLength: null },
     analyst: { baseUrl: 'http://127.0.0.1:8401/v1', model: 'demo-analyst', displayName: 'demo analyst (rule-based)' },
     sandbox: options.sandbox ?? { mode: 'jail', detail: 'bubblewrap, seccomp, no network, resource limits' },
   };

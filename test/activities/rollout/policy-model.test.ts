@@ -47,7 +47,7 @@ describe('PolicyModel', () => {
     name: 'base',
     path: '/models/first',
     sha256: FIRST,
-    served: null,
+    served: { weightsSha256: null, root: null, maxModelLength: 2048 },
     ...changes,
   });
 
@@ -138,8 +138,12 @@ describe('PolicyModel', () => {
 
     test('another one under the same name is Model.Changed before it is asked anything', async () => {
       server.weightsSha256 = SECOND;
-      await expect(of(runModel()).chat(ask)).rejects.toMatchObject({ ...changed('222222222222…'), nonRetryable: true });
-      await expect(of(runModel()).chat(ask)).rejects.toMatchObject(changed('111111111111… (/models/first)'));
+      const served = { weightsSha256: FIRST, root: null, maxModelLength: 2048 };
+      const other = await of(runModel({ served }))
+        .chat(ask)
+        .catch((error: unknown) => error);
+      expect(other).toMatchObject({ ...changed('222222222222…'), nonRetryable: true });
+      expect(other).toMatchObject(changed('111111111111… (/models/first)'));
       expect(server.requests).toHaveLength(0);
     });
 

@@ -60,6 +60,7 @@ async function input(): Promise<SynthesisInput> {
     labels: result.labels,
     attempt: 1,
     previous: null,
+    history: [],
   };
 }
 
@@ -233,6 +234,7 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     rollouts: 40,
     planned: 40,
     doubt: 0,
+    rolloutsInMeans: 4,
     meanReward: 0.91,
     meanSuccess: 0.88,
     allSuccessGroups: 0.7,
@@ -275,7 +277,7 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   ])
     expect(prompt()).toContain(part);
 
-  // An attempt of an earlier version has no rollouts.
+  // An attempt that could not be played has no rollouts.
   await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 3, previous });
   expect(prompt()).toContain('Find out from the numbers why');
   const faulty: CalibrationResult = {

@@ -38,6 +38,7 @@ const version = (change: object = {}): object => ({
   version: 1,
   runId: 'run-1',
   createdAt: '2026-11-21T00:00:00Z',
+  replaced: null,
   baseModelSha256: 'a'.repeat(64),
   adapters: [],
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },

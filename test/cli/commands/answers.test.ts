@@ -27,7 +27,7 @@ test('retry without a name answers everything that waits, and says what', async 
   const { context, printed } = openContext();
   await withWorkers(temporal, activities, async () => {
     const { runId, result, progress } = await startRun(temporal);
-    await until(progress, (p) => p.waits?.length === 2);
+    await until(progress, (p) => p.waits.length === 2);
     await answerCommand(context, 'retry', runId, undefined);
     expect(printed).toEqual([
       { runId, answer: 'retry', answered: expect.arrayContaining(['a', 'b']) as string[], changed: [] },
@@ -74,7 +74,7 @@ test('a stage cannot be skipped, and a run that waits for nothing says so', asyn
       type: 'Answer.NotSkippable',
     });
     await answerCommand(context, 'retry', runId, 'collect');
-    await until(progress, (p) => p.waits?.[0]?.who === 'approval');
+    await until(progress, (p) => p.waits[0]?.who === 'approval');
     await expect(answerCommand(context, 'retry', runId, undefined)).rejects.toMatchObject({
       exitCode: 2,
       type: 'Run.NotWaiting',
@@ -128,7 +128,7 @@ test('an agent.yaml with other changes is refused, and the run goes on waiting',
       exitCode: 2,
       type: 'Spec.Invalid',
     });
-    expect((await progress()).waits?.map(({ key }) => key)).toEqual(['b']);
+    expect((await progress()).waits.map(({ key }) => key)).toEqual(['b']);
     await answer({ answer: 'retry' });
     expect((await result()).verdict).toBe('promoted');
   });

@@ -86,6 +86,7 @@ describe('whet canary', () => {
     version: n,
     runId: `run-${n}`,
     createdAt: '2026-11-21T00:00:00Z',
+    replaced: null,
     baseModelSha256: 'a'.repeat(64),
     adapters: [],
     routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },

@@ -1,5 +1,5 @@
 // tier: unit
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { historyCommand } from '../../../cli/commands/history';
@@ -64,10 +64,13 @@ test('what drifts, and what is still lacking, is among what a night found', asyn
 
 const measured = (runId: string, night: number): Nights['nights'][number] => ({
   ...{ runId, night, version: 1, outcome: 'goes-on', reasons: [], worked: true },
-  content: { environment: 'a', baseModel: 'b' },
+  content: { environment: 'a', baseModel: 'b', options: 'c' },
 });
 
-const version = (night: number, ...capabilities: string[]): Omit<Registry['versions'][number], 'version'> => ({
+const version = (
+  night: number,
+  ...capabilities: string[]
+): Omit<Registry['versions'][number], 'version' | 'replaced'> => ({
   runId: `run-desk-${night}`,
   createdAt: `2026-03-0${night}T02:06:00Z`,
   baseModelSha256: 'a'.repeat(64),
@@ -102,8 +105,6 @@ test('nights are listed oldest first with what each changed, and damaged files a
     nights: [measured('run-desk-1', 0), measured('run-desk-2', 7)],
   }));
   writeFileSync(join(store.localPath(layout.history('desk')), 'run-desk-4-0123456789ab.json'), '{"schema');
-  mkdirSync(store.localPath(layout.report('run-old')), { recursive: true });
-  writeFileSync(store.localPath(`${layout.report('run-old')}/report.json`), '{ "agent": "desk" }');
 
   const page = join(folder, 'history.html');
   const { history, text } = await run('desk', page);
@@ -123,7 +124,6 @@ test('nights are listed oldest first with what each changed, and damaged files a
   expect(history.active).toBe(2);
   expect(history.damaged.map(({ file }) => file)).toEqual([
     expect.stringContaining('run-desk-4-0123456789ab.json') as string,
-    expect.stringContaining('run-old/report/report.json') as string,
   ]);
   expect(text).toContain('+36.8 [+32.9, +40.7]');
   expect(text).toContain('Skipped: run-desk-2 has not ended.');
@@ -153,18 +153,6 @@ test('retired is what the version that was replaced had, not the one with the nu
     await putJson(store, layout.history(agent), `${one.runId}.json`, one);
   const retired = async () => (await run(agent)).history.nights.map((night) => night.retired);
   expect(await retired()).toEqual([[], [], ['old-habit'], []]);
-
-  // Versions of before do not say what they replaced: then it is what the gate compared them with.
-  await changeRegistry(store, agent, (registry) => {
-    const versions = registry.versions.map(({ replaced: _, ...older }) => older);
-    return { registry: { ...registry, versions }, changed: true, result: null };
-  });
-  expect(await retired()).toEqual([[], [], ['old-habit'], []]);
-  const { figures } = record(3);
-  const { judged: _, reused: __, ...older } = figures!;
-  await putJson(store, layout.history(agent), 'run-desk-3.json', record(3, { agent, endedAt: 'Z', figures: older }));
-  expect(await retired()).toEqual([[], [], null, []]);
-  expect((await run(agent)).history.nights[2]?.reused).toBeNull();
 });
 
 test('an agent without a run, and what is no name, are refused', async () => {

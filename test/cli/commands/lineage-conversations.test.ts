@@ -17,9 +17,13 @@ const settings = readSettings({ WHET_HOME: folder });
 const store = new LocalStore(settings.storeRoot);
 
 const idOf = (text: string) => Buffer.from(text).toString('hex').padEnd(64, '0').slice(0, 64);
-const [ONE, SEVERAL, FORMER, BASE, LEARNED, REMOVED] = ['one', 'several', 'former', 'base', 'learned', 'gone'].map(
-  idOf,
-) as [string, string, string, string, string, string];
+const [ONE, SEVERAL, BASE, LEARNED, REMOVED] = ['one', 'several', 'base', 'learned', 'gone'].map(idOf) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 const EARLIER = { name: 'heavy@000000000000', sha256: '0'.repeat(64), key: 'adapters/orders-desk/heavy-0', version: 1 };
 
 interface Group {
@@ -93,7 +97,6 @@ beforeAll(async () => {
       model: SEVERAL_MODELS,
     },
     live(BASE, 'live', { model: 'orders-desk-base', version: 4 }),
-    { id: FORMER, model: 'mixed' },
     live(LEARNED, 'live', { model: EARLIER.name, version: 1 }),
   ]);
 });
@@ -113,11 +116,6 @@ test('a conversation names every adapter that answered it, in order, with their 
 
 test('a conversation that base answered, because a version gave it none of its adapters, names that version', async () => {
   expect(ids((await lineage(BASE)).from, 'version')).toContain(`${report.agent}@4`);
-});
-
-test('several models, as an earlier gateway wrote them, are not taken for an adapter', async () => {
-  const { from, about } = await lineage(FORMER);
-  expect([from, about]).toEqual([[], '2026-11-22, answered by several models']);
 });
 
 test('an adapter and a version name the conversations that they answered', async () => {

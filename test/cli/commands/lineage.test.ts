@@ -48,9 +48,7 @@ beforeAll(async () => {
   const quote = { task: 4, trial: 0, step: 2, quote: 'x', reason: 'x', runsLacking: 1, runs: 1 };
   report.identification.evidence = [{ capabilityId: id, trajectoryId: EVIDENCE, ...quote }];
   mkdirSync(store.localPath(layout.report(report.runId)), { recursive: true });
-  // A member that only an earlier version wrote.
-  const written = { ...report, night: { earlier: true } };
-  writeFileSync(store.localPath(`${layout.report(report.runId)}/report.json`), JSON.stringify(written));
+  writeFileSync(store.localPath(`${layout.report(report.runId)}/report.json`), JSON.stringify(report));
   for (const runId of [report.runId, 'run-later'])
     await changeRegistry(store, report.agent, (registry) =>
       addVersion(registry, {
@@ -62,8 +60,8 @@ beforeAll(async () => {
       }),
     );
   await putLines(store, layout.traces(report.agent, '2026-11-22'), 'gateway.jsonl', [
-    { id: CONVERSATION, model: adapter.name },
-    { id: 'ef'.repeat(32), model: 'orders-desk-base' },
+    { id: CONVERSATION, answeredBy: [{ model: adapter.name, version: 1 }] },
+    { id: 'ef'.repeat(32), answeredBy: [{ model: 'orders-desk-base', version: null }] },
     { odd: true },
   ]);
 });
@@ -86,7 +84,7 @@ test('an adapter: back to the trajectories, and on to versions and conversations
 });
 
 test('each kind of id is found, from both ends', async () => {
-  expect(kinds((await lineage(CONVERSATION)).from)).toContain('version 2');
+  expect(kinds((await lineage(CONVERSATION)).from)).toContain('version 1');
   expect((await lineage(CONVERSATION)).from[0]).toMatchObject({ kind: 'trajectory', items: [{ id: EVIDENCE }] });
   expect(kinds((await lineage(EVIDENCE.slice(0, 8))).to).at(-1)).toBe('conversation 1');
   expect((await lineage(`${report.agent}/${id}`)).kind).toBe('capability');

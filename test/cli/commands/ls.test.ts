@@ -31,7 +31,7 @@ test('what waits is listed with its stage, since when, for whom, and the command
   };
   const { handle, runId, progress, answer, result } = await withWorkers(temporal, activities, async () => {
     const run = await startRun(temporal);
-    await until(run.progress, ({ waits }) => (waits ?? []).length > 0);
+    await until(run.progress, ({ waits }) => waits.length > 0);
     const rows = await until(
       () => ls<WaitingRow[]>(true, { waiting: true }),
       (all) => all.length > 0,
@@ -62,7 +62,7 @@ test('what waits is listed with its stage, since when, for whom, and the command
   expect(row?.reason).toContain('No worker answers');
   isCured = true;
   await withWorkers(temporal, activities, async () => {
-    await until(progress, ({ waits }) => (waits ?? []).length > 0);
+    await until(progress, ({ waits }) => waits.length > 0);
     await answer({ answer: 'retry' });
     await result();
   });

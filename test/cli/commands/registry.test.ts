@@ -14,6 +14,7 @@ const version = (n: number): Registry['versions'][number] => ({
   version: n,
   runId: `run-${n}`,
   createdAt: '2026-11-21T00:00:00Z',
+  replaced: null,
   baseModelSha256: 'a'.repeat(64),
   adapters: [],
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },

@@ -17,6 +17,8 @@ const progress = (running: RunProgress['stages'][number]['name'], waitingFor: st
     seconds: null,
   })),
   waitingFor,
+  waits: [],
+  failing: [],
 });
 
 const state = (change: Partial<RunState>): RunState => ({
@@ -67,7 +69,16 @@ describe('why', () => {
     const waiting = {
       ...progress('sharpen', 'refunds: no environment'),
       waits: [{ key: 'refunds', reason: 'No environment.', sinceMs: NOW - 725_000, who: 'owner' as const }],
-      failing: [{ key: 'postcodes trainAdapter', attempts: 7, sinceMs: NOW - 60_000, reason: 'no node' }],
+      failing: [
+        {
+          key: 'postcodes trainAdapter',
+          attempts: 7,
+          sinceMs: NOW - 60_000,
+          stillSinceMs: NOW,
+          reason: 'no node',
+          gotOn: false,
+        },
+      ],
     };
     expect(explainRun(state({ progress: waiting }))).toEqual([
       "It waits for the agent's owner, since 2027-01-15 07:47 UTC (12 min 05 s). refunds: No environment.",

@@ -6,7 +6,7 @@ import type { RunProgress, RunWait } from '../../../contracts/messages/run';
 const BEGAN = 1_800_000_000_000;
 
 /** The lines of a printer without a terminal that sees the same run every second. */
-function linesOf(seconds: number, waitingAt: (second: number) => string | null): { second: number; text: string }[] {
+function linesOf(seconds: number, waitsAt: (second: number) => RunWait[]): { second: number; text: string }[] {
   const lines: { second: number; text: string }[] = [];
   let second = 0;
   const unused = () => undefined;
@@ -15,11 +15,10 @@ function linesOf(seconds: number, waitingAt: (second: number) => string | null):
     line: (text = '') => void lines.push({ second, text }),
   });
   for (; second <= seconds; second++) {
-    const waitingFor = waitingAt(second);
     const stages: RunProgress['stages'] = [{ name: 'sharpen', status: 'running', detail: '', seconds: null }];
     printer.show({
       ...{ runId: 'run-desk-1', agent: 'desk', status: 'running', startedAt: BEGAN, closedAt: null },
-      progress: { runId: 'run-desk-1', agent: 'desk', stages, waitingFor },
+      progress: { runId: 'run-desk-1', agent: 'desk', stages, waitingFor: null, waits: waitsAt(second), failing: [] },
       ...{ activities: [], steps: [], pollers: {}, workers: null, result: null, failure: null },
       now: BEGAN + second * 1000,
     });
@@ -28,20 +27,21 @@ function linesOf(seconds: number, waitingAt: (second: number) => string | null):
 }
 
 test('without a terminal a stage without news is printed once a minute', () => {
-  const seconds = linesOf(200, () => null).map(({ second }) => second);
+  const seconds = linesOf(200, () => []).map(({ second }) => second);
   expect(seconds).toEqual([0, 60, 120, 180]);
 });
 
 test('without a terminal what waits for a person is printed when it begins or changes, and every five minutes', () => {
+  const operators = (reason: string): RunWait => ({ key: 'collect', who: 'operator', sinceMs: BEGAN, reason });
   const waits = linesOf(1000, (second) =>
-    second < 5 ? null : second < 700 ? 'whet retry run-desk-1' : 'whet approve',
-  );
-  expect(waits.filter(({ text }) => text.startsWith('waits'))).toEqual([
-    { second: 5, text: 'waits: whet retry run-desk-1' },
-    { second: 305, text: 'waits for 5 min 00 s: whet retry run-desk-1' },
-    { second: 605, text: 'waits for 10 min 00 s: whet retry run-desk-1' },
-    { second: 700, text: 'waits: whet approve' },
-    { second: 1000, text: 'waits for 5 min 00 s: whet approve' },
+    second < 5 ? [] : [operators(second < 700 ? 'The disk is full.' : 'The disk is slow.')],
+  ).filter(({ text }) => text.startsWith('waits'));
+  expect(waits.map(({ second, text }) => [second, text.split('\n')[0]?.replace(/^.*UTC /, '')])).toEqual([
+    [5, '(5.0 s). collect: The disk is full.'],
+    [305, '(5 min 05 s). collect: The disk is full.'],
+    [605, '(10 min 05 s). collect: The disk is full.'],
+    [700, '(11 min 40 s). collect: The disk is slow.'],
+    [1000, '(16 min 40 s). collect: The disk is slow.'],
   ]);
 });
 
@@ -49,7 +49,7 @@ test('without a terminal what waits for a person is printed when it begins or ch
 const waitingState = (second: number, waits: RunWait[]) => ({
   ...{ runId: 'run-desk-1', agent: 'desk', status: 'running' as const, startedAt: BEGAN, closedAt: null },
   progress: {
-    ...{ runId: 'run-desk-1', agent: 'desk', stages: [], waits },
+    ...{ runId: 'run-desk-1', agent: 'desk', stages: [], waits, failing: [] },
     waitingFor: waits.map(({ key, reason }) => `${key}: ${reason}`).join('\n') || null,
   },
   ...{ activities: [], steps: [], pollers: {}, workers: null, result: null, failure: null },

@@ -45,7 +45,7 @@ test('nights that decided otherwise differ, whatever the ids of their runs are',
       nights: [
         {
           ...{ runId, night: 1, version: 1, outcome, reasons: [], worked: false },
-          content: { environment: 'a', baseModel: 'b' },
+          content: { environment: 'a', baseModel: 'b', options: 'c' },
         },
       ],
     }));
