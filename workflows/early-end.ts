@@ -2,7 +2,6 @@ import {
   CancellationScope,
   getExternalWorkflowHandle,
   log,
-  patched,
   proxyActivities,
   setHandler,
   workflowInfo,
@@ -130,7 +129,7 @@ export async function concludeRun(
   await CancellationScope.nonCancellable(async () => {
     notices.tell({ kind: 'ended', outcome, reasons, promotedVersion });
     await notices.begun();
-    if (reported || !patched('ends-are-recorded')) return;
+    if (reported) return;
     const { runId, agent } = input;
     const startedAtMs = workflowInfo().startTime.getTime();
     const record = { runId, agent, outcome, reasons, startedAtMs, endedAtMs: Date.now() };

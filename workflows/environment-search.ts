@@ -1,10 +1,14 @@
-import { patched } from '@temporalio/workflow';
 import { wholeWords } from '../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
 import type { FailureType } from '../contracts/failures/run';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../contracts/messages/run-context';
-import type { AttemptRefs, EnvironmentInput, SharpenInput, SynthesisResult } from '../contracts/messages/sharpen-stage';
+import type {
+  AttemptRefs,
+  EnvironmentInput,
+  SharpenInput,
+  SynthesisResult,
+} from '../contracts/messages/sharpen-stage';
 import { llm, sandbox } from './activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
 import { applicationFailureOf, messageOf } from './failure-causes';
@@ -49,7 +53,7 @@ export class EnvironmentSearch {
   runRound(size: number): Promise<AttemptRefs | null> {
     const start = this.attempts.length;
     return this.gate.runUnlessSkipped(async () => {
-      while (this.madeSince(start) < size && (!this.last?.accepted || this.hasEdited())) {
+      while (this.madeSince(start) < size && (!this.last?.accepted || this.edited.isHeld)) {
         const made = await this.attemptUnlessRefused();
         if (made === null) return null;
         this.attempts.push(made);
@@ -61,7 +65,7 @@ export class EnvironmentSearch {
   /**
    * An attempt. Null where agent.yaml says that a capability without an environment is skipped, and the analyst refuses
    * the question itself: the same question again would be refused again. A model that it does not know (404) is no
-   * matter of the question. Earlier versions waited for a person.
+   * matter of the question.
    */
   private async attemptUnlessRefused(): Promise<AttemptRefs | null> {
     try {
@@ -71,7 +75,6 @@ export class EnvironmentSearch {
       const [detail] = (failure?.details ?? []) as { status?: number | null }[];
       const isRefused = failure?.type === ('Analyst.BadRequest' satisfies FailureType) && detail?.status !== 404;
       if (!isRefused || this.input.onRejected !== 'skip' || this.edited.hasUntried) throw error;
-      if (!patched('a-refused-question-skips')) throw error;
       this.refusal = oneLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);
       return null;
     }
@@ -80,14 +83,6 @@ export class EnvironmentSearch {
   /** Attempts since the `start`-th. One that an earlier run made cost nothing, and does not count. */
   private madeSince(start: number): number {
     return this.attempts.slice(start).filter(({ reusedFrom }) => reusedFrom === undefined).length;
-  }
-
-  /**
-   * Whether an edited environment is there whose attempt has not ended. Earlier versions forgot one whose attempt had
-   * begun and met a failure.
-   */
-  private hasEdited(): boolean {
-    return this.edited.hasUntried || (this.edited.isHeld && patched('edited-environment-outlasts-failures'));
   }
 
   private get last(): AttemptRefs | null {
@@ -130,7 +125,7 @@ export class EnvironmentSearch {
       [{ ...environment, ...(compared.length > 0 && { before: compared }) }],
     );
     if (!passed) {
-      const rollouts = playable === true ? await this.rollOutRefused(attempt, environment) : null;
+      const rollouts = playable ? await this.rollOutRefused(attempt, environment) : null;
       return {
         attempt,
         source,
@@ -161,9 +156,8 @@ export class EnvironmentSearch {
     };
   }
 
-  /** What the base model does in an environment that its checks refused. Earlier versions did not look. */
+  /** What the base model does in an environment that its checks refused. */
   private async rollOutRefused(attempt: number, environment: EnvironmentInput): Promise<ArtifactRef | null> {
-    if (!patched('rollouts-of-refused-environments')) return null;
     const { rollouts, promptTokens, completionTokens } = await sandbox.rollOutRefused.executeWithOptions(
       { summary: `rollouts for the analyst: ${this.nameOf(attempt)}` },
       [environment],

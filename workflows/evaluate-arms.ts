@@ -1,4 +1,4 @@
-import { CancellationScope, patched } from '@temporalio/workflow';
+import { CancellationScope } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
 import type { ArmRollouts, CompareInput, PlanEvaluationResult } from '../contracts/messages/evaluate-stage';
@@ -9,7 +9,6 @@ import { MIXED } from '../contracts/names';
 import { jobs, orchestration, sandbox } from './activities';
 import { allOf } from './all-of';
 import { type EvaluationOutcome, type EvaluationStage, reasonOf, rollOut } from './evaluation-stage';
-import { formerEvaluation } from './former-evaluation';
 
 /**
  * Evaluates what was trained. All arms get the same held-out tasks and sampling seeds, so that they can be compared in
@@ -22,10 +21,9 @@ export async function evaluateArms(
   identified: IdentifyResult,
   sharpened: SharpenResult[],
 ): Promise<EvaluationOutcome> {
-  if (!patched('active-version-is-an-arm')) return formerEvaluation(run, identified, sharpened);
   const { plan } = run;
   const planned = await planEvaluation(run);
-  const stage = { ...run, ...(planned.heldOut && { heldOut: planned.heldOut }) };
+  const stage = { ...run, heldOut: planned.heldOut };
   const trained = sharpened.flatMap((s) => (s.adapter === null ? [] : [{ ...s, adapter: s.adapter }]));
   const adapters = trained.map((s) => s.adapter);
   const capabilities = trained.map((s) => s.capability);

@@ -17,16 +17,13 @@ import type { RunGates } from './run-gates';
 export interface EvaluationOutcome {
   arms: ArmRollouts[];
   routing: ArtifactRef;
-  /** The router that was judged. Null in runs from before routers competed. */
-  router: ArtifactRef | null;
+  /** The router that was judged. */
+  router: ArtifactRef;
   /** Null where the plan has no mixed adapter, fewer than two were trained, or its training was left out. */
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
-  /**
-   * Compares with the version that is active now, when it is another one than that which was compared with. Null in
-   * runs from before the active version was an arm.
-   */
-  judgeAgain: (() => Promise<EvaluationOutcome>) | null;
+  /** Compares with the version that is active now, when it is another one than that which was compared with. */
+  judgeAgain: () => Promise<EvaluationOutcome>;
 }
 
 /** What the evaluation needs of its run. */
@@ -35,7 +32,7 @@ export interface EvaluationStage {
   gates: RunGates;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
-  /** What of the held-out tasks every arm plays, once it is planned. Absent: all, as agent.yaml says. */
+  /** What of the held-out tasks every arm plays. Absent until it is planned. */
   heldOut?: HeldOut;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;

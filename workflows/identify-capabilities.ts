@@ -1,4 +1,4 @@
-import { executeChild, patched, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
   DiscoveryResult,
@@ -12,7 +12,7 @@ import { llm } from './activities';
 import { applicationFailureOf } from './failure-causes';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
 import { cleanMarkdown } from '../contracts/clean-text';
-import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
+import { OperatorGate, reportStatus, takeAnswers } from './operator-gate';
 
 /**
  * Finds the capabilities that an agent lacks: discovers candidates, labels them, contrasts failures with successes
@@ -29,7 +29,7 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
   let open = discovery.count > 0 ? discovery.candidates : null;
   while (open !== null) {
     const run = await labelCandidates(stage, discovery, open, runs);
-    await stage.report(run.tallied.note);
+    stage.report(run.tallied.note);
     runs.push(run);
     open = run.tallied.open;
   }
@@ -54,8 +54,8 @@ interface Stage {
   input: IdentifyInput;
   /** Runs a step until it succeeds, and waits for a person where one is needed. */
   perform: <T>(step: () => Promise<T>) => Promise<T>;
-  /** Shows a line in the run's progress table. */
-  report: (text: string) => Promise<void>;
+  /** Shows a line in the details of this workflow. */
+  report: (text: string) => void;
 }
 
 interface LabellingRun {
@@ -67,8 +67,6 @@ interface LabellingRun {
 function openStage(input: IdentifyInput): Stage {
   const { context, independent } = input;
   const runId = independent ? undefined : workflowInfo().parent?.workflowId;
-  // The current details of this workflow show them; each signal would be one more row of the run's timeline.
-  const reportsToRun = !patched('fewer-notes');
   const lines: string[] = [];
   const gate = new OperatorGate({
     showWait: async (wait) => {
@@ -76,17 +74,15 @@ function openStage(input: IdentifyInput): Stage {
       const waitingFor = wait === null ? null : `${wait.reason} Then: whet retry ${context.runId}`;
       await reportStatus(runId, { key: 'identify', text: '', waitingFor, ...(wait !== null && { who: wait.who }) });
     },
-    waitedBefore: WAITED_BEFORE,
   });
   takeAnswers(gate, ({ spec }) => {
     if (spec !== undefined) input.context = { ...input.context, spec };
   });
   return {
     input,
-    report: async (text) => {
+    report: (text) => {
       lines.push(`- ${cleanMarkdown(text)}`);
       setCurrentDetails(lines.join('\n'));
-      if (reportsToRun && runId !== undefined) await reportStatus(runId, { key: 'identify', text, waitingFor: null });
     },
     // Without its labels an identification cannot go on, so no step can be skipped. A study has nobody to ask: it fails
     // with the reason.

@@ -4,7 +4,6 @@ import {
   CancelledFailure,
   executeChild,
   isCancellation,
-  patched,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -126,8 +125,7 @@ function openRun(given: ImprovementRunInput): Run {
 }
 
 async function runUnlessSkipped(run: Run): Promise<ImprovementRunResult> {
-  const isTold = run.input.scheduled === true && patched('nights-take-turns');
-  return (isTold ? await takeTurn(run) : null) ?? runStages(run);
+  return (run.input.scheduled === true ? await takeTurn(run) : null) ?? runStages(run);
 }
 
 async function runStages(run: Run): Promise<ImprovementRunResult> {
@@ -136,22 +134,22 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     preparation.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
   const plan = await gates.perform('prepare', prepare, { mayEnd: true });
   takePlan(run, plan);
-  const night = patched('nights') ? await gates.perform('prepare', () => planNight(run, plan)) : null;
-  const measured = night?.measure ? await measureNight(run, plan, night.plan, night.measure) : null;
+  const night = await gates.perform('prepare', () => planNight(run, plan));
+  const measured = night.measure ? await measureNight(run, plan, night.plan, night.measure) : null;
   if (measured !== null && measured.decision.outcome !== 'goes-on') return endNight(run, plan, measured);
   const retires = measured?.decision.retires;
-  const trial = patched('trial-job') ? startTrial(plan, run) : null;
+  const trial = startTrial(plan, run);
   const collected = await table
     .run('collect', () => gates.perform('collect', () => collect(plan), { mayEnd: true }), describeCollected)
     .catch(async (error: unknown) => {
-      await trial?.abandon();
+      await trial.abandon();
       throw error;
     });
   const identified = await table.run(
     'identify',
     async () => {
       // Identification is the first stage that pays the analyst.
-      await trial?.passed();
+      await trial.passed();
       return gates.perform('identify', () => identify(plan, collected));
     },
     describeIdentified,
@@ -162,7 +160,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
       const worked = await sharpenAll(run, plan, collected, identified, measured?.decision);
       // Without a new adapter, and with all that it has, the candidate would be what is served already.
       const isSame = retires === undefined && worked.every(({ adapter }) => adapter === null);
-      if (!night?.measure || isSame) return worked;
+      if (!night.measure || isSame) return worked;
       return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked, retires))];
     },
     describeSharpened,
@@ -181,10 +179,10 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     arms: evaluated?.arms ?? [],
     comparison: evaluated?.comparison ?? null,
     routing: evaluated?.routing ?? null,
-    ...(evaluated?.router && { router: evaluated.router }),
+    ...(evaluated && { router: evaluated.router }),
     promotedVersion,
     ...(measured !== null && { night: nightFacts(measured) }),
-    ...(night?.remaking !== undefined && { plan: night.plan }),
+    ...(night.remaking !== undefined && { plan: night.plan }),
     ...(unanswered.length > 0 && { unanswered }),
     ...(beside !== null && { beside }),
   } satisfies Partial<ReportInput>;
@@ -239,11 +237,11 @@ async function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promi
   };
 }
 
-/** Takes over what `prepareRun` found. A worker of an earlier version says nothing of deadlines and notices. */
+/** Takes over what `prepareRun` found. */
 function takePlan(run: Run, plan: RunPlan): void {
   run.plan = plan;
-  run.table.deadlines = plan.deadlines ?? null;
-  run.notices.open(plan.notify === true ? { spec: plan.context.spec, specPath: run.input.specPath } : null);
+  run.table.deadlines = plan.deadlines;
+  run.notices.open(plan.notify ? { spec: plan.context.spec, specPath: run.input.specPath } : null);
 }
 
 function outcomeOf(
@@ -307,15 +305,14 @@ function sharpenAll(
     });
   };
   const showText = (key: string, text: string) => table.update({ key, text, waitingFor: null });
-  // In earlier versions a night with this reason trained what base lacks beside it, and the gate judged both together.
-  const isAlone = retires.length > 0 && patched('a-retirement-trains-nothing');
   // Each waits for itself: a capability that failed must not end the training of the others.
   return allOf(
     kept.map(async (capability) => {
       const gone = [...retires, ...retiredBefore].includes(capability.id);
       // The same content would give the same adapter.
       if (gone) return skipped(capability, 'its adapter is retired');
-      if (isAlone) return skipped(capability, 'this night tries what is served without an adapter, and nothing else');
+      if (retires.length > 0)
+        return skipped(capability, 'this night tries what is served without an adapter, and nothing else');
       showText(capability.id, 'environment');
       const result = await gates.performUnlessSkipped(capability.id, () => sharpen(capability));
       const leftOut = early.leftOut.get(capability.id);
@@ -374,8 +371,8 @@ async function amendSpec(run: Run, specPath: string): Promise<string[]> {
     [{ context, specPath }],
   );
   run.plan.context = { ...context, spec };
-  const holdMs = run.input.scheduled === true ? (deadlines?.holdMs ?? null) : null;
-  takePlan(run, { ...run.plan, ...(deadlines && { deadlines: { ...deadlines, holdMs } }) });
+  const holdMs = run.input.scheduled === true ? deadlines.holdMs : null;
+  takePlan(run, { ...run.plan, deadlines: { ...deadlines, holdMs } });
   run.amended ||= changed.length > 0;
   return changed;
 }

@@ -1,4 +1,4 @@
-import { executeChild, patched } from '@temporalio/workflow';
+import { executeChild } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { ArmRollouts, IncumbentVersion } from '../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../contracts/messages/identify-stage';
@@ -44,8 +44,7 @@ export async function planNight({ table, notices }: MeasuringRun, { context }: R
   table.update({ key: 'night', text: planned.summary, waitingFor: null });
   if (planned.remaking === undefined) return planned;
   table.update({ key: 'expected cost', text: planned.remaking, waitingFor: null });
-  // Earlier versions told nobody.
-  if (patched('a-changed-base-model-is-told')) notices.tell({ kind: 'costs', reasons: [planned.remaking] });
+  notices.tell({ kind: 'costs', reasons: [planned.remaking] });
   return planned;
 }
 
@@ -94,9 +93,8 @@ async function playArms(
   { context }: RunPlan,
   { version: { version, runId, adapters, capabilities, router }, seeds: train, night }: Measured,
 ): Promise<Pick<MeasuredNight, 'base' | 'served'> & { routing: ArtifactRef }> {
-  const again = night === undefined ? {} : { night };
   const base = await sandbox.rollOutArm.executeWithOptions({ summary: "base on the night's train tasks" }, [
-    { context, arm: 'night-base', kind: 'base', adapters: [], routing: null, train, ...again },
+    { context, arm: 'night-base', kind: 'base', adapters: [], routing: null, train, night },
   ]);
   const { routing } = await sandbox.routeTasks.executeWithOptions(
     { summary: `route the night's train tasks as version ${version} does` },
@@ -106,7 +104,7 @@ async function playArms(
     { summary: `version ${version} on the night's train tasks` },
     [
       {
-        ...{ context, arm: 'night-served', kind: 'incumbent', adapters, routing, router, train, ...again },
+        ...{ context, arm: 'night-served', kind: 'incumbent', adapters, routing, router, train, night },
         incumbent: { version, runId },
       },
     ],
@@ -124,8 +122,7 @@ async function readTraffic(
   { version, live: most }: Measured,
   { rollouts: served }: ArmRollouts,
 ): Promise<{ learned: RolloutSummary; live?: number }> {
-  // Earlier versions learnt from the rollouts alone.
-  if (most === undefined || !patched('nights-read-live-traffic')) return { learned: served };
+  if (most === undefined) return { learned: served };
   const learned = await gates.performUnlessSkipped(LIVE, () =>
     sandbox.readServedTraffic.executeWithOptions({ summary: `live traffic that version ${version.version} answered` }, [
       { context, version, served, most },
@@ -180,7 +177,5 @@ export async function keepMembers(
     orchestration.keepMembers.executeWithOptions({ summary: `keep what version ${version.version} has` }, [
       { context, version, sharpened, ...(retires && { retires: [...retires] }) },
     ]);
-  // In earlier versions it waited as the stage, which cannot be left out.
-  if (!patched('kept-members-may-be-left-out')) return gates.perform('sharpen', keep);
   return (await gates.performUnlessSkipped(KEPT_MEMBERS, keep)) ?? [];
 }

@@ -1,5 +1,5 @@
 /** Pauses a workflow instead of failing it when a person can correct what went wrong. */
-import { CancellationScope, condition, getExternalWorkflowHandle, patched, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
 import { FAILURES, type FailureType } from '../contracts/failures/run';
 import type { OperatorAnswer, StageStatus } from '../contracts/messages/run';
 import type { WaitingFor } from '../contracts/names';
@@ -26,8 +26,6 @@ interface GateOptions {
   hasNewWork?: () => boolean;
   /** Whether a failure that nobody can cure is thrown instead of waited for: nothing was paid yet. Default false. */
   mayEnd?: boolean;
-  /** Types for which this gate waited in earlier versions already, so that histories have no marker. Default: none. */
-  waitedBefore?: ReadonlySet<string>;
 }
 
 /** Longest reason in a wait, in characters: it travels by signals, and the commands after it must stay visible. */
@@ -90,38 +88,11 @@ export class OperatorGate {
     const failure = applicationFailureOf(error);
     const known = Object.hasOwn(FAILURES, failure?.type ?? '') ? FAILURES[failure?.type as FailureType] : null;
     if (this.options.mayEnd === true && known?.curedBy === 'nobody') throw error;
-    // Runs that ended with this failure, before every failure waited, replay as they ended.
-    const waitedBefore = this.options.waitedBefore?.has(failure?.type ?? '') === true;
-    if (!waitedBefore && !patched('every-failure-waits')) throw error;
     const text = oneLine(messageOf(error), MAX_REASON);
     const who = known === null || known.curedBy === 'nobody' ? 'operator' : known.curedBy;
     return { reason: `${failure?.type || 'Error'}: ${text}${known ? ` — ${known.remedy}` : ''}`, who };
   }
 }
-
-/** Failures for which the gates of child workflows waited before every failure did. */
-export const WAITED_BEFORE: ReadonlySet<string> = new Set<FailureType>([
-  'Analyst.Unauthorised',
-  'Analyst.BadRequest',
-  'Analyst.Malformed',
-  'Analyst.BatchFailed',
-  'Budget.Spent',
-  'Identify.TooManyUnlabelled',
-  'Model.Refused',
-  'Sandbox.Unavailable',
-  'Environment.Failed',
-  'Trainer.JobInvalid',
-  'Trainer.EnvironmentFailed',
-  'Trainer.Diverged',
-  'Trainer.Failed',
-  'Trainer.OutOfMemory',
-  'Trainer.Stalled',
-  'Trainer.Disrupted',
-  'Trainer.Deadline',
-  'Trainer.NotPlaced',
-  'Trainer.CannotStart',
-  'Trainer.ClusterRefused',
-]);
 
 /** Lets the signals `retry` and `skip` answer the gate of a child workflow. `onAnswer` receives each one before. */
 export function takeAnswers(gate: OperatorGate, onAnswer: (answer: OperatorAnswer) => void): void {

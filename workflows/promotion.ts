@@ -1,4 +1,4 @@
-import { ApplicationFailure, condition, patched } from '@temporalio/workflow';
+import { ApplicationFailure, condition } from '@temporalio/workflow';
 import type { PromoteResult } from '../contracts/messages/evaluate-stage';
 import type { ImprovementRunInput, RunPlan } from '../contracts/messages/run';
 import type { SharpenResult } from '../contracts/messages/sharpen-stage';
@@ -47,10 +47,10 @@ export async function promote(
         const promotion = await gates.performUnlessSkipped('promote', () => promoteJudged(plan, sharpened, evaluated));
         if (promotion === null || promotion.version !== null)
           return { evaluated, promotedVersion: promotion?.version ?? null };
-        evaluated = (await evaluated.judgeAgain?.()) ?? evaluated;
+        evaluated = await evaluated.judgeAgain();
         if (!evaluated.comparison.gatePassed) return { evaluated, promotedVersion: null };
         // Approved was what the comparison with the version before had shown.
-        if (plan.approval && patched('approval-is-of-one-comparison')) run.approved = false;
+        run.approved = false;
       }
     },
     ({ evaluated, promotedVersion }) => {
@@ -73,7 +73,7 @@ function promoteJudged(
       adapters: [...trained.flatMap((s) => (s.adapter === null ? [] : [s.adapter])), ...(mixed ? [mixed] : [])],
       capabilities: trained.map((s) => s.capability),
       evaluation,
-      ...(router && { router }),
+      router,
     },
   ]);
 }

@@ -30,9 +30,8 @@ export function takeRunAnswers(run: AnsweredRun): { skip: (key: string) => Promi
   setHandler(answerUpdate, (input) => answerWaits(run, input), {
     validator: (input: AnswerInput) => requireWait(run, input),
   });
-  // Signals of earlier clients, `whet budget` and `whet env edit`.
-  setHandler(retrySignal, (answer) => takeSignal(run, 'retry', answer));
-  setHandler(skipSignal, (answer) => takeSignal(run, 'skip', answer));
+  // Of `whet budget`, `whet repair` and `whet env edit`: nobody waits for the answer to a signal.
+  setHandler(retrySignal, (answer) => retryBySignal(run, answer));
   setHandler(editSignal, (edited) => childOf(run, edited.capabilityId).signal(editSignal, edited).catch(ignore));
   return { skip: async (key) => void (await answerOne(run, 'skip', key)) };
 }
@@ -98,14 +97,12 @@ async function answerOne(run: AnsweredRun, answer: Answer, key: string): Promise
     );
 }
 
-async function takeSignal(run: AnsweredRun, answer: Answer, given: OperatorAnswer): Promise<void> {
+async function retryBySignal(run: AnsweredRun, given: OperatorAnswer): Promise<void> {
   const { gates } = run;
   const keys = given.capabilityId === undefined ? gates.waiting : [given.capabilityId];
   // `filter` answers every one of them.
-  if (keys.filter((key) => gates.answer(key, answer)).length > 0) return;
-  await childOf(run, given.capabilityId)
-    .signal(answer === 'retry' ? retrySignal : skipSignal, given)
-    .catch(ignore);
+  if (keys.filter((key) => gates.answer(key, 'retry')).length > 0) return;
+  await childOf(run, given.capabilityId).signal(retrySignal, given).catch(ignore);
 }
 
 const childOf = ({ runId, identification }: AnsweredRun, capabilityId?: string) =>

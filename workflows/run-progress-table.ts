@@ -1,4 +1,4 @@
-import { CancellationScope, log, patched, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancellationScope, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type {
   FailingStatus,
@@ -74,8 +74,8 @@ export class RunProgressTable {
   /** Keys of parts that go on beside the stages: their lines stay when a stage ends. */
   private readonly beside = new Set<string>();
   private readonly waits: Record<string, RunWait> = {};
-  /** Value of the search attribute; null in runs of an earlier version, which had none. */
-  private waitingFor: WaitingFor | '' | null;
+  /** Value of the search attribute. */
+  private waitingFor: WaitingFor | '' = '';
 
   /** Longest waits; null: without a limit. */
   deadlines: WaitDeadlines | null = null;
@@ -85,7 +85,6 @@ export class RunProgressTable {
     private readonly agent: string,
     private readonly notices: RunNotices,
   ) {
-    this.waitingFor = patched('waits-are-searchable') ? '' : null;
     upsertSearchAttributes([
       { key: agentKey, value: agent },
       { key: outcomeKey, value: 'running' satisfies RunOutcome },
@@ -144,10 +143,7 @@ export class RunProgressTable {
       const reason = oneLine(status.reason, MAX_TEXT);
       // Each further attempt is no news.
       if (this.failing[key]?.sinceMs !== sinceMs) this.notices.tell({ kind: 'fails', key, reasons: [reason] });
-      const stillSinceMs = stillSince(this.failing[key], status, Date.now());
-      // Earlier versions counted from the first scheduling, as if the work before the failures had been a wait.
-      const counted = patched('deadlines-count-from-standing-still') ? { deadlineFromMs: stillSinceMs } : {};
-      this.failing[key] = { ...status, reason, stillSinceMs, ...counted };
+      this.failing[key] = { ...status, reason, stillSinceMs: stillSince(this.failing[key], status, Date.now()) };
     }
     this.show();
   }
@@ -254,7 +250,6 @@ export class RunProgressTable {
   }
 
   private showWaiting(): void {
-    if (this.waitingFor === null) return;
     const value = this.waiting[0]?.who ?? (Object.keys(this.failing).length > 0 ? 'repeated-failure' : '');
     if (value === this.waitingFor) return;
     this.waitingFor = value;

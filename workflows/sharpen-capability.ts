@@ -1,5 +1,5 @@
 import { counted } from '../contracts/counted';
-import { patched, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../contracts/artifacts/training';
 import type { SharpenInput, SharpenResult } from '../contracts/messages/sharpen-stage';
@@ -10,10 +10,13 @@ import { EnvironmentSearch } from './environment-search';
 import { editSignal } from './messages';
 import { cleanMarkdown } from '../contracts/clean-text';
 import { oneLine } from './one-line';
-import { OperatorGate, reportStatus, takeAnswers, WAITED_BEFORE } from './operator-gate';
+import { OperatorGate, reportStatus, takeAnswers } from './operator-gate';
 
 /** Longest line in the current details, in characters. */
 const MAX_LINE = 300;
+
+/** Lines that the run shows by itself. Each signal would be one more row of its timeline. */
+const SHOWN_BY_RUN = /^environment, attempt 1$|^trained, /;
 
 /**
  * Sharpens one capability: makes an environment that exercises this capability alone, and trains an adapter in it
@@ -50,15 +53,13 @@ type Found = { environment: ArtifactRef } | { environment: null; reason: string 
 function openStage(input: SharpenInput): Stage {
   const { context, capability } = input;
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
-  // The run shows these by itself; each signal would be one more row of its timeline.
-  const shownByRun = patched('fewer-notes') ? /^environment, attempt 1$|^trained, / : null;
   const lines: string[] = [];
   const report = async (text: string): Promise<void> => {
     lines.push(oneLine(text, MAX_LINE));
     setCurrentDetails(
       `**${cleanMarkdown(capability.name)}**\n\n${lines.map((l) => `- ${cleanMarkdown(l)}`).join('\n')}`,
     );
-    if (shownByRun?.test(text) !== true) await reportStatus(runId, { key: capability.id, text, waitingFor: null });
+    if (!SHOWN_BY_RUN.test(text)) await reportStatus(runId, { key: capability.id, text, waitingFor: null });
   };
   const where = `${context.runId} ${capability.id}`;
   const edited = new EditedEnvironmentSlot();
@@ -78,7 +79,6 @@ function openStage(input: SharpenInput): Stage {
         ...(wait !== null && { who: wait.who }),
       }),
     hasNewWork: () => edited.hasUntried,
-    waitedBefore: WAITED_BEFORE,
   });
   const search = new EnvironmentSearch(input, gate, edited, report);
   takeAnswers(gate, ({ spec }) => {
@@ -135,7 +135,7 @@ function train(
       job: capability.id,
       environments: [{ id: capability.id, source }],
       budgetFactor: 1,
-      ...(sideBySide !== undefined && { sideBySide }),
+      sideBySide,
       ...(continues !== undefined && { continues }),
     },
   ]);

@@ -1,4 +1,4 @@
-import type { RepeatedFailure } from '../contracts/messages/run';
+import type { FailureReport, RepeatedFailure } from '../contracts/messages/run';
 
 /**
  * Since when the attempts of an activity get nowhere: its first report, or the end of the last attempt that got on. The
@@ -6,9 +6,8 @@ import type { RepeatedFailure } from '../contracts/messages/run';
  */
 export function stillSince(
   before: RepeatedFailure | undefined,
-  { sinceMs, gotOn }: RepeatedFailure,
+  { sinceMs, gotOn }: FailureReport,
   nowMs: number,
 ): number {
-  const known = before?.sinceMs === sinceMs ? before.stillSinceMs : undefined;
-  return gotOn === true ? nowMs : (known ?? nowMs);
+  return before?.sinceMs === sinceMs && !gotOn ? before.stillSinceMs : nowMs;
 }

@@ -24,7 +24,7 @@ export function deadlineOf({ who, sinceMs }: Pick<RunWait, 'who' | 'sinceMs'>, d
 
 /**
  * Ends every wait whose deadline passes, until the returned function is called. A timer runs only while something waits
- * that has a deadline, so that a run without one has the history of a run of earlier versions.
+ * that has a deadline.
  */
 export function watchWaits(watched: WatchedWaits): () => void {
   let stopped = false;
@@ -56,8 +56,8 @@ export function firstDue({ deadlines, waits, failing }: Dated, ended: ReadonlySe
   const all: Due[] = [
     ...waits().map((wait) => dueOf({ wait, failing: null }, wait, limits)),
     ...failing().map((one) => {
-      const sinceMs = one.deadlineFromMs ?? one.sinceMs;
-      return dueOf({ wait: null, failing: one }, { key: one.key, who: 'repeated-failure', sinceMs }, limits);
+      const wait = { key: one.key, who: 'repeated-failure', sinceMs: one.stillSinceMs } as const;
+      return dueOf({ wait: null, failing: one }, wait, limits);
     }),
   ].flatMap((due) => (due === null || ended.has(due.id) ? [] : [due]));
   return all.reduce<Due | null>((a, b) => (a === null || b.atMs < a.atMs ? b : a), null);

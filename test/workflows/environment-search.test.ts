@@ -93,7 +93,7 @@ test('where rejected environments are skipped, so is a capability that the analy
   await withWorkers(temporal, activities, async () => {
     const { handle, result } = await startRun(temporal);
     expect((await result()).verdict).toBe('promoted');
-    await keepHistories(temporal, handle.workflowId, 'refused-question');
+    await keepHistories(temporal, handle.workflowId, 'refused-question', ['sharpenCapability']);
   });
   expect(calls.filter((call) => call.startsWith('train'))).not.toContain('train:b');
   const skipped = (reported as unknown as ReportInput).sharpened.find(({ capability }) => capability.id === 'b')!;

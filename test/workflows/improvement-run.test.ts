@@ -22,12 +22,12 @@ afterAll(() => temporal.teardown());
 
 const start = () => startRun(temporal);
 
-async function runToEnd(options: FakeOptions, record?: string) {
+async function runToEnd(options: FakeOptions, record?: { name: string; types: string[] }) {
   const { activities, calls } = fakeActivities(options);
   return withWorkers(temporal, activities, async () => {
     const { handle, result, progress } = await start();
     const outcome = await result();
-    if (record !== undefined) await keepHistories(temporal, handle.workflowId, record);
+    if (record !== undefined) await keepHistories(temporal, handle.workflowId, record.name, record.types);
     return { outcome, calls, progress: await progress(), description: await handle.describe() };
   });
 }
@@ -35,7 +35,7 @@ async function runToEnd(options: FakeOptions, record?: string) {
 test('goes through the stages in the order of the paper and promotes', async () => {
   const { outcome, calls, progress, description } = await runToEnd(
     { rejectedAttempts: { b: 1 }, mixedAdapter: true },
-    'promoted',
+    { name: 'promoted', types: ['identifyCapabilities', 'improvementRun', 'labelChunks', 'sharpenCapability'] },
   );
   expect(outcome).toMatchObject({ verdict: 'promoted', promotedVersion: 1 });
   expect(progress.stages.map((s) => s.status)).toEqual(Array(6).fill('done'));
@@ -50,7 +50,10 @@ test('goes through the stages in the order of the paper and promotes', async () 
 });
 
 test('labels run after run, until no verdict is open any more', async () => {
-  const { outcome, calls } = await runToEnd({ labellingRuns: 3, chunks: 2 }, 'three-labelling-runs');
+  const { outcome, calls } = await runToEnd(
+    { labellingRuns: 3, chunks: 2 },
+    { name: 'three-labelling-runs', types: ['identifyCapabilities'] },
+  );
   expect(outcome.verdict).toBe('promoted');
   const identification = calls.filter((c) => /^(labelChunk|tally|contrast)/.test(c));
   expect(identification.filter((c) => c.startsWith('tally'))).toEqual(['tally:0', 'tally:1', 'tally:2']);
@@ -94,13 +97,13 @@ test('does not promote when the gate fails, and says so', async () => {
 });
 
 test('tells an analyst that named nothing from one whose capabilities were not kept', async () => {
-  const { outcome, progress } = await runToEnd({ kept: [], candidates: 0 }, 'nothing-named');
+  const { outcome, progress } = await runToEnd({ kept: [], candidates: 0 });
   expect(outcome.reasons).toEqual(['The analyst named no capability.']);
   expect(progress.stages.find(({ name }) => name === 'identify')?.detail).toBe('the analyst named no capability');
 });
 
 test('reports when nothing was kept', async () => {
-  const { outcome, calls } = await runToEnd({ kept: [] }, 'nothing-kept');
+  const { outcome, calls } = await runToEnd({ kept: [] }, { name: 'nothing-kept', types: ['improvementRun'] });
   expect(outcome.verdict).toBe('nothing-to-sharpen');
   expect(outcome.reasons).toEqual(['No capability was kept.']);
   expect(calls.at(-1)).toBe('renderReport:nothing-to-sharpen');
@@ -154,13 +157,13 @@ test('waits for approval where the owner wants it', async () => {
 test('a capability whose environments are all rejected waits for a person, who may skip it', async () => {
   const { activities } = fakeActivities({ rejectedAttempts: { b: 99 } });
   await withWorkers(temporal, activities, async () => {
-    const { handle, result, progress, runId } = await start();
+    const { answer, result, progress, runId } = await start();
     const held = await until(progress, (p) => p.waitingFor !== null);
     expect(held.waitingFor).toContain(`whet skip ${runId} b`);
     expect(held.stages.find((s) => s.name === 'sharpen')?.status).toBe('paused');
-    await handle.signal(MESSAGES.skipSignal, { capabilityId: 'b' });
+    await answer({ answer: 'skip', key: 'b' });
     expect((await result()).verdict).toBe('promoted');
-    await keepHistories(temporal, runId, 'held-and-skipped');
+    await keepHistories(temporal, runId, 'held-and-skipped', ['improvementRun', 'sharpenCapability']);
   });
 });
 
@@ -202,7 +205,7 @@ test('the analyst learns what came of every attempt, and gets rollouts of each t
   await withWorkers(temporal, activities, async () => {
     const { handle, result } = await start();
     expect((await result()).verdict).toBe('promoted');
-    await keepHistories(temporal, handle.workflowId, 'refused-and-shown');
+    await keepHistories(temporal, handle.workflowId, 'refused-and-shown', ['sharpenCapability']);
     const shown = asked.map(({ previous }) => previous?.rollouts?.key.replace(/.*\//, ''));
     expect(shown).toEqual([undefined, undefined, 'b-rollouts.jsonl', 'calibrated-rollouts.jsonl']);
     expect(asked.at(-1)!.history).toEqual([
@@ -349,11 +352,12 @@ test('a refused analyst key pauses identification until retry', async () => {
     return discoverCandidates!(input);
   };
   await withWorkers(temporal, activities, async () => {
-    const { handle, result, progress } = await start();
+    const { handle, result, progress, runId } = await start();
     const held = await until(progress, (p) => p.waitingFor !== null);
     expect(held.waitingFor).toContain('OPENAI_API_KEY');
     await handle.signal(MESSAGES.retrySignal, {});
     expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, runId, 'identification-waits', ['identifyCapabilities']);
   });
 });
 

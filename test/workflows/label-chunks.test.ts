@@ -54,7 +54,7 @@ test('labels every chunk exactly once and keeps each history short by continuing
   const { totals, lengths } = await withWorkers(temporal, activities, async () => {
     const handle = await start('labels-500', chunks);
     const result = (await handle.result()) as LabelChunkResult;
-    await keepHistories(temporal, 'labels-500', 'continued-as-new');
+    await keepHistories(temporal, 'labels-500', 'continued-as-new', ['labelChunks']);
     return { totals: result, lengths: await historyLengths('labels-500') };
   });
   expect(totals.asked).toBe(5000);

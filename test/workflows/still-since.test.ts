@@ -1,7 +1,7 @@
 // tier: unit
 import { stillSince } from '../../workflows/still-since';
 
-const status = { key: 'collectTrajectories', attempts: 8, sinceMs: 100, reason: 'down' };
+const status = { key: 'collectTrajectories', attempts: 8, sinceMs: 100, reason: 'down', gotOn: false };
 
 test('an activity gets nowhere since its first report, until an attempt got on', () => {
   const first = { ...status, stillSinceMs: stillSince(undefined, status, 5_000) };

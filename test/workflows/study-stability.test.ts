@@ -42,7 +42,7 @@ test('identifies as often as asked, each with its own seed and its own labels, a
   await withWorkers(temporal, activities, async () => {
     const handle = await start('study-desk-1');
     expect((await handle.result()) as StudyResult).toMatchObject({ directory: '/study' });
-    await keepHistories(temporal, 'study-desk-1', 'four-identifications');
+    await keepHistories(temporal, 'study-desk-1', 'four-identifications', ['identifyCapabilities', 'studyStability']);
   });
   expect(seeds.sort()).toEqual([1, 2, 3, 4]);
   expect(planned.sort()).toEqual([0, 1, 2, 3]);

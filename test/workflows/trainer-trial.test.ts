@@ -43,7 +43,7 @@ test('a trial that fails waits before the analyst is asked, and goes on after a 
   };
   await withWorkers(temporal, activities, async () => {
     const { runId, result, progress, answer } = await startRun(temporal);
-    const { waits = [] } = await until(progress, ({ waits: w = [], stages }) => w.length > 0 && !!stages[0]?.detail);
+    const { waits } = await until(progress, ({ waits: w, stages }) => w.length > 0 && !!stages[0]?.detail);
     expect(waits).toMatchObject([{ key: 'trial', who: 'cluster' }]);
     expect(waits[0]?.reason).toContain('Trainer.CannotStart: The image could not be pulled: absent:1');
     expect(waits[0]?.reason).toContain(`whet retry ${runId} trial, or whet skip ${runId} trial`);

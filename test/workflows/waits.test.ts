@@ -45,7 +45,7 @@ test('every stage waits for a person after a failure, and goes on after an answe
     const { handle, runId, result, progress, answer } = await startRun(temporal);
     const seen: string[] = [];
     for (const key of ['prepare', 'collect', 'evaluate', 'evaluate', 'evaluate', 'promote', 'report']) {
-      const { waits = [], waitingFor } = await until(progress, (p) => p.waitingFor !== null);
+      const { waits, waitingFor } = await until(progress, (p) => p.waitingFor !== null);
       expect(waits.map((w) => w.key)).toEqual([key]);
       // One line each, with the command that answers it.
       expect(waitingFor).toContain(`whet retry ${runId}`);
@@ -60,7 +60,7 @@ test('every stage waits for a person after a failure, and goes on after an answe
     expect((await result()).verdict).toBe('promoted');
     expect(seen.slice(0, 4)).toEqual(['prepare:operator', 'collect:operator', 'evaluate:operator', 'evaluate:owner']);
     expect((await handle.describe()).searchAttributes[SEARCH_ATTRIBUTES.waiting]).toEqual(['']);
-    await keepHistories(temporal, runId, 'waits-in-every-stage');
+    await keepHistories(temporal, runId, 'waits-in-every-stage', ['improvementRun', 'sharpenCapability']);
   });
 });
 
@@ -189,7 +189,7 @@ test('an environment edited by hand is tried again after a failure, although an 
     await answer({ answer: 'retry', key: 'b' });
     expect((await result()).verdict).toBe('promoted');
     expect(trainedIn).toEqual(['b-1.py', 'by-hand-2.py']);
-    await keepHistories(temporal, runId, 'edited-and-retried');
+    await keepHistories(temporal, runId, 'edited-and-retried', ['sharpenCapability']);
   });
 });
 
@@ -254,7 +254,7 @@ test('a cancelled run ends as cancelled, after its trainers have stopped', async
     expect((await progress()).stages.find(({ name }) => name === 'sharpen')?.status).toBe('cancelled');
     const child = await temporal.client.workflow.getHandle(childWorkflowId.sharpen(runId, 'a')).describe();
     expect(child.status.name).toBe('CANCELLED');
-    await keepHistories(temporal, runId, 'cancelled');
+    await keepHistories(temporal, runId, 'cancelled', ['improvementRun', 'sharpenCapability']);
   });
 });
 

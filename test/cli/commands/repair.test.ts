@@ -98,7 +98,7 @@ test('everything at once: what a later artifact needs is made first', async () =
     expect(after.repaired.every(({ repaired }) => repaired)).toBe(true);
     expect(keys.map((key) => readFileSync(path(key)))).toEqual(before);
     expect(exitCode).toBeUndefined();
-    await keepHistories(temporal, repairWorkflowId(runId), 'repaired');
+    await keepHistories(temporal, repairWorkflowId(runId), 'repaired', ['repairArtifacts']);
   });
 });
 
