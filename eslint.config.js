@@ -48,6 +48,9 @@ const GATEWAY_ORDER = [
   ['main.ts'],
 ];
 
+/** The same of workflows/ (docs/architecture.md). */
+const WORKFLOWS_ORDER = [['shared'], ['waits'], ['stages'], ['runs'], ['index.ts']];
+
 /** An import that leaves its folder (`../<folder>/`) for one that is not allowed. */
 const layerRule = (folder) => [
   'error',
@@ -88,20 +91,25 @@ const stageZones = () => {
   ];
 };
 
-const unplaced = readdirSync(join(__dirname, 'gateway')).filter((name) => !GATEWAY_ORDER.flat().includes(name));
-if (unplaced.length > 0)
-  throw new Error(`gateway/: ${unplaced.join(', ')} has no place in GATEWAY_ORDER (eslint.config.js).`);
-
-const gatewayZones = () =>
-  GATEWAY_ORDER.slice(0, -1).flatMap((row, i) =>
+/** Zones of a folder whose parts have an order. @throws when a part has no place in it. */
+const orderZones = (folder, order, page) => {
+  const unplaced = readdirSync(join(__dirname, folder)).filter((name) => !order.flat().includes(name));
+  if (unplaced.length > 0)
+    throw new Error(`${folder}/: ${unplaced.join(', ')} has no place in the order of ${folder}/ (eslint.config.js).`);
+  return order.slice(0, -1).flatMap((row, i) =>
     row.map((part) => ({
-      target: `./gateway/${part}`,
-      from: [...row.filter((other) => other !== part), ...GATEWAY_ORDER.slice(i + 1).flat()].map(
-        (p) => `./gateway/${p}`,
-      ),
-      message: `gateway/${part} is above it or next to it (docs/architecture.md, "The gateway").`,
+      target: `./${folder}/${part}`,
+      from: [...row.filter((other) => other !== part), ...order.slice(i + 1).flat()].map((p) => `./${folder}/${p}`),
+      message: `${folder}/${part} is above it or next to it (${page}).`,
     })),
   );
+};
+
+const ZONES = [
+  ...stageZones(),
+  ...orderZones('gateway', GATEWAY_ORDER, 'docs/architecture.md, "The gateway"'),
+  ...orderZones('workflows', WORKFLOWS_ORDER, 'docs/architecture.md'),
+];
 
 /** Exported declarations, but for the type of a schema (`z.infer`, `z.input`), whose comment is the schema's. */
 const DOCUMENTED = [
@@ -141,7 +149,7 @@ module.exports = defineConfig(
       'import-x/no-cycle': ['error', { ignoreExternal: true }],
       'import-x/no-self-import': 'error',
       'import-x/no-duplicates': ['error', { 'prefer-inline': true }],
-      'import-x/no-restricted-paths': ['error', { basePath: __dirname, zones: [...stageZones(), ...gatewayZones()] }],
+      'import-x/no-restricted-paths': ['error', { basePath: __dirname, zones: ZONES }],
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false } }],
@@ -192,7 +200,8 @@ module.exports = defineConfig(
           patterns: [
             {
               regex:
-                '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./contracts/(names|failures/run|limits|clean-text|counted)$)',
+                '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./(shared|waits|stages)/' +
+                '|\\.\\./\\.\\./contracts/(names|failures/run|limits|clean-text|counted)$)',
               allowTypeImports: true,
               message:
                 'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text,counted}; of everything else only types.',

@@ -1,5 +1,5 @@
 // tier: unit
-import { oneLine } from '../../workflows/one-line';
+import { oneLine } from '../../workflows/shared/one-line';
 import { Readable } from 'node:stream';
 import { cleanBlock, cleanHtml, cleanLine, cleanMarkdown, cleanText, wholeWords } from '../../contracts/clean-text';
 import { cleanStandardStreams } from '../../contracts/clean-streams';

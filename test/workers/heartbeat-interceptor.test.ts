@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '@temporalio/activity';
 import { HEARTBEAT_MS } from '../../contracts/limits';
 import { heartbeatInterceptor } from '../../workers/heartbeat-interceptor';
-import { activityOptions } from '../../workflows/activities';
+import { activityOptions } from '../../workflows/shared/activities';
 
 const input = { args: [], headers: {} };
 const contextOf = (heartbeatTimeoutMs: number | undefined) => {

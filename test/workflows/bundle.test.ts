@@ -26,7 +26,7 @@ test('has no package but those of the Temporal runtime: no zod, no openai', () =
 
 test('has of the project only the workflows and the files of contracts that import nothing', () => {
   const own = modules.filter((path) => packageOf(path) === undefined);
-  expect(own).toContain('./workflows/improvement-run.ts');
+  expect(own).toContain('./workflows/runs/improvement-run.ts');
   expect(
     own.filter(
       (path) => !/^\.\/(workflows\/|contracts\/(names|limits|failures\/run|clean-text|counted)\.ts$)/.test(path),

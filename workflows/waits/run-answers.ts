@@ -1,8 +1,8 @@
 import { ApplicationFailure, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
-import type { AnswerInput, AnswerResult, OperatorAnswer } from '../contracts/messages/run';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import { childWorkflowId } from '../contracts/names';
-import { answerUpdate, editSignal, retrySignal, skipSignal } from './messages';
+import type { AnswerInput, AnswerResult, OperatorAnswer } from '../../contracts/messages/run';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { childWorkflowId } from '../../contracts/names';
+import { answerUpdate, editSignal, retrySignal, skipSignal } from '../shared/messages';
 import type { Answer } from './operator-gate';
 import type { RunGates } from './run-gates';
 import type { RunProgressTable } from './run-progress-table';

@@ -1,19 +1,19 @@
-import { wholeWords } from '../contracts/clean-text';
-import { ATTEMPT_OUTCOME_CHARS } from '../contracts/limits';
-import type { FailureType } from '../contracts/failures/run';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { TokenUse } from '../contracts/messages/run-context';
+import { wholeWords } from '../../contracts/clean-text';
+import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
+import type { FailureType } from '../../contracts/failures/run';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { TokenUse } from '../../contracts/messages/run-context';
 import type {
   AttemptRefs,
   EnvironmentInput,
   SharpenInput,
   SynthesisResult,
-} from '../contracts/messages/sharpen-stage';
-import { llm, sandbox } from './activities';
+} from '../../contracts/messages/sharpen-stage';
+import { llm, sandbox } from '../shared/activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
-import { applicationFailureOf, messageOf } from './failure-causes';
-import { oneLine } from './one-line';
-import type { OperatorGate } from './operator-gate';
+import { applicationFailureOf, messageOf } from '../shared/failure-causes';
+import { oneLine } from '../shared/one-line';
+import type { OperatorGate } from '../waits/operator-gate';
 
 /** Attempts whose outcomes the analyst is told, the latest ones. */
 const SHOWN_ATTEMPTS = 6;

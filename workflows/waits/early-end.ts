@@ -6,11 +6,11 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OrchestrationActivities } from '../contracts/messages/activities';
-import type { ImprovementRunInput, ImprovementRunResult } from '../contracts/messages/run';
-import { MIXED, type RunOutcome, TRIAL } from '../contracts/names';
-import { activityOptions, orchestration } from './activities';
-import { giveWaySignal } from './messages';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { ImprovementRunInput, ImprovementRunResult } from '../../contracts/messages/run';
+import { MIXED, type RunOutcome, TRIAL } from '../../contracts/names';
+import { activityOptions, orchestration } from '../shared/activities';
+import { giveWaySignal } from '../shared/messages';
 import type { RunNotices } from './run-notices';
 import type { RunProgressTable } from './run-progress-table';
 import { type Overdue, overdueSentence, watchWaits } from './wait-deadlines';

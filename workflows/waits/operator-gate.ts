@@ -1,11 +1,11 @@
 /** Pauses a workflow instead of failing it when a person can correct what went wrong. */
 import { CancellationScope, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
-import { FAILURES, type FailureType } from '../contracts/failures/run';
-import type { OperatorAnswer, StageStatus } from '../contracts/messages/run';
-import type { WaitingFor } from '../contracts/names';
-import { applicationFailureOf, messageOf } from './failure-causes';
-import { oneLine } from './one-line';
-import { retrySignal, skipSignal, statusSignal } from './messages';
+import { FAILURES, type FailureType } from '../../contracts/failures/run';
+import type { OperatorAnswer, StageStatus } from '../../contracts/messages/run';
+import type { WaitingFor } from '../../contracts/names';
+import { applicationFailureOf, messageOf } from '../shared/failure-causes';
+import { oneLine } from '../shared/one-line';
+import { retrySignal, skipSignal, statusSignal } from '../shared/messages';
 
 /** How a wait ends. */
 export type Answer = 'retry' | 'skip';

@@ -1,9 +1,9 @@
 import { executeChild, setCurrentDetails } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { IdentifyResult, StudyInput, StudyPlan, StudyResult } from '../contracts/messages/identify-stage';
-import { childWorkflowId, WORKFLOWS } from '../contracts/names';
-import { orchestration } from './activities';
-import type { identifyCapabilities } from './identify-capabilities';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { IdentifyResult, StudyInput, StudyPlan, StudyResult } from '../../contracts/messages/identify-stage';
+import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
+import { orchestration } from '../shared/activities';
+import type { identifyCapabilities } from '../stages/identify-capabilities';
 
 /** Identifications that run at once. They share the analyst; a second and third only fill its pauses. */
 const CONCURRENT_IDENTIFICATIONS = 3;

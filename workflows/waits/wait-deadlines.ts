@@ -1,6 +1,6 @@
 import { CancellationScope, condition } from '@temporalio/workflow';
-import type { RepeatedFailure, RunWait, WaitDeadlines } from '../contracts/messages/run';
-import { hoursText } from './one-line';
+import type { RepeatedFailure, RunWait, WaitDeadlines } from '../../contracts/messages/run';
+import { hoursText } from '../shared/one-line';
 
 /** Something that has waited, or failed again and again, until its deadline. */
 export type Overdue = { wait: RunWait; failing: null } | { wait: null; failing: RepeatedFailure };

@@ -1,5 +1,5 @@
 // tier: unit
-import { stillSince } from '../../workflows/still-since';
+import { stillSince } from '../../../workflows/waits/still-since';
 
 const status = { key: 'collectTrajectories', attempts: 8, sinceMs: 100, reason: 'down', gotOn: false };
 

@@ -1,7 +1,7 @@
 import { ActivityFailure, proxyActivities, rootCause, setCurrentDetails, TimeoutFailure } from '@temporalio/workflow';
-import type { RepairInput, RepairOutcome, RepairStep } from '../contracts/messages/repair';
-import { activityOptions } from './activities';
-import { applicationFailureOf } from './failure-causes';
+import type { RepairInput, RepairOutcome, RepairStep } from '../../contracts/messages/repair';
+import { activityOptions } from '../shared/activities';
+import { applicationFailureOf } from '../shared/failure-causes';
 
 /** Most attempts of one step: a person waits for the outcome, so what is down is reported and not waited for. */
 const ATTEMPTS = 5;

@@ -1,9 +1,9 @@
 import { continueAsNew, executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import { LABELLING } from '../contracts/limits';
-import type { LabelChunkResult, LabelChunksInput } from '../contracts/messages/identify-stage';
-import { WORKFLOWS } from '../contracts/names';
-import { llm } from './activities';
-import { allOf } from './all-of';
+import { LABELLING } from '../../contracts/limits';
+import type { LabelChunkResult, LabelChunksInput } from '../../contracts/messages/identify-stage';
+import { WORKFLOWS } from '../../contracts/names';
+import { llm } from '../shared/activities';
+import { allOf } from '../shared/all-of';
 
 /** Counts before any chunk. */
 export const NOTHING_LABELLED: LabelChunkResult = {

@@ -1,14 +1,14 @@
 /** Typed proxies of the activities, one per task queue, with their timeouts and retries. */
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
-import { FAILURES } from '../contracts/failures/run';
-import { HEARTBEAT_MS } from '../contracts/limits';
+import { FAILURES } from '../../contracts/failures/run';
+import { HEARTBEAT_MS } from '../../contracts/limits';
 import type {
   JobActivities,
   LlmActivities,
   OrchestrationActivities,
   SandboxActivities,
-} from '../contracts/messages/activities';
-import { type QueueKind, TASK_QUEUES } from '../contracts/names';
+} from '../../contracts/messages/activities';
+import { type QueueKind, TASK_QUEUES } from '../../contracts/names';
 
 /**
  * No limit of attempts: a worker that dies costs an attempt, and no number of deaths may lose a run. What fails again

@@ -1,9 +1,9 @@
 import { CancellationScope, ParentClosePolicy, startChild } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { Notice, NoticeInput } from '../contracts/messages/run';
-import { childWorkflowId, WORKFLOWS } from '../contracts/names';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { Notice, NoticeInput } from '../../contracts/messages/run';
+import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
 import type { deliverNotice } from './deliver-notice';
-import { oneLine } from './one-line';
+import { oneLine } from '../shared/one-line';
 
 /** Longest reason in a notice, in characters. */
 const MAX_REASON = 1_500;

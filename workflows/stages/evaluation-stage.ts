@@ -1,17 +1,17 @@
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { TrainedAdapter } from '../contracts/artifacts/training';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
 import type {
   ArmRollouts,
   CompareResult,
   EvaluationArmInput,
   HeldOut,
   StoredAdapter,
-} from '../contracts/messages/evaluate-stage';
-import type { RunPlan } from '../contracts/messages/run';
-import { sandbox } from './activities';
-import { applicationFailureOf, messageOf } from './failure-causes';
-import { oneLine } from './one-line';
-import type { RunGates } from './run-gates';
+} from '../../contracts/messages/evaluate-stage';
+import type { RunPlan } from '../../contracts/messages/run';
+import { sandbox } from '../shared/activities';
+import { applicationFailureOf, messageOf } from '../shared/failure-causes';
+import { oneLine } from '../shared/one-line';
+import type { RunGates } from '../waits/run-gates';
 
 /** What the evaluation stage leaves. */
 export interface EvaluationOutcome {

@@ -1,16 +1,16 @@
-import { counted } from '../contracts/counted';
+import { counted } from '../../contracts/counted';
 import { setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { TrainedAdapter } from '../contracts/artifacts/training';
-import type { SharpenInput, SharpenResult } from '../contracts/messages/sharpen-stage';
-import { editCommand, giveCommand } from '../contracts/names';
-import { jobs } from './activities';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { SharpenInput, SharpenResult } from '../../contracts/messages/sharpen-stage';
+import { editCommand, giveCommand } from '../../contracts/names';
+import { jobs } from '../shared/activities';
 import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
-import { editSignal } from './messages';
-import { cleanMarkdown } from '../contracts/clean-text';
-import { oneLine } from './one-line';
-import { OperatorGate, reportStatus, takeAnswers } from './operator-gate';
+import { editSignal } from '../shared/messages';
+import { cleanMarkdown } from '../../contracts/clean-text';
+import { oneLine } from '../shared/one-line';
+import { OperatorGate, reportStatus, takeAnswers } from '../waits/operator-gate';
 
 /** Longest line in the current details, in characters. */
 const MAX_LINE = 300;

@@ -1,6 +1,6 @@
 // tier: unit
-import type { RepeatedFailure, RunWait } from '../../contracts/messages/run';
-import { firstDue } from '../../workflows/wait-deadlines';
+import type { RepeatedFailure, RunWait } from '../../../contracts/messages/run';
+import { firstDue } from '../../../workflows/waits/wait-deadlines';
 
 const DEADLINES = { approvalMs: 1_000, holdMs: 100 };
 const failure = { key: 'collectTrajectories', attempts: 8, sinceMs: 0, reason: 'down', gotOn: false };

@@ -1,7 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow';
-import type { OrchestrationActivities } from '../contracts/messages/activities';
-import type { NoticeInput } from '../contracts/messages/run';
-import { activityOptions } from './activities';
+import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { NoticeInput } from '../../contracts/messages/run';
+import { activityOptions } from '../shared/activities';
 
 /** A receiver that is down for an hour still gets its notices. One that is gone costs no more than this. */
 const { sendNotice } = proxyActivities<Pick<OrchestrationActivities, 'sendNotice'>>({

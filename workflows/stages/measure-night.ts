@@ -1,17 +1,17 @@
 import { executeChild } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { ArmRollouts, IncumbentVersion } from '../contracts/messages/evaluate-stage';
-import type { IdentifyResult } from '../contracts/messages/identify-stage';
-import type { NightDecisionResult, NightPlanResult } from '../contracts/messages/night-stage';
-import type { RunPlan } from '../contracts/messages/run';
-import type { SharpenResult } from '../contracts/messages/sharpen-stage';
-import type { RolloutSummary } from '../contracts/artifacts/trajectory';
-import { childWorkflowId, WORKFLOWS } from '../contracts/names';
-import { orchestration, sandbox } from './activities';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { ArmRollouts, IncumbentVersion } from '../../contracts/messages/evaluate-stage';
+import type { IdentifyResult } from '../../contracts/messages/identify-stage';
+import type { NightDecisionResult, NightPlanResult } from '../../contracts/messages/night-stage';
+import type { RunPlan } from '../../contracts/messages/run';
+import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
+import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
+import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
+import { orchestration, sandbox } from '../shared/activities';
 import type { identifyCapabilities } from './identify-capabilities';
-import type { RunGates } from './run-gates';
-import type { RunNotices } from './run-notices';
-import type { RunProgressTable } from './run-progress-table';
+import type { RunGates } from '../waits/run-gates';
+import type { RunNotices } from '../waits/run-notices';
+import type { RunProgressTable } from '../waits/run-progress-table';
 
 /** What measuring needs of its run. */
 export interface MeasuringRun {

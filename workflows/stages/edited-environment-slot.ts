@@ -1,4 +1,4 @@
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 
 /**
  * Holds the environment that a person edited for a capability until an attempt with it has ended. A newer edit replaces

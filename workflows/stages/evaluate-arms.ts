@@ -1,13 +1,13 @@
 import { CancellationScope } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
-import type { TrainedAdapter } from '../contracts/artifacts/training';
-import type { ArmRollouts, CompareInput, PlanEvaluationResult } from '../contracts/messages/evaluate-stage';
-import type { IdentifyResult } from '../contracts/messages/identify-stage';
-import type { CapabilityBrief } from '../contracts/messages/run-context';
-import type { SharpenResult } from '../contracts/messages/sharpen-stage';
-import { MIXED } from '../contracts/names';
-import { jobs, orchestration, sandbox } from './activities';
-import { allOf } from './all-of';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import type { TrainedAdapter } from '../../contracts/artifacts/training';
+import type { ArmRollouts, CompareInput, PlanEvaluationResult } from '../../contracts/messages/evaluate-stage';
+import type { IdentifyResult } from '../../contracts/messages/identify-stage';
+import type { CapabilityBrief } from '../../contracts/messages/run-context';
+import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
+import { MIXED } from '../../contracts/names';
+import { jobs, orchestration, sandbox } from '../shared/activities';
+import { allOf } from '../shared/all-of';
 import { type EvaluationOutcome, type EvaluationStage, reasonOf, rollOut } from './evaluation-stage';
 
 /**

@@ -1,12 +1,12 @@
 import { ApplicationFailure, condition } from '@temporalio/workflow';
-import type { PromoteResult } from '../contracts/messages/evaluate-stage';
-import type { ImprovementRunInput, RunPlan } from '../contracts/messages/run';
-import type { SharpenResult } from '../contracts/messages/sharpen-stage';
-import { orchestration } from './activities';
-import type { EarlyEnd } from './early-end';
+import type { PromoteResult } from '../../contracts/messages/evaluate-stage';
+import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
+import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
+import { orchestration } from '../shared/activities';
+import type { EarlyEnd } from '../waits/early-end';
 import type { EvaluationOutcome } from './evaluation-stage';
-import type { RunGates } from './run-gates';
-import type { RunProgressTable } from './run-progress-table';
+import type { RunGates } from '../waits/run-gates';
+import type { RunProgressTable } from '../waits/run-progress-table';
 
 /** What a promotion needs of its run. */
 interface PromotingRun {

@@ -1,10 +1,10 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
-import type { TrialManifest } from '../contracts/artifacts/training';
-import type { RunPlan } from '../contracts/messages/run';
-import { TRIAL } from '../contracts/names';
-import { jobs } from './activities';
-import type { RunGates } from './run-gates';
-import type { RunProgressTable } from './run-progress-table';
+import type { TrialManifest } from '../../contracts/artifacts/training';
+import type { RunPlan } from '../../contracts/messages/run';
+import { TRIAL } from '../../contracts/names';
+import { jobs } from '../shared/activities';
+import type { RunGates } from '../waits/run-gates';
+import type { RunProgressTable } from '../waits/run-progress-table';
 
 /** What the trial needs of its run. */
 interface TriedRun {

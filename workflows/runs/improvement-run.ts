@@ -7,35 +7,35 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../contracts/names';
-import type { IdentifyResult } from '../contracts/messages/identify-stage';
+import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../../contracts/names';
+import type { IdentifyResult } from '../../contracts/messages/identify-stage';
 import type {
   ImprovementRunInput,
   ImprovementRunResult,
   ReportInput,
   ReportResult,
   RunPlan,
-} from '../contracts/messages/run';
-import type { NightDecisionResult } from '../contracts/messages/night-stage';
-import type { SharpenResult } from '../contracts/messages/sharpen-stage';
-import type { RolloutSummary } from '../contracts/artifacts/trajectory';
-import { orchestration, preparation, sandbox } from './activities';
-import { allOf } from './all-of';
-import { concludeRun, type EarlyEnd, endWaitsInTime, takeTurn } from './early-end';
-import { evaluateArms } from './evaluate-arms';
-import type { EvaluationOutcome } from './evaluation-stage';
-import type { identifyCapabilities } from './identify-capabilities';
-import { messageOf } from './failure-causes';
-import { keepMembers, type MeasuredNight, measureNight, nightFacts, planNight } from './measure-night';
-import { approveUpdate, failingSignal, progressQuery, statusSignal } from './messages';
-import { oneLine } from './one-line';
-import { promote, requireApprovalAsked } from './promotion';
-import { takeRunAnswers } from './run-answers';
-import { RunGates } from './run-gates';
-import { RunNotices } from './run-notices';
-import { RunProgressTable } from './run-progress-table';
-import type { sharpenCapability } from './sharpen-capability';
-import { startTrial } from './trainer-trial';
+} from '../../contracts/messages/run';
+import type { NightDecisionResult } from '../../contracts/messages/night-stage';
+import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
+import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
+import { orchestration, preparation, sandbox } from '../shared/activities';
+import { allOf } from '../shared/all-of';
+import { concludeRun, type EarlyEnd, endWaitsInTime, takeTurn } from '../waits/early-end';
+import { evaluateArms } from '../stages/evaluate-arms';
+import type { EvaluationOutcome } from '../stages/evaluation-stage';
+import type { identifyCapabilities } from '../stages/identify-capabilities';
+import { messageOf } from '../shared/failure-causes';
+import { keepMembers, type MeasuredNight, measureNight, nightFacts, planNight } from '../stages/measure-night';
+import { approveUpdate, failingSignal, progressQuery, statusSignal } from '../shared/messages';
+import { oneLine } from '../shared/one-line';
+import { promote, requireApprovalAsked } from '../stages/promotion';
+import { takeRunAnswers } from '../waits/run-answers';
+import { RunGates } from '../waits/run-gates';
+import { RunNotices } from '../waits/run-notices';
+import { RunProgressTable } from '../waits/run-progress-table';
+import type { sharpenCapability } from '../stages/sharpen-capability';
+import { startTrial } from '../stages/trainer-trial';
 
 /** Longest reason of a failed run in its record, in characters. */
 const MAX_REASON = 1_500;

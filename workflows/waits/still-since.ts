@@ -1,4 +1,4 @@
-import type { FailureReport, RepeatedFailure } from '../contracts/messages/run';
+import type { FailureReport, RepeatedFailure } from '../../contracts/messages/run';
 
 /**
  * Since when the attempts of an activity get nowhere: its first report, or the end of the last attempt that got on. The

@@ -1,4 +1,4 @@
-import { cleanLine, wholeWords } from '../contracts/clean-text';
+import { cleanLine, wholeWords } from '../../contracts/clean-text';
 
 /**
  * A text as one clean line of at most `most` characters. Of a longer one its beginning and its end are kept, in whole

@@ -9,8 +9,8 @@ import type {
   OperatorAnswer,
   RunProgress,
   StageStatus,
-} from '../contracts/messages/run';
-import { MESSAGES } from '../contracts/names';
+} from '../../contracts/messages/run';
+import { MESSAGES } from '../../contracts/names';
 
 /** The progress table of a run as data. */
 export const progressQuery = defineQuery<RunProgress>(MESSAGES.progressQuery);

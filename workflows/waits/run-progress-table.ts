@@ -7,11 +7,11 @@ import type {
   RunWait,
   StageStatus,
   WaitDeadlines,
-} from '../contracts/messages/run';
-import type { StageTiming } from '../contracts/messages/run-context';
-import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type WaitingFor } from '../contracts/names';
-import { cleanMarkdown } from '../contracts/clean-text';
-import { oneLine } from './one-line';
+} from '../../contracts/messages/run';
+import type { StageTiming } from '../../contracts/messages/run-context';
+import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type WaitingFor } from '../../contracts/names';
+import { cleanMarkdown } from '../../contracts/clean-text';
+import { oneLine } from '../shared/one-line';
 import type { RunNotices } from './run-notices';
 import { stillSince } from './still-since';
 import { deadlineOf } from './wait-deadlines';

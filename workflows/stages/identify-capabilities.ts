@@ -1,18 +1,18 @@
 import { executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type {
   DiscoveryResult,
   IdentifyInput,
   IdentifyResult,
   LabelChunkResult,
   TallyResult,
-} from '../contracts/messages/identify-stage';
-import { childWorkflowId, WORKFLOWS } from '../contracts/names';
-import { llm } from './activities';
-import { applicationFailureOf } from './failure-causes';
+} from '../../contracts/messages/identify-stage';
+import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
+import { llm } from '../shared/activities';
+import { applicationFailureOf } from '../shared/failure-causes';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
-import { cleanMarkdown } from '../contracts/clean-text';
-import { OperatorGate, reportStatus, takeAnswers } from './operator-gate';
+import { cleanMarkdown } from '../../contracts/clean-text';
+import { OperatorGate, reportStatus, takeAnswers } from '../waits/operator-gate';
 
 /**
  * Finds the capabilities that an agent lacks: discovers candidates, labels them, contrasts failures with successes
