@@ -3,7 +3,8 @@
  * With --untagged each seed is run a second time with every tag taken out of its environment: nothing but the report
  * about planted deficits may notice. It takes about 5 minutes a seed on two quiet cores. The last line is JSON.
  *
- *     node dist/bench/demo-seeds.js [--seeds 1,2,3] [--untagged] [--home .whetstone/demo-seeds] [--minutes 30] [--again]
+ *     node dist/bench/demo-seeds.js [--seeds 1,2,3] [--untagged] [--again] [--minutes 30]
+ *     [--home .whetstone/demo-seeds]
  *
  * With --again it only holds the competition of each finished run again, on the run's labels and adapters, and prints
  * the chosen kind, the served rate and that of base with 95 % intervals, and the rollouts spent.

@@ -21,7 +21,7 @@ export type Router = { [K in RouterKind]: z.infer<(typeof KINDS)[K]['schema']> }
 export const routerSchema = z.union(ROUTER_KINDS.map((kind): z.ZodType<Router> => KINDS[kind].schema));
 
 /** The entry of a router's own kind. The compiler does not see that the two belong together. */
-const kindOf = ({ kind }: Router): Kind<Router> => KINDS[kind] as unknown as Kind<Router>;
+const kindOf = ({ kind }: Router): Kind<Router> => KINDS[kind];
 
 /** Fits a router of this kind. */
 export const fitRouter = (kind: RouterKind, data: FitData): Promise<Router> => KINDS[kind].fit(data);

@@ -1,4 +1,4 @@
-/** The table of docs/measured.md: reading it, and writing rows of it again from the result of a bench. Pure functions. */
+/** Reads the table of docs/measured.md, and writes rows of it again from the result of a bench. Pure functions. */
 
 import { mean } from '../activities/statistics/mean';
 
@@ -24,7 +24,10 @@ const ROW = /^\| <a id="([^"]+)"><\/a>.*$/gm;
 /** Ids of all rows, in their order. */
 export const rowIds = (page: string): string[] => [...page.matchAll(ROW)].map(([, id]) => id!);
 
-/** Figures of each row that the templates make from a result, by id. @throws RangeError when the result lacks a member */
+/**
+ * Figures of each row that the templates make from a result, by id.
+ * @throws RangeError when the result lacks a member.
+ */
 export function figuresOf(templates: readonly RowTemplate[], result: unknown): Map<string, string> {
   return new Map(
     templates.flatMap(({ id, figures, each }) =>
@@ -54,7 +57,7 @@ export function updatedPage(
 
 const elements = (of: unknown): unknown[] =>
   Object.entries(of as object).map(([key, value]) =>
-    Array.isArray(of) || typeof value !== 'object' ? (value as unknown) : { key, ...value },
+    Array.isArray(of) || typeof value !== 'object' ? (value as unknown) : { key, ...(value as object) },
   );
 
 function member(of: unknown, path: string): unknown {

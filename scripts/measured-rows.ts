@@ -67,7 +67,8 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
         'Medians in ms: start until loaded {startP50Ms} (bare {bareStartP50Ms}), out of a jail that waited ' +
         '{warmStartP50Ms}; a step {stepP50Ms} (in a Python process {inProcessStepP50Ms}, a process each ' +
         '{processPerStepP50Ms}); 64 episodes in a jail {episodes64.stepsPerSecond} steps/s; 64 jails up after ' +
-        '{jails64.startMs}; step of an honest episode during an attack at worst {attackedRatioWorst} times that at rest',
+        '{jails64.startMs}; step of an honest episode during an attack at worst {attackedRatioWorst} times that ' +
+        'at rest',
     },
   ],
   label: [
@@ -84,7 +85,8 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
       id: 'nights',
       figures:
         '{nights} nights in {seconds} s: {falsePromotions} false promotions, {missedRegressions} missed regressions, ' +
-        '{missedNights} missed nights, {falseAlarms} false alarms; {promotions} promotions in {comparisons} comparisons',
+        '{missedNights} missed nights, {falseAlarms} false alarms; {promotions} promotions in ' +
+        '{comparisons} comparisons',
     },
   ],
   'nights-aa': [
@@ -123,9 +125,9 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
       id: 'world-{key}',
       each: 'worlds',
       figures:
-        '{tasks} held-out tasks, {trials} trials: base {base%}, mixed {mixed%}, served {served%} (`{router}`), oracle ' +
-        "{oracle%}; share of the oracle's gain {oracleShare%} (95 % interval from {low%}); {routingRollouts} rollouts " +
-        'for routing',
+        '{tasks} held-out tasks, {trials} trials: base {base%}, mixed {mixed%}, served {served%} (`{router}`), ' +
+        "oracle {oracle%}; share of the oracle's gain {oracleShare%} (95 % interval from {low%}); " +
+        '{routingRollouts} rollouts for routing',
     },
   ],
 };

@@ -11,7 +11,7 @@ import { showEnd, startRun } from './run';
 
 /**
  * `whet demo [AGENT_YAML] [--seed N] [--keep] [--ignore-open-runs] [--since SECONDS]`: starts the services, follows one
- * improvement run and shows its result, where its report is and what can be done next. It goes on with an unfinished run
+ * improvement run and shows its result, the place of its report and the next commands. It continues an unfinished run
  * of the same agent and seed, if there is one. Afterwards it stops what it started, unless `--keep` is given. The total
  * time counts from `--since`, in seconds since 1970; default: from the start of the command.
  */
