@@ -22,7 +22,16 @@ const keep = (runId: string, against: number | null, comparison: number, day = 1
     ...{ schemaVersion: 1, runId, agent, outcome: 'not-promoted', reasons: [] },
     ...{ startedAt: `2026-11-0${day}T00:00:00Z`, endedAt: `2026-11-0${day}T01:00:00Z` },
     figures: {
-      ...{ new: [], fixed: [], regressed: [], recurring: [], sharpened: [], promotedVersion: null, gain: null },
+      ...{
+        new: [],
+        fixed: [],
+        regressed: [],
+        recurring: [],
+        sharpened: [],
+        reused: [],
+        promotedVersion: null,
+        gain: null,
+      },
       judged: { against, comparison, confidence: 0.97 },
       spend: { rollouts: 1, trainingRollouts: 0, analystCalls: 0, analystTokens: 0, usd: null, modelTokens: 0 },
     },

@@ -31,7 +31,7 @@ export interface Played {
   served?: (seed: number) => boolean;
   /** In how many of the tasks a capability is lacking. Default: no labels. */
   lacking?: Record<string, number>;
-  /** The capability that gets a task. Default: the routing is not known. */
+  /** The capability that gets a task. Default: `a` gets the first that is not passed, and base all others. */
   routing?: (seed: number) => string;
 }
 
@@ -98,13 +98,15 @@ export class NightFixture extends RunFixture {
     contrasts: readonly FoundContrast[],
     passed = 10,
     spec: Partial<AgentSpecInput> = {},
-    { tasks = 20, base = () => false, served = (seed) => seed < passed, routing, live, lacking = {} }: Played = {},
+    { tasks = 20, base = () => false, served = (seed) => seed < passed, live, lacking = {}, ...played }: Played = {},
   ): Promise<{ result: NightDecisionResult; decision: NightDecision }> {
     const { store } = this;
     const { planNight, decideNight } = createNightActivities(store);
     const context = await this.prepareNight(runId, spec);
     const planned = await this.run(planNight, context);
     const seeds = Array.from({ length: tasks }, (_, seed) => seed);
+    const lost = seeds.find((seed) => !served(seed));
+    const routing = played.routing ?? ((seed) => (seed === lost ? 'a' : ''));
     const arm = async (name: string, passes: (seed: number) => boolean) => ({
       arm: name,
       kind: 'base' as const,
@@ -120,7 +122,7 @@ export class NightFixture extends RunFixture {
       },
     });
     const record = (seed: number) => ({
-      ...{ seed, capabilityId: routing?.(seed) ?? '' },
+      ...{ seed, capabilityId: routing(seed) },
       ...{ probabilities: [1], coveredMass: null },
     });
     const identification = identificationOf(contrasts);

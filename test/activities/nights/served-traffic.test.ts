@@ -98,14 +98,14 @@ describe('readServedTraffic', () => {
       nights: before.nights.map((night) => (night.runId === runId ? { ...night, outcome: 'nothing-new' } : night)),
     }));
 
-  test('what the version answered joins its rollouts: by its number, else by the names of its adapters', async () => {
+  test('what the version answered joins its rollouts', async () => {
     const base = { model: 'base', version: 2 };
     const moved = [{ model: WEIGH, version: 2 }, base];
     await write(
       NOW,
       ...[trajectory(100, WEIGH, 2), trajectory(101, 'base', 2), trajectory(102, SEVERAL_MODELS, moved)],
-      trajectory(103, WEIGH),
-      // Another version's, a client's own choice, base in place of what failed, and what an earlier gateway left open.
+      trajectory(103, WEIGH, 2),
+      // Another version's, a client's own choice, base in place of what failed, and what nobody is known to have answered.
       ...[trajectory(104, WEIGH, 1), trajectory(105, 'base', [{ model: 'base', version: null }])],
       ...[trajectory(106, 'base', [{ ...base, standsIn: true }]), trajectory(107, 'other@0123456789ab')],
       ...[

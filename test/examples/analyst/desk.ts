@@ -44,7 +44,6 @@ export function demonstrations(count: number): Trajectory[] {
       finish: 'done',
       steps: messages.filter(({ tool_calls }) => tool_calls).length,
       usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
-      logprob: null,
       tags: [],
       diagnostics,
     }));

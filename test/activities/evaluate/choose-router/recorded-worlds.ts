@@ -196,7 +196,7 @@ export function trajectoryOf(world: World, task: Task): Trajectory {
     model: 'base',
     messages: [{ role: 'user', content: task.opening }, ...laterOf(task)],
     success: passes(world, task, 'none', 'none', 0),
-    ...{ samplingSeed: 0, reward: 0, finish: 'done', steps: 0, logprob: null, tags: [], diagnostics: {} },
+    ...{ samplingSeed: 0, reward: 0, finish: 'done', steps: 0, tags: [], diagnostics: {} },
     usage: { promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
   };
 }
