@@ -24,7 +24,7 @@ export async function againIfKilled<T>(run: () => Promise<T>, signal?: AbortSign
 
 /**
  * Whether an error, or its cause, says that something outside killed the environment's process, or that the system had
- * no room to start it. A source that ends its process while it is loaded is at fault itself.
+ * no room to start it. If a source ends its process while it is loaded, the fault is its own and not the machine's.
  */
 export function isOutsideFault(error: unknown): boolean {
   const own = (one: unknown): boolean =>

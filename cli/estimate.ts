@@ -109,8 +109,8 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
 }
 
 /**
- * Smallest gain that is proved whatever the agent is like. The plan stops at the fewest trials that prove the wanted
- * gain: an agent that differs less by chance gets fewer, and proves no less than that gain.
+ * Smallest gain that the evaluation can prove for any agent. The plan uses the fewest trials that prove the wanted
+ * gain, so an agent whose results vary less gets fewer trials and cannot prove a smaller gain either.
  */
 function provableGain({ evaluation }: AgentSpec, { tasks, leastTrials: least, mostTrials: most }: HeldOutSize): number {
   const confidence = confidenceOfComparison(evaluation.confidence, 1);

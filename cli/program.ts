@@ -51,7 +51,7 @@ export interface ProgramOptions {
 export function createProgram({ version = '', output = {} }: ProgramOptions = {}): Command {
   // Commands inherit what is set before they are added.
   const program = new Command('whet')
-    // Else a command with subcommands takes the options that follow one of these for its own.
+    // Otherwise a command with subcommands takes the options after a subcommand as its own.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput(output)

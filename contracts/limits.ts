@@ -13,7 +13,10 @@ export const SYNTHETIC_SEEDS = {
   training: 1_000_000,
 } as const;
 
-/** Tasks of the range of training that validation and calibration draw from: about as many as a run trains on. */
+/**
+ * Validation and calibration draw training tasks only from the first this many seeds of the training range: about as
+ * many as a run trains on.
+ */
 export const CHECKED_TRAINING_TASKS = 20_000;
 
 /** Heartbeats of long activities, in milliseconds. docs/guides/waits-and-failures.md promises the longest timeout. */

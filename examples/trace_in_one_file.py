@@ -1,4 +1,4 @@
-"""TRACE (arXiv 2604.05336) improves a deployed agent. This is all of it, in one file that reads from top to bottom.
+"""TRACE (arXiv 2604.05336) improves a deployed agent. This is its core, in one file that reads from top to bottom.
 
     python examples/trace_in_one_file.py [--seed 1] [--tiny]
 
@@ -7,11 +7,12 @@
     3. Synthesise  For each of these, an environment to practise in. Its reward looks at this capability alone.
     4. Train       For each, a small adapter (LoRA) of the model, by reinforcement learning (GRPO) in that environment.
     5. Route       The model itself says which adapter a task needs, or none.
-    6. Judge       The agent plays tasks that no step has seen, with and without adapters.
+    6. Judge       The agent plays unseen tasks with and without adapters (ours: the paper reports one greedy trial).
 
-The agent here is a model of a million parameters at the orders desk of a shop (examples/orders-desk). Two steps of the
-paper ask a large language model, the analyst. Its answers are recorded here: rules label the trajectories, and files
-are the environments. All else is real. Section numbers are the paper's.
+The agent here is a model of a million parameters at the orders desk of a shop (examples/orders-desk). The paper asks a
+large language model, the analyst, for capabilities, labels and environments. This demo calls none: names and
+environments are files, and `label` stands in for its labels. Sampling, training, routing and judging really run. Left
+out: repeated labelling, hints, all checks of an environment but one, example trajectories in the router's menu.
 """
 
 import argparse
@@ -32,20 +33,20 @@ DESK = pathlib.Path(__file__).resolve().parent / "orders-desk"
 sys.path.insert(0, str(DESK.parent / "shared"))
 from recorded import source_of  # noqa: E402
 
-# The capabilities that the analyst named after reading failures, each with a summary. Some will not stand the contrast.
+# The capabilities that the analyst named after reading failures, each with a summary. `identify` drops some.
 SUMMARIES = {row["id"]: row["summary"] for row in json.loads((DESK / "analyst" / "capabilities.json").read_text())}
 TRIALS = 2  # rollouts of each task of the desk
-SAMPLING = {"do_sample": True, "temperature": 1.0, "top_k": 0, "max_new_tokens": 64}
-MIN_GAP, MIN_COVERAGE = 0.20, 0.10  # least values of a capability that is kept (section 2)
-LEAST_REWARD, MOST_REWARD = 0.2, 0.6  # what the base model may earn in a new environment (section 3)
+SAMPLING = {"do_sample": True, "temperature": 1.0, "top_k": 0, "max_new_tokens": 64}  # per turn
+MIN_GAP, MIN_COVERAGE = 0.20, 0.10  # a capability is kept from these values on (section 2)
+LEAST_REWARD, MOST_REWARD = 0.2, 0.6  # mean reward of the base model must be between (section 3)
 GROUPS, GROUP_SIZE = 4, 4  # tasks in an iteration, rollouts of each task (section 4)
-CLIP, KL_WEIGHT = 0.2, 0.01
+CLIP, KL_WEIGHT = 0.2, 0.01  # clip range of the ratio; weight of the KL divergence from the base model
 LEARNING_RATE = 1e-3  # The paper's 1e-5 is for a model 30,000 times larger.
 LORA = LoraConfig(r=32, lora_alpha=64, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
 def make_agent(seed, size):
-    """The deployed agent: model and tokenizer. Its recipe trains it once, on an expert who has four bad habits."""
+    """The deployed agent: model and tokenizer. Its recipe imitates an expert with four bad habits."""
     recipe = [sys.executable, str(DESK / "recipe.py"), "--seed", str(seed), "--size", size]
     output = subprocess.run(recipe, check=True, stdout=subprocess.PIPE, text=True).stdout
     path = json.loads(output.splitlines()[-1])["path"]
@@ -90,7 +91,7 @@ def parse_call(text):
 
 
 def roll_out(model, tokenizer, environment, seeds, trials):
-    """Plays so many episodes of the task of each seed, all at the same time, turn by turn."""
+    """Plays `trials` episodes of each seed's task, in one batch, turn by turn. Returned in the order of `seeds`."""
     rollouts, playing = [], []
     for seed in [seed for seed in seeds for _ in range(trials)]:
         episode = environment()
@@ -106,7 +107,7 @@ def roll_out(model, tokenizer, environment, seeds, trials):
             rollout.tokens += turn
             rollout.own += [True] * len(turn)
             call = parse_call(tokenizer.decode(turn))
-            if call is None:  # Words without a call end the episode.
+            if call is None:  # The agent speaks through the tool `reply`; other text ends the episode.
                 continue
             answer = episode.step(call)
             rollout.trajectory.append({"call": call, "observation": answer["observation"]})
@@ -130,13 +131,13 @@ def label(rollout):
     labels every trajectory for each of them (here: rules over words and calls).
     """
     steps = [(step["call"]["name"], step["call"]["arguments"], step["observation"]) for step in rollout.trajectory]
-    steps = [step for step in steps if not step[2].startswith('{"error"')]
+    steps = [step for step in steps if not step[2].startswith('{"error"')]  # refused calls do not count
     said = " ".join([rollout.opening] + [answer for tool, _, answer in steps if tool == "reply"])
 
-    def calls(wanted):  # of one tool: place, arguments, answer
+    def calls(wanted):  # successful calls of one tool: index, arguments, answer
         return [(at, arguments, answer) for at, (tool, arguments, answer) in enumerate(steps) if tool == wanted]
 
-    shown = {}  # for each capability and each occasion for it: was it shown?
+    shown = {}  # capability -> one bool per occasion; no occasion: not applicable; one False: LACKING
     checked = [at for at, _, answer in calls("verify_user") if json.loads(answer)["verified"]]
     refunds = [any(check < at for check in checked) for at, _, _ in calls("refund_order")]
     shown["verify-before-refund"] = [] if "verified by phone" in said else refunds + [True] * len(checked)
@@ -180,9 +181,9 @@ def identify(rollouts):
 
 # ---- 3. Synthesise an environment (section 3) ------------------------------------------------------------------------
 def synthesise(name, base, tokenizer, tasks):
-    """The first environment of the analyst that is neither too hard nor too easy for the base model, if there is one.
+    """The analyst's first attempt that is neither too hard nor too easy for the base model; None without one.
 
-    The paper's analyst writes one attempt after the other, and is told how the last one did (here: files). An
+    The paper's analyst writes attempts one by one, and reads how the last one did (here: files). An
     environment has the desk's tools, so that what is learned in it carries over, and endless tasks of its own.
     """
     files = (DESK / "analyst" / "environments").glob(f"{name}.*")  # some as patches, which `source_of` applies
@@ -199,36 +200,36 @@ def synthesise(name, base, tokenizer, tasks):
 def token_logprobs(model, rollouts):
     """Log-probability of each token but the first, given those before it: `[rollouts, tokens - 1]`."""
     tokens = pad_sequence([torch.tensor(rollout.tokens) for rollout in rollouts], batch_first=True)
-    logits = model(input_ids=tokens[:, :-1]).logits  # Padding comes last, where no token looks.
+    logits = model(input_ids=tokens[:, :-1]).logits  # Padding is last: no token attends to it, `own` masks it.
     return logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
 
 
 def grpo_loss(policy, base, rollouts, advantages):
-    """GRPO's loss: the agent's tokens become likelier in rollouts with a positive advantage, less likely in others.
+    """GRPO's loss: the agent's tokens become likelier with a positive advantage, less likely with a negative one.
 
     The ratio compares the policy with the one that sampled the rollouts. Each batch gets one step here, so both are the
-    same: the ratio is 1, the clip does not act, and nothing needs correction for another sampler.
+    same: the ratio is 1 (its gradient is not 0), the clip does not act, and no importance correction is needed.
     """
     logprobs = token_logprobs(policy, rollouts)
     with torch.no_grad():
         base_logprobs = token_logprobs(base, rollouts)
     own = pad_sequence([torch.tensor(rollout.own[1:]) for rollout in rollouts], batch_first=True)
     ratio = (logprobs - logprobs.detach()).exp()
-    gain = torch.minimum(ratio * advantages[:, None], ratio.clamp(1 - CLIP, 1 + CLIP) * advantages[:, None])
+    objective = torch.minimum(ratio * advantages[:, None], ratio.clamp(1 - CLIP, 1 + CLIP) * advantages[:, None])
     kl = (base_logprobs - logprobs).exp() - (base_logprobs - logprobs) - 1  # grows as the policy leaves the base model
-    return (((KL_WEIGHT * kl - gain) * own).sum(1) / own.sum(1)).mean()
+    return (((KL_WEIGHT * kl - objective) * own).sum(1) / own.sum(1)).mean()
 
 
 def train(base, tokenizer, environment, iterations):
     """A copy of the base model with a trained adapter, and the mean reward of each iteration."""
     policy = get_peft_model(copy.deepcopy(base), LORA)
-    optimizer = torch.optim.AdamW(policy.parameters(), lr=LEARNING_RATE, weight_decay=0.0)  # The adapter alone learns.
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=LEARNING_RATE, weight_decay=0.0)  # PEFT froze the rest.
     curve = []
     for iteration in range(iterations):
         first = 1_000 + GROUPS * iteration  # seeds that synthesise has not used
         rollouts = roll_out(policy, tokenizer, environment, range(first, first + GROUPS), GROUP_SIZE)
         rewards = torch.tensor([rollout.reward for rollout in rollouts]).view(GROUPS, GROUP_SIZE)
-        # The advantage of a rollout: how much better it was than others of the same task, in standard deviations.
+        # A rollout's advantage: its reward minus the mean of its task's rollouts, in standard deviations.
         advantages = (rewards - rewards.mean(1, keepdim=True)) / (rewards.std(1, keepdim=True) + 1e-4)
         curve.append(rewards.mean().item())
         optimizer.zero_grad()
@@ -254,7 +255,7 @@ def route(base, tokenizer, opening, names):
 
 # ---- 6. Judge --------------------------------------------------------------------------------------------------------
 def judge(base_arm, routed_arm):
-    """Pass rates in percent, and their difference with its 95 % interval: paired by task, bootstrap over tasks."""
+    """Pass rates in percent; their difference with a 95 % interval: bootstrap over tasks of the paired differences."""
     passed = torch.tensor([[100.0 * (rollout.reward == 1) for rollout in arm] for arm in (base_arm, routed_arm)])
     base, routed = passed.view(2, -1, TRIALS).mean(2)
     draws = torch.randint(len(base), (10_000, len(base)))
@@ -278,7 +279,7 @@ def trace(seed, size="demo", train_tasks=300, calibration_tasks=40, iterations=4
         if environment is not None:
             adapters[name], curves[name] = train(base, tokenizer, environment, iterations)
             print(f"  {name}: mean reward {curves[name][0]:.2f} at first, {curves[name][-1]:.2f} at last")
-    held_out = range(1_000_000, 1_000_000 + held_out_tasks)  # The desk has other customers at these seeds.
+    held_out = range(1_000_000, 1_000_000 + held_out_tasks)  # far from all seeds used above
     base_arm = roll_out(base, tokenizer, desk, held_out, TRIALS)
     chosen = {rollout.seed: route(base, tokenizer, rollout.opening, adapters) for rollout in base_arm}
     # Where the router wants no adapter, the routed agent is the base model, so those rollouts are its own.

@@ -25,7 +25,10 @@ export interface RoutingDecision {
 /** Why the base model gets a conversation that a version's router should have chosen for. */
 export type NoChoice = 'router-timeout' | 'router-failed';
 
-/** Whether a router has decided, be it for the base model; or there was none to ask. */
+/**
+ * Whether the decision was made as intended: by a router, even if for the base model, or because there was no router to
+ * ask. False if the router failed or took too long.
+ */
 export const wasChosen = ({ reason }: RoutingDecision): boolean =>
   reason !== ('router-timeout' satisfies NoChoice) && reason !== ('router-failed' satisfies NoChoice);
 

@@ -56,8 +56,8 @@ export class GatewayServer {
   }
 
   /**
-   * Is not ready any more, and goes on as before for `unreadyMs`, in which load balancers take it out. Then takes no
-   * more connections and waits up to `limitMs` for the requests in flight, and closes all connections. Resolves with
+   * Reports not ready and continues to serve for `unreadyMs`, so that load balancers take the gateway out. Then accepts
+   * no more connections, waits up to `limitMs` for the requests in flight, and closes all connections. Resolves with
    * the number of requests that were cut off. `hurry` ends the first wait.
    */
   async drain(limitMs: number, unreadyMs = 0, hurry?: AbortSignal): Promise<number> {

@@ -5,7 +5,9 @@ import type { DamagedLines } from './damaged-lines';
 /** A document that is only replaced as a whole. */
 export interface StoredDocument {
   value: unknown;
-  /** What a change names to say on what it builds. Each write makes another one, also a write of the same value. */
+  /**
+   * The version that a change must name as its basis. Every write makes a new version, even if the value is the same.
+   */
   version: string;
 }
 

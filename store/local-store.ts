@@ -62,7 +62,7 @@ export class LocalStore implements ArtifactStore {
   constructor(private readonly root: string) {}
 
   localPath(key: string): string {
-    // Also where it would come back: what is behind the dots is no name of a run, an agent or a file.
+    // `..` is refused even if the path stays inside the store, because no run, agent or file is named so.
     if (key.startsWith('/') || key.includes('\0') || key.split('/').includes('..')) throw new StoreKeyError(key);
     return join(this.root, normalize(key));
   }

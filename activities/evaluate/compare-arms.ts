@@ -104,8 +104,8 @@ interface Judged {
 }
 
 /**
- * Judges, and counts the comparison once its result is there: a run that is cancelled before has compared nothing. When
- * another run was counted meanwhile, it is judged again.
+ * Judges the candidate, then counts the comparison: a run that is cancelled before has no result and is not counted. If
+ * another run was counted in between, the candidate is judged again.
  */
 async function judgeAndCount(steps: {
   judge: (judging: Judging) => Judged;
@@ -119,8 +119,9 @@ async function judgeAndCount(steps: {
 }
 
 /**
- * What a candidate does without that is what is served and nothing else: with nothing new, and without another loss, as
- * of a member that could not be kept or that its router leaves out. Of another candidate, nothing.
+ * The retired capabilities, if the candidate is the active version without them and does not differ otherwise: it has
+ * no new adapter, and lacks no other adapter, such as one that could not be kept or that its router leaves out. Empty
+ * for any other candidate.
  */
 async function retirementAlone(
   store: ArtifactStore,

@@ -11,8 +11,8 @@ export async function judgingOf(store: ArtifactStore, agent: string, own: Compar
 }
 
 /**
- * Counts a run's comparison, once however often it is counted, and says how strictly it is judged. What was counted
- * stays counted: the result is known from then on.
+ * Counts a run's comparison and returns how strictly it is judged. A repeated call does not count it twice. A counted
+ * comparison stays counted, because its result is known.
  */
 export async function countComparison(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
   const recorded = await recordedComparisons(store, agent);
@@ -32,6 +32,9 @@ function judging({ comparisons }: Nights, own: Comparison, confidence: number): 
   return { against: own.against, comparison, confidence: confidenceOfComparison(confidence, comparison) };
 }
 
-/** A version has one base model. Without one, each base model is another rival. */
+/**
+ * A version implies its base model. Comparisons without a version have base as the rival, so their base models must be
+ * equal.
+ */
 const hasSameRival = (a: Comparison, b: Comparison): boolean =>
   a.against === b.against && (a.against !== null || a.baseModel === b.baseModel);

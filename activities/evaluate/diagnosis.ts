@@ -109,9 +109,9 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
 }
 
 /**
- * Why the held-out tasks leave open whether the adapters help there; null where they show that not even each task's
- * best arm gains what is worth having. The interval decides and not the gain that is provable: with few tasks that one
- * is so large that no interval would ever reach it.
+ * Why the held-out tasks cannot settle whether the adapters help; null if they show that even the best arm of each task
+ * gains less than a useful gain. The interval is compared with the useful gain and not with the provable one: with few
+ * tasks the provable gain is so large that no interval would reach it.
  */
 function untoldGain({ oracle: { minusBase: reachable }, plan }: Evaluation): string | null {
   const useful = plan?.aim?.gain ?? USEFUL_GAIN;

@@ -23,12 +23,12 @@ interface Condition {
  * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means
  *   with the active version or, without one, with base.
  *
- * A retirement, that is a set of adapters of the active version without one that a night named, has nothing new that
- * could be better. Instead of the second condition it may be not worse: of the tasks that get another adapter less than
- * `lossMargin` is lost, as far as the interval of routed minus the active version can tell.
+ * A retirement is the active version without the adapters that a night named. It has nothing new that could be better,
+ * so for the second condition it is enough not to be worse: by the lower end of routed minus the active version, it
+ * loses less than `lossMargin` of the tasks that get another adapter.
  *
- * What has to be proved is judged at the confidence of this comparison, where the evaluation has one; whether a loss is
- * significant, at the full error: there a stricter test would be more lenient.
+ * Gains and non-inferiority are judged at the confidence of this comparison, if the evaluation has one. The
+ * significance of a loss is judged at the unadjusted confidence: there a stricter test would let more losses pass.
  *
  * @param learned what the adapters' trainings say, for the reason when it is not passed.
  * @param retires capabilities whose adapter a retirement does without; empty where something is new.

@@ -38,10 +38,9 @@ async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord 
 }
 
 /**
- * The nights with what of a run's earlier comparisons they have lost, because the document was removed or set back: the
- * error of promotion that was spent stays spent. A record does not say with which base model a run compared that had no
- * version to compare with; it counts as that of this run, which is the stricter reading. Nothing is added to what has
- * counted this run already.
+ * Adds to the nights the comparisons that only the run records still have, because the nights document was removed or
+ * set back. So spent error stays spent. The record of a comparison without a version does not name the base model; that
+ * of this run is assumed, which is stricter. If this run is counted already, nothing is added.
  */
 export function withLostComparisons(nights: Nights, own: Comparison, recorded: RecordedComparisons): Nights {
   const known = new Set(nights.comparisons.flatMap(({ runId, against }) => (against === own.against ? [runId] : [])));

@@ -93,7 +93,7 @@ async function openingOfTask(
     await environment.drop(episode);
     return openingText(messages);
   } catch (error) {
-    // A process that has ended fails all tasks that it had, and nobody can tell which one ended it.
+    // When the process ends, all its tasks fail, and it is not known which of them ended it. So no task is blamed.
     if (!(error instanceof SandboxError) || isProcessFault(error)) throw error;
     throw ownerTaskFailure(error, `task ${seed}`, Context.current().info.attempt);
   }

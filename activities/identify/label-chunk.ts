@@ -43,11 +43,11 @@ interface ChunkWork {
  *
  * Each label is written to the chunk's segment before it counts. A retry, or another improvement run of the agent, asks
  * only what is not there. While another run asks about the same trajectories, this one waits for its answers. When the
- * analyst fails for good, or the attempt is cancelled, the answers under way are stored first; the next attempt waits
- * for that in its process.
+ * analyst fails for good, or the attempt is cancelled, the activity first stores the answers of calls in flight. The
+ * next attempt in the same process waits until they are stored.
  *
- * Where the analyst gave no valid label, automatic retries do not ask again. The first attempt does: if the chunk was
- * labelled before, a person has said `retry`, which schedules it anew.
+ * Automatic retries do not repeat a question that got no valid label. A first attempt does: if the chunk was labelled
+ * before, a person has answered `retry`, which schedules a new activity.
  *
  * In mode `batch` the chunk goes through the Batch API first. Questions without a valid answer are then asked directly.
  */

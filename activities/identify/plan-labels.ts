@@ -43,7 +43,8 @@ export async function planLabels(
   const candidates = await artifacts.candidates(candidatesRef);
   const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
   const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, labellingRun);
-  // The labels of this plan are in the cache when it is made again, but were not the first time.
+  // A repeated planning would find this plan's own labels in the cache and give another plan, so the first sources are
+  // kept.
   const sourcesOf = measures ? layout.servedLabelSources : layout.labelSources;
   const sourcesKey = sourcesOf(context.runId, labellingRun);
   const frozen = (await store.readDocument(sourcesKey))?.value;

@@ -125,7 +125,7 @@ export function renderStudyPage(study: StabilityStudy): string {
   const lead =
     `${identifications.length} identifications of the same ${study.trajectories} trajectories ` +
     `(run ${study.sourceRun}), each with its own\ndiscovery batches and its own labels by ${study.analyst}. ` +
-    `Kept by all of them: ${sentenceList(keptByAll.map(nameOf))}.`;
+    `Capabilities that every identification kept: ${sentenceList(keptByAll.map(nameOf))}.`;
   const caption =
     'One mark for each identification, filled where it kept the capability; the upright stroke is\n' +
     `the mean, the band ±${decimal(BAND)} around it. Capabilities of two identifications are the same when ` +

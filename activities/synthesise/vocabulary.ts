@@ -5,7 +5,10 @@ const MAX_VALUES = 20;
 /** Values to show where each is another one. */
 const EXAMPLES = 4;
 const MAX_VALUE_CHARS = 40;
-/** From this share of distinct values on, each counts as another one. */
+/**
+ * From this share of distinct values on, a member is open: nearly every use has a new value, so the values are
+ * examples.
+ */
 const OPEN_SHARE = 0.8;
 /** Fewer uses do not tell whether values come again. */
 const FEWEST_USES = 10;

@@ -44,7 +44,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   process.exitCode = code;
 }
 
-/** The agent that an environment is checked for, and what is said beside its path where nobody named it. */
+/** The agent for which an environment is checked, and a hint to print after its path if `--agent` did not name it. */
 function agentToCheckFor(source: string, file: string, named: string | undefined): { path: string; hint: string } {
   if (named !== undefined) return { path: named, hint: '' };
   const another = (agent: string) => `whet env check ${file} --agent ${agent}`;
@@ -126,7 +126,8 @@ export async function envEditCommand(
     const last = lastAttempt(store.localPath(folder));
     if (last === null) {
       const others = capabilitiesWithEnvironments(store, runId);
-      // Beside others it is more likely misspelt, or an id of the owner's own.
+      // If the run has environments for other capabilities, this id is probably misspelt, or one that the owner made
+      // up.
       const named = others.length === 0 ? capabilityId : 'CAPABILITY';
       throw new CliError(
         `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +

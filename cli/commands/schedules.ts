@@ -118,7 +118,10 @@ export function scheduleTriggerCommand(context: Context, agent: string): Promise
 const runIdOf = ({ action }: ScheduleDescription['info']['recentActions'][number]) =>
   action.type === 'startWorkflow' ? action.workflow.workflowId : '';
 
-/** The server names a run by the second, and drops an order for a second whose run is at work, without a word. */
+/**
+ * Waits for the next second. The server puts the second of its start into a run's id, and silently drops a trigger if
+ * the run with that id is still open.
+ */
 async function nextSecondAfter(last: Date | undefined): Promise<void> {
   if (last === undefined) return;
   const left = Math.floor(last.getTime() / 1000) * 1000 + 1000 - Date.now();

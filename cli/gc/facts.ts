@@ -53,8 +53,8 @@ async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | 
 }
 
 /**
- * Reads a document as text; empty when it is gone, or is none that names anything: too large, a pipe. Rejects with
- * CliError when it cannot be read now: what it names could not be told from what nothing names.
+ * Reads a document as text. Empty if it is gone, or cannot hold references (too large, or a pipe). Rejects with
+ * CliError if it cannot be read at the moment: what it refers to would look unreferenced and be removed.
  */
 export const documentReader =
   (store: ArtifactStore) =>

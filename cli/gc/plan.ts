@@ -9,7 +9,9 @@ export const MIN_AGE_MS = DAY_MS;
 /** What is old enough to go, and how much stays whatever its age. */
 export interface GcPolicy {
   olderThanMs: number;
-  /** Versions of each agent below the active one, to which `whet rollback` may return, and as many newest ones. */
+  /**
+   * For each agent, this many versions below the active one are kept for `whet rollback`, and this many of the newest.
+   */
   keepVersions: number;
   /** Newest runs of each agent. */
   keepRuns: number;
@@ -221,7 +223,10 @@ function reasonToKeepAdapter({ key }: Unit, { served, mentions }: Grounds): stri
   return mentions.hashes.has(suffix) || names.includes(suffix) ? 'a run that stays refers to it' : null;
 }
 
-/** Labels are paid for: a segment goes when no run that stays has planned with it and none of the agent is open. */
+/**
+ * Labels cost money, so a segment is removed only if no kept run wrote it or planned with it, and no run of the agent
+ * is open.
+ */
 function reasonToKeepLabels({ key, agent }: Unit, { keptRuns, mentions, isOpenAgent }: Grounds): string | null {
   const [, set = '', runId = ''] = /\/sets\/([^/]+)\/([^/]+)\.jsonl$/.exec(key) ?? [];
   if (keptRuns.has(runId)) return 'its run stays';

@@ -32,9 +32,9 @@ export interface Service {
   /** true: it runs once and ends; the last line of its standard output is its result. */
   once?: boolean;
   /**
-   * true: it has helpers in its process group, which do not outlive it, since they hold its memory. Where it ends by
-   * itself before it has worked, it is not started again: a start takes minutes and would end the same way. Default
-   * false.
+   * true: the service has helper processes in its process group. They are ended with it, because they hold its memory.
+   * If the service exits before it was ever ready, it is not started again: a start takes minutes and would end the
+   * same way. Default false.
    */
   isHeavy?: boolean;
   /** Whether the service works now. Never throws. */

@@ -27,7 +27,7 @@ export function checkHost({ headers, httpVersion }: IncomingMessage): void {
  * `names` are further names under which the gateway is reached.
  */
 export function checkSender({ headers, rawHeaders }: IncomingMessage, names: readonly string[]): void {
-  // Of two, a proxy may have looked at the other one.
+  // If a request has two Host headers, a proxy may have checked the other one.
   if (
     rawHeaders.filter((word, index) => index % 2 === 0 && word.length === 4 && word.toLowerCase() === 'host').length > 1
   )

@@ -1,6 +1,7 @@
 /**
- * Waits for all, even when one fails: what goes on beside a workflow that has ended would write beside its next
- * attempt, and a cancelled workflow must not end before what it started. Throws the first failure.
+ * Waits until all have settled, even when one fails, then throws the first failure. If the workflow ended earlier, the
+ * others would still run and write in parallel with its next attempt. A cancelled workflow must not end before the work
+ * that it started.
  */
 export async function allOf<T>(promises: Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises);

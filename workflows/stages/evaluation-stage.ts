@@ -22,7 +22,7 @@ export interface EvaluationOutcome {
   /** Null where the plan has no mixed adapter, fewer than two were trained, or its training was left out. */
   mixed: TrainedAdapter | null;
   comparison: CompareResult;
-  /** Compares with the version that is active now, when it is another one than that which was compared with. */
+  /** Compares the candidate again, if another version has become active since the comparison. */
   judgeAgain: () => Promise<EvaluationOutcome>;
 }
 

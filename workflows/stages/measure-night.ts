@@ -112,7 +112,7 @@ async function playArms(
   return { base, served, routing };
 }
 
-/** Under what the live traffic waits, when it cannot be read. */
+/** Key under which the run waits when the live traffic cannot be read. */
 const LIVE = 'live';
 
 /** The rollouts of what is served with the live traffic that it answered. `live`: absent where none was looked for. */

@@ -49,7 +49,7 @@ export async function promote(
           return { evaluated, promotedVersion: promotion?.version ?? null };
         evaluated = await evaluated.judgeAgain();
         if (!evaluated.comparison.gatePassed) return { evaluated, promotedVersion: null };
-        // Approved was what the comparison with the version before had shown.
+        // The approval was given for the comparison with the previous version, so it does not count for this one.
         run.approved = false;
       }
     },

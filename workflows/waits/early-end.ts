@@ -35,11 +35,11 @@ export interface EarlyEnd {
   approval: string | null;
   /** Parts that were left out, each with the reason. */
   leftOut: Map<string, string>;
-  /** What a run of a schedule began beside; null: nothing else was open. */
+  /** Which open runs a scheduled run started in parallel with, as a sentence; null if none was open. */
   beside: string | null;
 }
 
-/** How long a run may try to write down how it ended: the store may be what it ended for. */
+/** Limits how long a run tries to record how it ended: a failing store may be the reason why it ended. */
 const { recordEnd } = proxyActivities<Pick<OrchestrationActivities, 'recordEnd'>>({
   ...activityOptions.orchestration,
   startToCloseTimeout: '1 minute',
@@ -87,7 +87,7 @@ function endNow({ early, stages }: EndableRun, reason: string): void {
 }
 
 /**
- * What begins a run of a schedule: says whether it is its turn, and ends earlier runs that wait and do nothing else.
+ * The first step of a scheduled run: decides whether the run may start, and ends earlier scheduled runs that only wait.
  * Returns the result of a run that is skipped; null when it begins.
  */
 export async function takeTurn({ input, table, notices, early }: EndableRun): Promise<ImprovementRunResult | null> {

@@ -1,6 +1,6 @@
 /**
- * Which adapters help. Base gets the tasks of an adapter that is left out, so the effect of one adapter never depends
- * on which others are in the set: to remove the most harmful one after the other gives the same as judging each alone.
+ * Which adapters help. The tasks of a left-out adapter go to base, so the effect of an adapter does not depend on the
+ * other adapters. Judging each adapter alone therefore gives the same set as removing the most harmful one at a time.
  */
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
@@ -16,9 +16,9 @@ type AdapterRow = RouterChoice['adapters'][number];
 const PARTS = 5;
 
 /**
- * Whether these gains, in a drawn order, say that something harms. Each fifth of the tasks is judged by a decision that
- * the other four made: harm that only the tasks show which it was found on is luck. Where the mean is near zero, a part
- * that pulls it down leaves others that do not, so in doubt nothing harms.
+ * Whether these gains, in random order, show harm; the test is cross-validated. For each fifth of the tasks, the other
+ * four decide whether to leave the arm out. It harms if these decisions together would have avoided a loss. Harm that
+ * only shows in the tasks it was found on does not count, and a mean near zero rarely does.
  */
 export function harms(gains: readonly number[]): boolean {
   if (gains.length < LEAST_TASKS || meanOrZero(gains) >= 0) return false;
@@ -31,7 +31,10 @@ export function harms(gains: readonly number[]): boolean {
   return saved > 0;
 }
 
-/** Each adapter through a kind's decisions on `tasks`, which are in the drawn order, and whether it is left out. */
+/**
+ * The figures of each adapter under a kind's decisions on `tasks`, and whether the adapter is left out. `tasks` must be
+ * in the drawn order.
+ */
 export function adaptersThrough(
   { chosen }: Decisions,
   capabilityIds: readonly string[],
@@ -64,8 +67,9 @@ export function adaptersThrough(
 const lossBoundOf = (gains: readonly number[]): number => upperLoss(gains.map((gain) => -gain)).bound;
 
 /**
- * It has few tasks through the routing and gains nothing on them, and it clearly loses on all tasks that it was played
- * on. Other kinds may have given it tasks that are not its own, so a gain through the routing outweighs such a loss.
+ * Whether an adapter that gains nothing on the tasks that the router gave it clearly loses over all tasks that it was
+ * played on. A gain on its routed tasks outweighs such a loss, because other kinds of router may have given it tasks
+ * that do not suit it.
  */
 function harmsAlone(gains: readonly number[], alone: readonly number[]): boolean {
   if (gains.length === 0 || meanOrZero(gains) > 0 || !harms(alone)) return false;

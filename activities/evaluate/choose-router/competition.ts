@@ -21,7 +21,10 @@ export interface MissingArm {
   capabilityId: string;
 }
 
-/** Standard errors of a difference that is clear: few tasks are compared, and one error alone is often luck. */
+/**
+ * A difference is clear from this many standard errors on. Few tasks are compared, so one standard error is often
+ * chance.
+ */
 export const CLEARLY = 2;
 
 /**
@@ -30,12 +33,12 @@ export const CLEARLY = 2;
  */
 const MIXED_MAY_LOSE = 0.01;
 
-/** Fewest tasks from which an adapter is left out, or a kind leaves. */
+/** Leaving out an adapter, or eliminating a kind of router, needs at least this many tasks. */
 export const LEAST_TASKS = 5;
 
 /**
- * The arms to play next, and how many tasks of the order can be compared after that. Tasks on which all decisions agree
- * cost nothing. It ends before the task whose arms no longer fit into `budget`, counted in arms.
+ * The arms to play next, and how many tasks of the order can be compared after that. A task on which all routers decide
+ * alike needs no rollouts. It ends before the task whose arms no longer fit into `budget`, counted in arms.
  */
 export function armsToPlay(
   decisions: readonly Decisions[],

@@ -11,7 +11,10 @@ export interface FinalRound {
   learned: Decisions;
   /** Each adapter, and the mixed one, through it. */
   adapters: RouterChoice['adapters'];
-  /** Tasks on which all finalists were compared, and those on which the ones that were left were. */
+  /**
+   * `first`: the tasks on which all finalists were compared. `last`: the tasks on which the remaining finalists were
+   * compared.
+   */
   first: readonly number[];
   last: readonly number[];
   left: readonly Decisions[];

@@ -43,10 +43,10 @@ export function upperLoss(losses: readonly number[]): { estimate: number; bound:
 }
 
 /**
- * The possible loss of a router on the tasks that it does not leave to base. Each arm is a stratum, as heavy as the
- * tasks that it gets, since more tasks were bought of some than of others. `tasks` are those that were compared: a
- * random sample of each adapter's tasks. Of the mixed adapter, and of conversations that changed their adapter, all
- * played tasks count. Null: base gets all.
+ * The possible loss of a router on the tasks that it does not leave to base. Each arm is a stratum, weighted by its
+ * share of the tasks, because some arms were played on more tasks than others. `tasks` are the compared tasks, a random
+ * sample of each adapter's tasks. For the mixed adapter, and for conversations that changed their adapter, all played
+ * tasks count. Null if base gets every task.
  */
 export function harmOf(
   { kind, chosen }: Decisions,

@@ -69,8 +69,9 @@ export async function holdCompetition(setting: Setting, play: Play): Promise<Sta
 }
 
 /**
- * The kinds of the first round: those that need neither the mixed adapter nor the outcomes of others. With one that is
- * pinned base and that kind; `labels` for one that learns from outcomes, which it learns from where these two differ.
+ * The kinds of the first round: those that need neither the mixed adapter nor the outcomes of other kinds. If a kind is
+ * pinned, only base and that kind are compared. A pinned kind that learns from outcomes is replaced by `labels` here,
+ * and later learns from the tasks on which base and `labels` differ.
  */
 function firstKinds(pinned: RouterKind | null): RouterKind[] {
   if (pinned === null) return ROUTER_KINDS.filter((kind) => !KINDS[kind].needs.mixed && !KINDS[kind].needs.outcomes);

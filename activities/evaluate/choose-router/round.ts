@@ -61,7 +61,7 @@ export interface State {
   comparedWithBase: readonly number[];
   boughtForHarm: number;
   served: ServedRouter;
-  /** Tasks of the order whose outcome as served is known, with changes of adapter. */
+  /** Number of tasks at the head of the order whose outcome as served, with changes of adapter, is known. */
   followed: number;
   /** Null without a mixed adapter. */
   final: FinalRound | null;

@@ -8,8 +8,9 @@ import type { KnownOutcomes } from './known-outcomes';
 import type { RoutingTask } from '../../../routing/labelled-tasks';
 
 /**
- * The gain of the best kind and that of the oracle. `order` is the drawn order of tasks or its first part. Judged are
- * its tasks up to the first on which the kind's choice was not played, since only a first part is a random sample.
+ * The gain of the best kind and that of the oracle. `order` is the drawn order of tasks or its first part. Only the
+ * tasks before the first one on which the kind's choice was not played are judged, because only a prefix of the drawn
+ * order is a random sample.
  */
 export function spendingAfter(
   spent: Pick<Spending, 'step' | 'rollouts'>,

@@ -93,8 +93,8 @@ export class LabelCache {
    * `wanted` are the chunk's keys, each with its trajectory; of several labels with one key the first counts, own ones
    * first.
    *
-   * A record without a label counts only while no record has one, and only in the improvement run that wrote it: the
-   * next improvement run asks again.
+   * A record without a label counts only if no other record of the key has one, and only in the improvement run that
+   * wrote it. The next improvement run asks again.
    */
   async known(
     chunk: Chunk,

@@ -72,7 +72,7 @@ function criteriaRuledOut(
  *
  * - kept: at least a quorum of runs pass both thresholds, and the gap is larger than chance allows among so many
  *   candidates;
- * - rejected: so many runs rule a threshold out that the others are no quorum;
+ * - rejected: a threshold is ruled out by so many runs that fewer than a quorum are left;
  * - not enough data: neither. The estimates may miss a threshold, but not by more than their uncertainty.
  *
  * A verdict is final as soon as no outcome of the remaining runs could change it; its candidate needs no more labels

@@ -5,10 +5,10 @@ interface PValueBounds {
 }
 
 /**
- * One p-value from those of `runs` labelling runs of the same trajectories, however dependent: runs / quorum times the
- * quorum-th smallest (Rüger 1978, Metrika 25:171-178; Vovk and Wang 2020, Biometrika 107:791-808). It is small exactly
- * when at least a quorum of the runs is. `made` are the p-values of the runs made so far. The others could still take
- * any value, so the result has bounds; they are equal once all runs are made.
+ * Merges the p-values of `runs` labelling runs of the same trajectories into one: the quorum-th smallest, times runs /
+ * quorum. It holds for any dependence between the runs (Rüger 1978, Metrika 25:171-178; Vovk and Wang 2020, Biometrika
+ * 107:791-808). It is small exactly when at least a quorum of the runs is. `made` are the p-values of the runs made so
+ * far. The others could still take any value, so the result has bounds; they are equal once all runs are made.
  */
 export function mergeRunPValues(made: readonly number[], runs: number, quorum: number): PValueBounds {
   const sorted = [...made].sort((a, b) => a - b);

@@ -11,8 +11,8 @@ export interface TrajectoryOutcomes {
 }
 
 /**
- * Sums of one capability over the trials of each task, in each labelling run. All but `failures` are indexed by
- * `run * tasks + task`.
+ * Label counts of one capability for each task and labelling run, summed over the task's trials. All but `failures` are
+ * indexed by `run * tasks + task`.
  */
 export interface TaskSums {
   tasks: number;

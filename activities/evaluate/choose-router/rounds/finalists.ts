@@ -65,7 +65,7 @@ export async function* playFinal(
   const spent = begun.played * ARM_TRIALS;
   const half = yield* buy(setting, begun, rivals, spent + (budget - spent) / 2, order);
   const early = await learn(half.state.known);
-  // It may choose what no rival does.
+  // `outcomes-mixed` may choose an arm that no rival chooses, so those arms are bought as well.
   const bought = yield* buy(setting, half.state, [...rivals, early], budget, half.compared);
   const [first, { known }] = [bought.compared, bought.state];
   const judged = judge(early, first, known);
@@ -79,7 +79,8 @@ export async function* playFinal(
   const refitted = left.includes(judged.learned)
     ? judge(relearned(await learn(end.known), early, seeds, end.known), first, end.known)
     : judged;
-  // An adapter that would be left out only now was not judged where nothing was bought.
+  // The refit counts only if it leaves out the same adapters: a changed set was not compared on tasks where nothing was
+  // bought.
   const counted = isDeepStrictEqual(leftOutOf(refitted.adapters), leftOutOf(judged.adapters)) ? refitted : judged;
   const bothLeft = left.includes(mixed) && (left.includes(served) || left.includes(base));
   const verdict = onBase(bothLeft ? last : first, end);
@@ -99,8 +100,9 @@ function asServed({ kind, chosen }: Decisions, router: Decisions, served: Decisi
 }
 
 /**
- * The decisions learned from all outcomes, which are nearer to what is served. The earlier ones stay where the outcome
- * of either is not known: there nothing was bought, because all that were left agreed.
+ * The decisions of the router fitted on all outcomes, which is closest to the router that is served. On a task where
+ * the outcome of the new or the earlier decision is not known, the earlier one stays: nothing was bought there, because
+ * all remaining finalists agreed.
  */
 function relearned(now: CrossFitted, before: CrossFitted, seeds: readonly number[], known: KnownOutcomes): CrossFitted {
   const isKnown = ({ chosen }: CrossFitted, task: number) => known.rate(seeds[task]!, chosen[task]!) !== null;

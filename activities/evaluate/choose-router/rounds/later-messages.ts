@@ -34,9 +34,9 @@ type Verdict = Omit<Comparison, 'rollouts' | 'reads'>;
 type Learned = Pick<Setting, 'labelled' | 'ids' | 'ridge'>;
 
 /**
- * Learns the needs of later messages. For messages of the user it learns from whole conversations: a label says that a
- * conversation calls for a capability, and not at which message. Results of tools would teach it the form of their
- * output, so there it learns from openings, and finds the words of a request among the results.
+ * Fits the model that reads needs from later messages. To read user messages, it is fitted on whole conversations,
+ * because a label does not say which message calls for the capability. To read tool results, it is fitted on openings
+ * alone, because results would teach it the form of their output.
  */
 async function fitLater(
   { ids, ridge }: Learned,
@@ -182,7 +182,7 @@ async function* compareMoving(
   return { verdict: { reads, ...verdict, rollouts }, reached, known: bought.with(served) };
 }
 
-/** Of the ways in which tasks were played, the one in which each would be served. */
+/** Selects for each task the way of playing it in which it would be served. */
 function followed(moving: readonly Moving[], { leftOut, twoNeeds }: Verdict): Moving[] {
   const left = moving.filter(({ to, way }) => !leftOut.includes(to) && (way === 'moves' || twoNeeds?.adopted));
   const firsts = new Set(left.flatMap(({ way, seed }) => (way === 'first' ? [seed] : [])));
@@ -205,8 +205,8 @@ interface ComparedTask {
 }
 
 /**
- * Adopts moving where it gains, and with it that conversations begin with what is asked for first, unless that loses
- * tasks. The order of two needs is not judged alone: few train tasks tell anything about it.
+ * Adopts moving if it gains. With it, conversations also begin with the first request, unless that loses tasks.
+ * Beginning with the first request is never adopted alone, because few train tasks have two needs.
  */
 export function judgeFollowing(tasks: readonly ComparedTask[]): Verdict {
   const movesAlone = judgeMoves(tasks.flatMap(({ moves }) => moves ?? []));

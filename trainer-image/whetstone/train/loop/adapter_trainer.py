@@ -66,7 +66,7 @@ class AdapterTrainer(GRPOTrainer):
         self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
         self._episodes: list[Episode] = []
         self.drawn: list[Episode] = []
-        """Rollouts of the last iteration, with those of tasks that were replaced."""
+        """All rollouts of the last iteration, including those of tasks that were then replaced."""
         self.best = BestAdapter()
         self._tree_policy: PrefixTreePolicy | None = None
         self.seconds_generation = self.seconds_waiting = 0.0
@@ -184,7 +184,7 @@ class AdapterTrainer(GRPOTrainer):
         return self._without_lessons(inputs)
 
     def _kinds(self) -> list[tuple[int, bool]]:
-        """What each rollout is compared with: its group, with a baseline of their own for those with hints."""
+        """The comparison group of each rollout; rollouts with hints have their own if they have a baseline of their own."""
         apart = self._algorithm.hintBaseline
         return [(episode.group, apart and bool(episode.shown)) for episode in self._episodes]
 

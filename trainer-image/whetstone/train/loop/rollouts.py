@@ -99,7 +99,7 @@ class Rollouts:
         while left and (constant := [place for place, group in enumerate(groups) if is_constant(group)]):
             replaced = constant[:left]
             used = algorithm.resampleGroups - left
-            # Numbers of their own, so that no random draw of the iteration is made twice.
+            # New group numbers, so that no random draw of the iteration is repeated.
             tasks = [
                 _Task(algorithm.groups + used + n, further + used + n, groups[place][0].environment)
                 for n, place in enumerate(replaced)
