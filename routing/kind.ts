@@ -52,7 +52,7 @@ export interface Kind<Router> {
   words: {
     /** How it chose, a sentence for the report. */
     report: string;
-    /** The cells of its row in docs/routing.md. */
+    /** The cells of its row in docs/reference/routers.md. */
     learnsFrom: string;
     cost: string;
   };

@@ -74,7 +74,7 @@ function routersPage(): string {
 
 ${NOTICE}
 
-The simplest kind is the first. [routing.md](../routing.md) explains how they compete.
+The simplest kind is the first. [routing.md](../explanations/routing.md) explains how they compete.
 
 ${aligned([['kind', 'what it learns from', 'what a decision costs'], ...rows])}
 `;
