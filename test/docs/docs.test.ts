@@ -120,12 +120,3 @@ test('a decision has at most 600 words', () => {
   expect(decisions.length).toBeGreaterThan(15);
   expect(decisions.filter((page) => words(read(page)) > 600)).toEqual([]);
 });
-
-test('each row of docs/measured.md is cited by a page', () => {
-  const ids = [...read('docs/measured.md').matchAll(/<a id="([a-z0-9-]+)">/g)].map(([, id]) => id!);
-  expect(ids.length).toBeGreaterThan(50);
-  const links = new Set(
-    pages.flatMap((page) => [...read(page).matchAll(/measured\.md#([a-z0-9-]+)/g)].map(([, id]) => id)),
-  );
-  expect(ids.filter((id) => !links.has(id))).toEqual([]);
-});
