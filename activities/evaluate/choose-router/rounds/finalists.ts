@@ -22,7 +22,7 @@ export interface Finalists {
   served: Decisions;
   mixed: CrossFitted;
   /** The router `outcomes-mixed`, learned from these outcomes. */
-  learn(known: KnownOutcomes): Promise<CrossFitted>;
+  learn: (known: KnownOutcomes) => Promise<CrossFitted>;
 }
 
 /** Compares what uses the mixed adapter with the best router. */

@@ -24,7 +24,12 @@ const best = fitted('outcomes-mixed', ['none', 'a', 'mixed']);
 /** A final whose arms pass what they pass. `learned` has the router of each fit. */
 async function final(
   learned: readonly CrossFitted[],
-  { passes = PASSES, budget = 160, served = router, followed = false } = {},
+  {
+    passes = PASSES,
+    budget = 160,
+    served = router,
+    followed = false,
+  }: { passes?: typeof PASSES; budget?: number; served?: Decisions; followed?: boolean } = {},
 ) {
   const tasks = seeds.map((seed) => ({
     ...{ seed, opening: '', later: [], needs: [], answer: null },
