@@ -97,6 +97,7 @@ def promote(store: Path, adapters: dict[str, str]) -> None:
         "version": 1,
         "runId": "run-desk-1",
         "createdAt": "2026-11-22T00:00:00.000Z",
+        "replaced": None,
         "baseModelSha256": "0" * 64,
         "adapters": entries,
         "routedMinusBase": {"estimate": 0.1, "low": 0.05, "high": 0.15},

@@ -1,10 +1,10 @@
 // tier: unit
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { projectRoot } from '../../../contracts/project-root';
+import { editorSchemas } from '../../../scripts/generated-documents';
 import { expectPlain, expectRefused, whet } from './whet';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-hostile-yaml-'));
@@ -40,8 +40,7 @@ function leaves(schema: Schema, path: string[] = []): [string[], Schema][] {
   if (schema.properties === undefined) return [[path, schema]];
   return Object.entries(schema.properties).flatMap(([name, inner]) => leaves(inner, [...path, name]));
 }
-const schemaFile = join(projectRoot(), 'contracts', 'schemas', 'agent.schema.json');
-const FIELDS = leaves(JSON.parse(readFileSync(schemaFile, 'utf8')) as Schema);
+const FIELDS = leaves(JSON.parse(editorSchemas()['agent.schema.json']!) as Schema);
 const SECTIONS = [...new Set(FIELDS.map(([[section]]) => section!))];
 /** YAML of values that belong to no field: wrong types, and numbers and dates that are none. */
 const WRONG: [kind: string, yaml: string][] = [
