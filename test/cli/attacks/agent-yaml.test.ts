@@ -255,11 +255,7 @@ describe('gateway.yaml', () => {
       { agents: [{ ...agents[0], replicas: ['http://a:hunter2@x/v1'] }] },
       /agents\.0\.replicas\.0/,
     ],
-    [
-      'vectors from a script',
-      { agents: [{ ...agents[0], embeddings: { baseUrl: 'javascript:1', model: 'm' } }] },
-      /agents\.0\.embeddings\.baseUrl/,
-    ],
+    ['a server that is a script', { agents: [{ ...agents[0], replicas: ['javascript:1'] }] }, /agents\.0\.replicas\.0/],
     ['a body of no limit', { limits: { bodyBytes: Infinity } }, /limits\.bodyBytes/],
     ['a body below 0', { limits: { bodyBytes: -1 } }, /limits\.bodyBytes/],
     ['a time that is no number', { timeouts: { connectMs: NaN } }, /timeouts\.connectMs/],
