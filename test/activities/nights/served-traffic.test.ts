@@ -105,7 +105,7 @@ describe('readServedTraffic', () => {
       NOW,
       ...[trajectory(100, WEIGH, 2), trajectory(101, 'base', 2), trajectory(102, SEVERAL_MODELS, moved)],
       trajectory(103, WEIGH, 2),
-      // Another version's, a client's own choice, base in place of what failed, and what nobody is known to have answered.
+      // Of another version, a client's own choice, base in place of what failed, and one whose model is not known.
       ...[trajectory(104, WEIGH, 1), trajectory(105, 'base', [{ model: 'base', version: null }])],
       ...[trajectory(106, 'base', [{ ...base, standsIn: true }]), trajectory(107, 'other@0123456789ab')],
       ...[

@@ -184,7 +184,7 @@ class AdapterTrainer(GRPOTrainer):
         return self._without_lessons(inputs)
 
     def _kinds(self) -> list[tuple[int, bool]]:
-        """The comparison group of each rollout; rollouts with hints have their own if they have a baseline of their own."""
+        """The comparison group of each rollout. With `hintBaseline`, rollouts with hints are a group of their own."""
         apart = self._algorithm.hintBaseline
         return [(episode.group, apart and bool(episode.shown)) for episode in self._episodes]
 
