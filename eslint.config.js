@@ -201,10 +201,10 @@ module.exports = defineConfig(
             {
               regex:
                 '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./(shared|waits|stages)/' +
-                '|\\.\\./\\.\\./contracts/(names|failures/run|limits|clean-text|counted)$)',
+                '|\\.\\./\\.\\./contracts/(names|failures/run|limits|clean-text|pluralise)$)',
               allowTypeImports: true,
               message:
-                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text,counted}; of everything else only types.',
+                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text,pluralise}; of everything else only types.',
             },
           ],
         },

@@ -7,7 +7,7 @@ import { layout, LocalStore } from '../store';
 import { CliError } from './errors';
 import type { Settings } from './settings';
 import type { Plan } from './supervisor/plan';
-import { askTemporal } from './temporal-for-a-moment';
+import { askTemporal } from './probe-temporal';
 
 /** A run that has begun and not ended, with what it froze at its beginning. */
 export interface OpenRun {

@@ -2,7 +2,7 @@
  * Entry point of the gateway process. cli/supervisor/gateway-arguments.ts has the arguments that it is started with.
  */
 import { cleanStandardStreams } from '../contracts/clean-streams';
-import { keepLastWords } from '../contracts/last-words';
+import { logFatalErrors } from '../contracts/log-fatal-errors';
 import { GatewayConfigError } from '../loaders/gateway-config';
 import { LocalStore } from '../store';
 import { readProcessConfig } from './process-config';
@@ -14,7 +14,7 @@ import { createTracing } from './opentelemetry';
 
 async function main(): Promise<void> {
   cleanStandardStreams();
-  keepLastWords('gateway');
+  logFatalErrors('gateway');
   const { gateway: config, storeRoot, modelApiKey } = readProcessConfig();
   const log = createLog();
   const gateway = new Gateway(config, {

@@ -31,7 +31,7 @@ import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
 import { KubernetesBackend } from '../activities/train/kubernetes-backend';
 import { LocalBackend } from '../activities/train/local-backend';
-import { createTurnActivities } from '../activities/turn';
+import { createScheduleTurnActivities } from '../activities/schedule-turn';
 import { createValidationActivities } from '../activities/validate';
 import { targetProfileReader } from '../activities/target-profile/read-target-profile';
 import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
@@ -78,7 +78,7 @@ export function createActivities(
   };
   return {
     orchestration: {
-      ...createTurnActivities({ client, webhookUrl: config.webhook.url }),
+      ...createScheduleTurnActivities({ client, webhookUrl: config.webhook.url }),
       ...createPrepareActivities({ ...rollout, endpoints: config, webhook: config.webhook, probeJail }),
       ...createAmendActivities({ store, endpoints: config, webhook: config.webhook }),
       ...createNotifyActivities({ store, webhook: config.webhook }),

@@ -4,7 +4,7 @@
 import { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { cleanStandardStreams } from '../contracts/clean-streams';
-import { keepLastWords } from '../contracts/last-words';
+import { logFatalErrors } from '../contracts/log-fatal-errors';
 import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
 import { ensureSearchAttributes } from '../contracts/search-attributes';
@@ -35,7 +35,7 @@ const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> =
 
 async function main(): Promise<void> {
   cleanStandardStreams();
-  keepLastWords('worker');
+  logFatalErrors('worker');
   const config = readConfig(process.argv.slice(2));
   Runtime.install({
     logger: new DefaultLogger('INFO'),

@@ -1,4 +1,4 @@
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
 import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
@@ -73,7 +73,7 @@ function tooFew(
 ): Error {
   const conversations = live.length > 0 ? ` and ${live.length} conversations of live traffic` : '';
   const found =
-    `${episodes - live.length} rollouts (${counted(tasks, 'task')} x ${counted(trials, 'trial')})${conversations} gave ` +
+    `${episodes - live.length} rollouts (${pluralise(tasks, 'task')} x ${pluralise(trials, 'trial')})${conversations} gave ` +
     `${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
   const fewSuccesses = successes < failures;
   const what = fewSuccesses ? 'successes' : 'failures';

@@ -1,7 +1,7 @@
 import type { CheckGroup, EnvironmentCheck, Validation } from '../../contracts/artifacts/environment-check';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
-import { ToldFaults } from '../../contracts/told-faults';
+import { DeduplicatedFaults } from '../../contracts/deduplicate-faults';
 import { failure } from '../../contracts/typed-failure';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { ALLOWED_MODULES } from '../allowed-modules';
@@ -84,7 +84,7 @@ export async function runChecks(options: RunChecksOptions): Promise<Validation> 
 /** Sums the checks up: passed when all passed, with the first failed ones as problems. */
 function validationOf(checks: EnvironmentCheck[]): Validation {
   const failed = checks.filter(({ passed }) => !passed);
-  const faults = new ToldFaults();
+  const faults = new DeduplicatedFaults();
   const problems = failed.map(({ name, detail }) =>
     `${name}: ${faults.tell(name, detail)}`.slice(0, MAX_PROBLEM_CHARS),
   );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { wholeWords } from '../../contracts/clean-text';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import type { TaskToTry, TriedTask } from '../../contracts/tried-tasks';
+import type { TaskToTry, TaskTrial } from '../../contracts/solvable-tasks';
 import { type Clock, systemClock } from '../clock';
 import type { EnvironmentHandle } from '../environment';
 import { type Move, play } from './play';
@@ -37,7 +37,7 @@ export function tasksToTry(ranges: Pick<AgentSpec['environment'], TaskToTry['ran
 /** Progress, cancellation and clock. */
 interface TryOptions {
   onBegin?: (task: TaskToTry) => void;
-  onEnd?: (task: TriedTask) => void;
+  onEnd?: (task: TaskTrial) => void;
   clock?: Pick<Clock, 'now'>;
 }
 
@@ -46,9 +46,9 @@ export async function tryTasks(
   environment: EnvironmentHandle,
   tasks: readonly TaskToTry[],
   { onBegin, onEnd, clock = systemClock }: TryOptions = {},
-): Promise<TriedTask[]> {
+): Promise<TaskTrial[]> {
   const began = clock.now();
-  const tried: TriedTask[] = [];
+  const tried: TaskTrial[] = [];
   for (const task of tasks) {
     if (clock.now() - began > MOST_MS) break;
     onBegin?.(task);
@@ -59,7 +59,7 @@ export async function tryTasks(
   return tried;
 }
 
-async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise<TriedTask> {
+async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise<TaskTrial> {
   const moves = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
   const { reward, diagnostics, observations, messages } = await play(environment, task.seed, moves);
   const { reward: idleReward, messages: again } = await play(environment, task.seed, SILENCE);

@@ -2,12 +2,12 @@ import type { Comparison, Nights } from '../../contracts/artifacts/night';
 import type { Judging } from '../../contracts/artifacts/evaluation-plan';
 import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
 import { type ArtifactStore, changeNights, readNights } from '../../store';
-import { recordedComparisons, withLostComparisons } from './lost-comparisons';
+import { recordedComparisons, withRecordedComparisons } from './recorded-comparisons';
 
 /** How strictly a run's comparison is judged, by the comparisons that were made before. Writes nothing. */
 export async function judgingOf(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
   const recorded = await recordedComparisons(store, agent);
-  return judging(withLostComparisons(await readNights(store, agent), own, recorded), own, confidence);
+  return judging(withRecordedComparisons(await readNights(store, agent), own, recorded), own, confidence);
 }
 
 /**
@@ -17,7 +17,7 @@ export async function judgingOf(store: ArtifactStore, agent: string, own: Compar
 export async function countComparison(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
   const recorded = await recordedComparisons(store, agent);
   const counted = await changeNights(store, agent, (before) => {
-    const nights = withLostComparisons(before, own, recorded);
+    const nights = withRecordedComparisons(before, own, recorded);
     return nights.comparisons.some((one) => one.runId === own.runId && hasSameRival(one, own))
       ? nights
       : { ...nights, comparisons: [...nights.comparisons, own] };

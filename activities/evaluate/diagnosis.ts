@@ -1,5 +1,5 @@
 /** Why the gate was not passed: one cause, with the figures that point to it. */
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import type { Culprit, Evaluation, Interval } from '../../contracts/artifacts/evaluation';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
@@ -134,7 +134,7 @@ function provable(evaluation: Evaluation): string {
   const ofTasks = plan?.rotation === undefined ? 'environment.heldOutSeeds.count' : 'evaluation.heldOutTasks';
   const ofTrials = plan?.aim === undefined ? 'evaluation.trials' : 'evaluation.maxTrials';
   return (
-    `${counted(tasks, 'task')} with ${counted(trials, 'trial')} prove gains over base from about ` +
+    `${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} prove gains over base from about ` +
     `${pointsWithUnit(detectableGain(evaluation))} on: raise ${ofTasks} or ${ofTrials}`
   );
 }
@@ -147,7 +147,7 @@ function behindIncumbent(evaluation: Evaluation): Diagnosis {
     return {
       culprit: 'power',
       sentence:
-        `The cause is the size of the evaluation: ${counted(tasks, 'task')} with ${counted(trials, 'trial')} cannot ` +
+        `The cause is the size of the evaluation: ${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} cannot ` +
         'tell a difference of ' +
         `${pointsWithUnit(routedMinus.estimate)} to version ${version} from chance. ${provable(evaluation)}.`,
     };

@@ -3,7 +3,7 @@ import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { CompareInput, StoredAdapter } from '../../contracts/messages/evaluate-stage';
 import { openLaterTurns } from '../../routing/later-turns';
 import { type ArtifactStore, getJson, getLines, storedLines } from '../../store';
-import { modelAfter } from './model-after';
+import { modelForLaterTurns } from './model-for-later-turns';
 import { routerSchema } from '../../routing/kinds';
 
 /** Stands for the base model, whose name both sides share. */
@@ -34,7 +34,7 @@ export async function differingTasks(
   if (rollouts === undefined || (!readers.now && !readers.before)) return differing.size;
   for await (const { task, messages } of await storedLines(store, trajectorySchema)(rollouts)) {
     const answerer = (opening: string, reader: typeof readers.before, known: readonly StoredAdapter[]) =>
-      reader ? modelAfter(reader, known, opening) : () => opening;
+      reader ? modelForLaterTurns(reader, known, opening) : () => opening;
     const one = answerer(now.get(task.seed) ?? BASE, readers.now, candidates);
     const other = answerer(before.get(task.seed) ?? BASE, readers.before, incumbent.adapters);
     // Before each answer of the agent: at the end of the conversation both may be where they began.

@@ -7,7 +7,7 @@ import { MIXED, NONE_LABEL } from '../../contracts/names';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
-import { judgedFigures } from './judged-figures';
+import { gateIntervals } from './gate-intervals';
 import { oracleRates } from './oracle';
 import { type ArmTable, armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
 import { passedAll } from './passed-all';
@@ -112,7 +112,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     regression,
     ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
     ...(options.plan && { plan: options.plan }),
-    ...(options.judging && { judged: judgedFigures(table, options.judging, bootstrap) }),
+    ...(options.judging && { judged: gateIntervals(table, options.judging, bootstrap) }),
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
     router: {
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),

@@ -1,4 +1,4 @@
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import type { Evaluation, Gate, Interval } from '../../contracts/artifacts/evaluation';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
@@ -181,7 +181,7 @@ function planSentences(evaluation: Evaluation): string[] {
   if (plan === undefined) return [];
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
   const level = percentOf(plan.judging?.confidence ?? confidence);
-  const size = `${counted(tasks, 'task')} with ${counted(trials, 'trial')} each`;
+  const size = `${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} each`;
   return [
     ...(incumbent === undefined && noIncumbent !== null ? [`When the evaluation began: ${noIncumbent}`] : []),
     ...(canary === null
@@ -202,7 +202,7 @@ function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable
   if (aim === undefined) return [];
   const wanted = `${(aim.gain * 100).toFixed(1)} points wanted (evaluation.detectableGain)`;
   if (aim.reached)
-    return [`At least ${counted(trials, 'trial')} of each task prove the ${wanted}, from ${aim.leastTrials} on.`];
+    return [`At least ${pluralise(trials, 'trial')} of each task prove the ${wanted}, from ${aim.leastTrials} on.`];
   const floor = `${(aim.floor * 100).toFixed(1)} points`;
   return [
     `Not reached: the ${wanted}. ${trials} trials, the most that may be played, prove ${(least * 100).toFixed(1)}; ` +

@@ -1,4 +1,4 @@
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import { Context } from '@temporalio/activity';
 import { evaluationPlanSchema, type EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
@@ -100,6 +100,6 @@ function planSummary({ judging, noIncumbent, active, trials, aim, ...plan }: Eva
   const missed = aim?.reached === false ? `, not the ${points(aim.gain)} wanted` : '';
   return (
     `comparison ${judging?.comparison} with ${rival}; a gain of ${points(plan.minimumDetectableGain)} or more ` +
-    `can be proved${aim === undefined ? '' : ` with ${counted(trials, 'trial')}`}${missed}`
+    `can be proved${aim === undefined ? '' : ` with ${pluralise(trials, 'trial')}`}${missed}`
   );
 }

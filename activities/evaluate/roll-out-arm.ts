@@ -12,10 +12,10 @@ import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { servedAdapters } from '../rollout/served-adapter';
 import { createChooseRouter } from './choose-router';
-import { modelAfter } from './model-after';
+import { modelForLaterTurns } from './model-for-later-turns';
 import { createPlanEvaluation } from './plan-evaluation';
 import { createRouteTasks } from './route-tasks';
-import { seedsOf } from './seeds-of';
+import { expandSeedRanges } from './expand-seed-ranges';
 import { routerSchema } from '../../routing/kinds';
 
 /** The activities of the stage `evaluate` that talk to the policy model. */
@@ -45,14 +45,14 @@ export function createEvaluationRolloutActivities(
       const { train, night, heldOut } = input;
       const trials = train ? 1 : (heldOut?.trials ?? evaluation.trials);
       const split = train ? ('train' as const) : ('held-out' as const);
-      const plans = seedsOf(train ?? heldOut?.seeds ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
+      const plans = expandSeedRanges(train ?? heldOut?.seeds ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
         Array.from({ length: trials }, (_, trial) => ({
           seed: taskSeed,
           split,
           trial,
           model: modelOf(taskSeed),
           samplingSeed: samplingSeed(seed, taskSeed, trial, night),
-          ...(laterTurns && { modelAfter: modelAfter(laterTurns, adapters, modelOf(taskSeed)) }),
+          ...(laterTurns && { modelAfter: modelForLaterTurns(laterTurns, adapters, modelOf(taskSeed)) }),
         })),
       );
       const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;

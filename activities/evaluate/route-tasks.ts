@@ -15,7 +15,7 @@ import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { askMenu } from './ask-menu';
-import { seedsOf } from './seeds-of';
+import { expandSeedRanges } from './expand-seed-ranges';
 import { type Router, routerSchema } from '../../routing/kinds';
 
 /** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
@@ -55,7 +55,7 @@ const likeliestLabel = (capabilities: CapabilityBrief[]): Router => ({
 
 /** What each task opens with. Throws what the owner's environment fails with. */
 async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: SeedRanges): Promise<Map<number, string>> {
-  const seeds = seedsOf(ranges);
+  const seeds = expandSeedRanges(ranges);
   const context = Context.current();
   const progress = startProgress({
     stage: 'evaluate',

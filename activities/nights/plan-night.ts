@@ -10,7 +10,7 @@ import { readPreparedSpec } from '../prepared-spec';
 import { nightContent } from './night-content';
 import { isWatched } from './drift';
 import { nightTasks, playsEveryTask } from './night-tasks';
-import { remakingCost } from './remaking-cost';
+import { rebuildCost } from './rebuild-cost';
 
 /**
  * Makes the activity `planNight`: decides how a run begins, numbers a measuring night, and estimates the cost of a
@@ -33,7 +33,7 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
     const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night), watches) : [];
     const live = Math.min(collect.live.most, tasksOf(seeds));
     const outdated = misfit(registry, prepared);
-    const remaking = outdated && (await remakingCost(store, agent, prepared, outdated));
+    const remaking = outdated && (await rebuildCost(store, agent, prepared, outdated));
     const plan: NightPlan = {
       night,
       active: registry.active,

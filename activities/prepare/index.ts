@@ -8,7 +8,7 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { LARGEST_SOURCE_BYTES, readBounded } from '../../loaders/read-bounded';
-import { problemOfTried, taskName, type TaskToTry } from '../../contracts/tried-tasks';
+import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solvable-tasks';
 import { failure } from '../../contracts/typed-failure';
 import { isInKubernetes, isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, layout, putJson } from '../../store';
@@ -141,7 +141,7 @@ async function tryEnvironment(
       await environment.describe();
       const onBegin = (begun: TaskToTry): void => void (task = taskName(begun));
       const tried = await tryTasks(environment, tasksToTry(spec), { onBegin, clock });
-      const problem = problemOfTried(tried, path, spec.successReward);
+      const problem = problemOfTrials(tried, path, spec.successReward);
       if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
     } finally {
       await environment.close();

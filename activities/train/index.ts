@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../clock';
 import { baseModelChanged, requireFrozenBaseModel } from '../base-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { removeCheckpoints } from './checkpoints';
-import { removeBeginning, withBeginning } from './served-beginning';
+import { removeWarmStart, withWarmStart } from './warm-start';
 import { storeAdapter } from './store-adapter';
 import type { TrainingBackend } from './backend';
 import { trainToCompletion } from './train-to-completion';
@@ -94,7 +94,7 @@ export function createTrainActivities({
       const { planned, key, asked } = await planReuse({ store, prepared, backend, modelUrl }, input);
       const known = await takeTrained(store, prepared, input, planned, key);
       if (known !== null) return known;
-      const begun = await withBeginning(store, prepared, asked, planned);
+      const begun = await withWarmStart(store, prepared, asked, planned);
       const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned: begun });
       // What the trainer read is what counts: it may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
@@ -106,7 +106,7 @@ export function createTrainActivities({
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
       // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
       await removeCheckpoints(planned.directory);
-      await removeBeginning(planned.directory);
+      await removeWarmStart(planned.directory);
       // Where the adapter that it continues could not be read, it is not what the key says.
       const isAsKeyed = asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues;
       if (isAsKeyed) await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });

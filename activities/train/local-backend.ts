@@ -23,7 +23,7 @@ import {
 } from './trainer-process';
 import { readWaiting } from './progress-file';
 import { trackProgress } from './progress-tracker';
-import { MachineRoom, roomOfTrainer } from './machine-room';
+import { ResourceAdmission, roomOfTrainer } from './resource-admission';
 
 /** What training on this machine needs. */
 interface LocalBackendOptions {
@@ -36,7 +36,7 @@ interface LocalBackendOptions {
   /** Takes the trainers' reports; absent: trainers send none. */
   reports?: LocalReports;
   /** Memory and cores for all trainers; default: those of this machine. */
-  room?: MachineRoom;
+  room?: ResourceAdmission;
 }
 
 const POLL_MS = 250;
@@ -48,11 +48,11 @@ const LOCK_RETRY_MS = 2_000;
 /** Runs trainers as processes of this machine. Each is in a session of its own, so it outlives the worker. */
 export class LocalBackend implements TrainingBackend {
   readonly jailProfile: string;
-  private readonly room: MachineRoom;
+  private readonly room: ResourceAdmission;
 
   constructor(private readonly options: LocalBackendOptions) {
     this.jailProfile = options.jailProfile;
-    this.room = options.room ?? new MachineRoom();
+    this.room = options.room ?? new ResourceAdmission();
   }
 
   async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {

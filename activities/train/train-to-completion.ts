@@ -8,7 +8,7 @@ import type { ArtifactStore } from '../../store';
 import type { Clock } from '../clock';
 import { startProgress } from '../progress';
 import type { Training, TrainingBackend } from './backend';
-import { attend } from './attendance';
+import { keepHeartbeat } from './heartbeat-file';
 import { isAbandoned } from './is-abandoned';
 import { noteOf, trainingOf } from './describe-training';
 import { readManifest, takeManifest } from './manifest-file';
@@ -93,7 +93,7 @@ export async function runTrainer<Manifest>(
     await waitWhileCancelled(training.input.context.runId, clock, training.signal);
     // Before joining a pack: whoever closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
-    stopAttending = await attend(training.planned.directory);
+    stopAttending = await keepHeartbeat(training.planned.directory);
     if (membership !== null) group = await membership.join(training.signal);
     training.progress.setReason(undefined);
     training.progress.setNote(undefined);

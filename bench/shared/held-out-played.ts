@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { seedsOf } from '../../activities/evaluate/seeds-of';
+import { expandSeedRanges } from '../../activities/evaluate/expand-seed-ranges';
 import { evaluationPlanSchema } from '../../contracts/artifacts/evaluation-plan';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { layout, type LocalStore } from '../../store';
@@ -17,7 +17,7 @@ export function heldOutPlayed(store: LocalStore, runId: string, spec: AgentSpec)
   // A run that was compared with two versions has two plans, about the same tasks.
   const file = existsSync(folder) && readdirSync(folder).find((name) => /^evaluation-plan-.*\.json$/.test(name));
   const { environment, evaluation } = spec;
-  if (!file) return { seeds: seedsOf([environment.heldOutSeeds]), trials: evaluation.trials };
+  if (!file) return { seeds: expandSeedRanges([environment.heldOutSeeds]), trials: evaluation.trials };
   const { rotation, trials } = evaluationPlanSchema.parse(JSON.parse(readFileSync(join(folder, file), 'utf8')));
-  return { seeds: seedsOf(rotation?.seeds ?? [environment.heldOutSeeds]), trials };
+  return { seeds: expandSeedRanges(rotation?.seeds ?? [environment.heldOutSeeds]), trials };
 }

@@ -10,7 +10,7 @@ import { openEnvironment } from '../../sandbox';
 import { layout } from '../../store';
 import { openLaterTurns } from '../../routing/later-turns';
 import { openingText } from '../../routing/opening-text';
-import { modelAfter } from '../../activities/evaluate/model-after';
+import { modelForLaterTurns } from '../../activities/evaluate/model-for-later-turns';
 import type { EpisodePlan } from '../../activities/rollout/episode';
 import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
 import { mean } from '../../activities/statistics/mean';
@@ -110,7 +110,7 @@ export async function playServed(
   const seeds = heldOutSeeds(run, extent);
   const plans = seeds.flatMap((seed) => {
     const model = names[arms.indexOf(decisions.get(seed)!)]!;
-    return trialsOf(run, { seed, model, modelAfter: modelAfter(reader, served, model) }, extent.trials, 0);
+    return trialsOf(run, { seed, model, modelAfter: modelForLaterTurns(reader, served, model) }, extent.trials, 0);
   });
   // Two routers may open alike and move otherwise.
   const note = step === undefined ? 'what is served' : `${step} ${hashOf(router)}`;

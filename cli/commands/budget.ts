@@ -1,4 +1,4 @@
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import { parseAnalystUse, dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
@@ -67,7 +67,7 @@ export async function budgetCommand(
     ];
     const text = [
       `${runId}: ${spent.tokens} tokens${spent.usd === null ? '' : `, $${spent.usd.toFixed(4)}`} spent ` +
-        `on ${counted(spent.calls, 'call')} to the analyst; budget: ${limits.join(', ') || 'none'}`,
+        `on ${pluralise(spent.calls, 'call')} to the analyst; budget: ${limits.join(', ') || 'none'}`,
       ...(woken.length === 0 ? [] : [`goes on: ${woken.join(', ')}`]),
     ];
     out.result({ runId, budget, spent, resumed: woken }, text.join('\n'));

@@ -1,5 +1,5 @@
 import { bytesText } from '../../contracts/bytes-text';
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import { totalmem } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
@@ -49,7 +49,7 @@ function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[
 function describeSize(spec: AgentSpec): string {
   const { tasks, leastTrials, mostTrials } = heldOutSize(spec);
   const wanted = spec.evaluation.detectableGain;
-  const size = `${counted(tasks, 'held-out task')} with ${counted(leastTrials, 'trial')}`;
+  const size = `${pluralise(tasks, 'held-out task')} with ${pluralise(leastTrials, 'trial')}`;
   if (wanted === undefined) return `${size} each`;
   return (
     `${size} each, or with as few more as a gain of ` +

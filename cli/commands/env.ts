@@ -4,7 +4,7 @@ import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, giveCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
-import { ToldFaults } from '../../contracts/told-faults';
+import { DeduplicatedFaults } from '../../contracts/deduplicate-faults';
 import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { layout, LocalStore } from '../../store';
 import { agentPathNear, defaultAgentPath, readAgent } from '../agent';
@@ -25,7 +25,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   const { path } = readAgent(agentPath);
   out.line(`checked for the agent of ${path}${hint}`);
   let certificate: Certificate | undefined;
-  const faults = new ToldFaults();
+  const faults = new DeduplicatedFaults();
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check') {
       const { name, passed } = line.check;

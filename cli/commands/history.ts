@@ -1,4 +1,4 @@
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { agentNameSchema } from '../../contracts/config/agent-name';
@@ -92,7 +92,7 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
   return [
     table([[...head, ...more], ...rows], [0, 6, 10]),
     ...reasons,
-    `${agent}: ${counted(nights.length, 'run')}, ${duration(minutes * 60)}; ${serves} serves now`,
+    `${agent}: ${pluralise(nights.length, 'run')}, ${duration(minutes * 60)}; ${serves} serves now`,
     ...damaged.map(({ file, problem }) => `Left out, because it is damaged: ${file}: ${problem}`),
   ].join('\n');
 }
@@ -110,8 +110,8 @@ function gainText({ gain }: Night): string {
 function spendText({ spend }: Night): string {
   if (spend === null) return '';
   const parts = [
-    counted(spend.rollouts + spend.trainingRollouts, 'rollout'),
-    `${counted(spend.analystCalls, 'call')} and ${spend.analystTokens} tokens of the analyst`,
+    pluralise(spend.rollouts + spend.trainingRollouts, 'rollout'),
+    `${pluralise(spend.analystCalls, 'call')} and ${spend.analystTokens} tokens of the analyst`,
     `${spend.modelTokens} tokens of the model`,
     ...(spend.usd === null ? [] : [`$${spend.usd.toFixed(2)}`]),
   ];

@@ -14,7 +14,7 @@ import { followToEnd } from '../view/follow';
 import { agentOf, type RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
-import { unsignedNotices } from '../unsigned-notices';
+import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
 /** How a run differs from its agent.yaml, to compare the results. */
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
@@ -82,7 +82,7 @@ export async function runCommand({ settings, out }: Context, path: string, optio
     const modelSeed = served?.agentPath === agent.path ? served.modelSeed : null;
     const runId = await startRun(temporal, agent, options.seed, ablation, modelSeed);
     const beside = await otherOpenRuns(temporal, agent.spec.name, runId);
-    const warnings = [unsignedNotices(agent.spec.notify), besideText(beside)].filter((text) => text !== null);
+    const warnings = [unsignedNoticesWarning(agent.spec.notify), besideText(beside)].filter((text) => text !== null);
     const began = [`started ${runId}`, ...warnings];
     if (options.follow !== true) {
       const local = () => localServices(settings, temporal.address);

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { problemOfTried, taskName, type TriedTask } from '../../contracts/tried-tasks';
+import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
-import { unsignedNotices } from '../unsigned-notices';
+import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
 /** Flags of `whet validate`. */
 export interface ValidateFlags {
@@ -41,7 +41,7 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     longSolutions(agent, tried),
     tooFewRollouts(agent),
     unknownTruth(agent, tried),
-    unsignedNotices(spec.notify),
+    unsignedNoticesWarning(spec.notify),
   ].filter((text) => text !== null);
   out.result(
     {
@@ -90,9 +90,9 @@ function modelElsewhere(agent: Agent): string | null {
 }
 
 /** Loads the agent's environment and plays it in a process of its own. @throws CliError when it fails. */
-async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: TriedTask[] }> {
+async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: TaskTrial[] }> {
   const tools: string[] = [];
-  const tried: TriedTask[] = [];
+  const tried: TaskTrial[] = [];
   let where = 'before its first move';
   try {
     await runEnvironmentTool(['try', agent.path], (line) => {
@@ -114,20 +114,20 @@ async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: T
 }
 
 /** `8 train and 8 held-out tasks`. */
-function tasksOf(tried: readonly TriedTask[]): string {
+function tasksOf(tried: readonly TaskTrial[]): string {
   const train = tried.filter(({ range }) => range === 'trainSeeds').length;
   return `${train} train and ${tried.length - train} held-out tasks`;
 }
 
 /** @throws CliError when what came of the tasks speaks against a run. */
-function refuseTried(agent: Agent, tried: readonly TriedTask[]): void {
-  const problem = problemOfTried(tried, fileOf(agent), agent.spec.environment.successReward);
+function refuseTried(agent: Agent, tried: readonly TaskTrial[]): void {
+  const problem = problemOfTrials(tried, fileOf(agent), agent.spec.environment.successReward);
   if (problem === null) return;
   throw new CliError(`${agent.path}: environment.path: ${problem} ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
 }
 
 /** A warning where an agent that says nothing succeeds; null where it does not. */
-function silentSuccess({ path, spec }: Agent, tried: readonly TriedTask[]): string | null {
+function silentSuccess({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
   const silent = tried.filter((task) => task.idleReward >= spec.environment.successReward);
   const [first] = silent;
   if (first === undefined) return null;
@@ -139,7 +139,7 @@ function silentSuccess({ path, spec }: Agent, tried: readonly TriedTask[]): stri
 }
 
 /** A warning where a held-out task is a train task, too; null where none of those tried is. */
-function trainedOn({ path }: Agent, tried: readonly TriedTask[]): string | null {
+function trainedOn({ path }: Agent, tried: readonly TaskTrial[]): string | null {
   const train = new Map(tried.filter(({ range }) => range === 'trainSeeds').map((task) => [task.sha256, task.seed]));
   const same = tried.filter(({ range, sha256 }) => range === 'heldOutSeeds' && train.has(sha256));
   const [first] = same;
@@ -152,7 +152,7 @@ function trainedOn({ path }: Agent, tried: readonly TriedTask[]): string | null 
 }
 
 /** A warning where solutions have more moves than the agent has turns; null where none of those tried has. */
-function longSolutions({ path, spec }: Agent, tried: readonly TriedTask[]): string | null {
+function longSolutions({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
   const { maxTurns } = spec.environment;
   const long = tried.filter(({ moves }) => moves > maxTurns);
   const [first] = long;
@@ -177,7 +177,7 @@ function tooFewRollouts({ path, spec }: Agent): string | null {
 }
 
 /** A warning where an id of `groundTruth` is in no diagnostics of the tasks tried; null where all are. */
-function unknownTruth({ path, spec }: Agent, tried: readonly TriedTask[]): string | null {
+function unknownTruth({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
   const seen = new Set(tried.flatMap(({ diagnostics }) => diagnostics));
   const unknown = (['planted', 'decoys'] as const).flatMap((field) =>
     (spec.groundTruth?.[field] ?? []).flatMap((id, i) => (seen.has(id) ? [] : [`groundTruth.${field}[${i}]: '${id}'`])),

@@ -1,12 +1,12 @@
 /** Entry point of the detached supervisor: reads its plan as JSON from WHET_PLAN and stops on SIGTERM. */
-import { keepLastWords } from '../../contracts/last-words';
+import { logFatalErrors } from '../../contracts/log-fatal-errors';
 import { CliError } from '../errors';
 import { standardError } from '../output';
 import type { Plan } from './plan';
 import { supervise } from './supervisor';
 
 async function main(): Promise<void> {
-  keepLastWords('supervisor');
+  logFatalErrors('supervisor');
   const text = process.env['WHET_PLAN'];
   if (text === undefined) throw new Error('WHET_PLAN is not set: `whet up` starts the supervisor with its plan.');
   delete process.env['WHET_PLAN'];

@@ -1,7 +1,7 @@
 import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
-import { judgedApart } from '../../contracts/statistics/judged-apart';
+import { gateConfidenceNote } from '../../contracts/statistics/gate-confidence-note';
 import { join } from 'node:path';
 import { readWholeFile, StoreCorruptError } from '../../store';
 import { readDamageable } from '../documents';
@@ -62,7 +62,7 @@ function resultTable({ evaluation, night }: Report): string {
     row(evaluation.router.choice?.chosen === 'mixed' ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
     row('oracle over adapters', evaluation.oracle),
   ];
-  const apart = judgedApart(evaluation);
+  const apart = gateConfidenceNote(evaluation);
   const trials = `${evaluation.trials} trial${evaluation.trials === 1 ? '' : 's'}`;
   return [
     table(rows),

@@ -3,7 +3,7 @@ import type { EnvironmentCheck } from '../artifacts/environment-check';
 import type { CommandFailureType } from '../failures/command-line';
 import type { FailureType } from '../failures/run';
 import type { SandboxFailureType } from '../failures/sandbox';
-import type { TaskToTry, TriedTask } from '../tried-tasks';
+import type { TaskToTry, TaskTrial } from '../solvable-tasks';
 import type { EnvironmentTool, OpeningMessage } from './environment-protocol';
 
 /**
@@ -26,6 +26,6 @@ export type EnvironmentToolLine =
   /** A task of it is about to be played. */
   | ({ type: 'trying' } & TaskToTry)
   /** It was played. */
-  | ({ type: 'tried' } & TriedTask)
+  | ({ type: 'tried' } & TaskTrial)
   /** Without `failure`: a line of the input was not a move. With it: the tool could not do what was asked. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

@@ -8,7 +8,7 @@ import { readSettings, type Settings } from '../../cli/settings';
 import { requireTemporalCli } from '../../cli/supervisor/executables';
 import type { Plan } from '../../cli/supervisor/plan';
 import { freePort } from '../../cli/supervisor/ports';
-import { askTemporal } from '../../cli/temporal-for-a-moment';
+import { askTemporal } from '../../cli/probe-temporal';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';

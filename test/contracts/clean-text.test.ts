@@ -1,5 +1,5 @@
 // tier: unit
-import { oneLine } from '../../workflows/shared/one-line';
+import { singleLine } from '../../workflows/shared/single-line';
 import { Readable } from 'node:stream';
 import { cleanBlock, cleanHtml, cleanLine, cleanMarkdown, cleanText, wholeWords } from '../../contracts/clean-text';
 import { cleanStandardStreams } from '../../contracts/clean-streams';
@@ -69,10 +69,10 @@ test('a long text ends with a whole word, unless one word is too long', () => {
 });
 
 test('of a long line, whole words at its beginning and at its end are left', () => {
-  const line = oneLine(`Trainer.Failed: ${'something else was said here '.repeat(20)}ValueError: no reward`, 90);
+  const line = singleLine(`Trainer.Failed: ${'something else was said here '.repeat(20)}ValueError: no reward`, 90);
   expect(line.length).toBeLessThanOrEqual(90);
   expect(line).toMatch(/^Trainer\.Failed: something else( \w+)* … (\w+ )*ValueError: no reward$/);
   for (const word of line.replace('…', '').match(/\S+/g)!)
     expect('Trainer.Failed: something else was said here ValueError: no reward'.split(' ')).toContain(word);
-  expect(oneLine('x'.repeat(500), 60).length).toBeLessThanOrEqual(60);
+  expect(singleLine('x'.repeat(500), 60).length).toBeLessThanOrEqual(60);
 });

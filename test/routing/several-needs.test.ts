@@ -1,5 +1,5 @@
 // tier: unit
-import { modelAfter } from '../../activities/evaluate/model-after';
+import { modelForLaterTurns } from '../../activities/evaluate/model-for-later-turns';
 import { openRouter } from '../../routing/open-router';
 import { fitVocabulary, openingVectors } from '../../routing/opening-features';
 import { type Router, routerSchema } from '../../routing/kinds';
@@ -49,6 +49,6 @@ describe('an opening with several needs', () => {
 test('a conversation of the mixed adapter stays with it, whatever later messages call for', () => {
   const adapters = ['stamp', 'mixed'].map((capabilityId) => ({ capabilityId, name: `${capabilityId}@1` }));
   const toStamp = () => ({ capabilityId: 'stamp', probability: 1, reason: 'later-turn' as const });
-  expect(modelAfter(toStamp, adapters, 'base')([])).toBe('stamp@1');
-  expect(modelAfter(toStamp, adapters, 'mixed@1')([])).toBe('mixed@1');
+  expect(modelForLaterTurns(toStamp, adapters, 'base')([])).toBe('stamp@1');
+  expect(modelForLaterTurns(toStamp, adapters, 'mixed@1')([])).toBe('mixed@1');
 });

@@ -75,7 +75,7 @@ test('a process that ends because of an error that nobody caught says why in its
   const log = join(folder, 'log');
   const file = openSync(log, 'w');
   const script =
-    `require(${JSON.stringify(join(dist, 'contracts', 'last-words.js'))}).keepLastWords('worker');` +
+    `require(${JSON.stringify(join(dist, 'contracts', 'log-fatal-errors.js'))}).logFatalErrors('worker');` +
     "require('node:fs').createWriteStream('/dev/full').write('x')";
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', file, file] });
   expect(await once(child, 'exit')).toEqual([1, null]);

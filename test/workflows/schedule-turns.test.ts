@@ -8,7 +8,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ImprovementRunResult, Notice, RunProgress } from '../../contracts/messages/run';
 import { MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
-import { createTurnActivities } from '../../activities/turn';
+import { createScheduleTurnActivities } from '../../activities/schedule-turn';
 import { artifact, fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
 import { startRun, until } from '../helpers/runs';
@@ -202,7 +202,7 @@ test('a night that is due while the one before is at work is skipped, and says w
 
 test('a night takes over from one that only waits, and leaves one that is at work', async () => {
   const { activities } = fakeActivities();
-  const { takeTurn } = createTurnActivities({ client: () => temporal.client, webhookUrl: null });
+  const { takeTurn } = createScheduleTurnActivities({ client: () => temporal.client, webhookUrl: null });
   const { collectTrajectories } = activities.sandbox;
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
@@ -237,7 +237,7 @@ describe('beside a run that a person started and in which everything fails again
   /** Begins such a run and waits until it says so; `collectTrajectories` of later runs works. */
   async function whileOneFails(action: (failing: string) => Promise<void>, calls = fakeActivities()): Promise<void> {
     const { activities } = calls;
-    const { takeTurn } = createTurnActivities({ client: () => temporal.client, webhookUrl: null });
+    const { takeTurn } = createScheduleTurnActivities({ client: () => temporal.client, webhookUrl: null });
     const { collectTrajectories } = activities.sandbox;
     let failing = '';
     activities.orchestration.takeTurn = takeTurn;

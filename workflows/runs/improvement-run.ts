@@ -20,7 +20,7 @@ import type { NightDecisionResult } from '../../contracts/messages/night-stage';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from '../shared/activities';
-import { allOf } from '../shared/all-of';
+import { settleAll } from '../shared/settle-all';
 import { concludeRun, type EarlyEnd, endWaitsInTime, takeTurn } from '../waits/early-end';
 import { evaluateArms } from '../stages/evaluate-arms';
 import type { EvaluationOutcome } from '../stages/evaluation-stage';
@@ -28,7 +28,7 @@ import type { identifyCapabilities } from '../stages/identify-capabilities';
 import { messageOf } from '../shared/failure-causes';
 import { keepMembers, type MeasuredNight, measureNight, nightFacts, planNight } from '../stages/measure-night';
 import { approveUpdate, failingSignal, progressQuery, statusSignal } from '../shared/messages';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 import { promote, requireApprovalAsked } from '../stages/promotion';
 import { takeRunAnswers } from '../waits/run-answers';
 import { RunGates } from '../waits/run-gates';
@@ -78,7 +78,7 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
     return result;
   } catch (error) {
     const cancelled = CancellationScope.current().consideredCancelled;
-    const reason = early.reason ?? (cancelled ? run.table.cancelledText : oneLine(messageOf(error), MAX_REASON));
+    const reason = early.reason ?? (cancelled ? run.table.cancelledText : singleLine(messageOf(error), MAX_REASON));
     await concludeRun(run, cancelled ? 'cancelled' : early.reason !== null ? 'expired' : 'failed', [reason]);
     if (cancelled) throw isCancellation(error) ? error : new CancelledFailure('The run was cancelled.');
     throw early.reason === null ? error : ApplicationFailure.nonRetryable(early.reason, 'Run.Expired');
@@ -306,7 +306,7 @@ function sharpenAll(
   };
   const showText = (key: string, text: string) => table.update({ key, text, waitingFor: null });
   // Each waits for itself: a capability that failed must not end the training of the others.
-  return allOf(
+  return settleAll(
     kept.map(async (capability) => {
       const gone = [...retires, ...retiredBefore].includes(capability.id);
       // The same content would give the same adapter.

@@ -12,7 +12,7 @@ import type {
 import { llm, sandbox } from '../shared/activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 import type { OperatorGate } from '../waits/operator-gate';
 
 /** Attempts whose outcomes the analyst is told, the latest ones. */
@@ -75,7 +75,7 @@ export class EnvironmentSearch {
       const [detail] = (failure?.details ?? []) as { status?: number | null }[];
       const isRefused = failure?.type === ('Analyst.BadRequest' satisfies FailureType) && detail?.status !== 404;
       if (!isRefused || this.input.onRejected !== 'skip' || this.edited.hasUntried) throw error;
-      this.refusal = oneLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);
+      this.refusal = singleLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);
       return null;
     }
   }

@@ -7,7 +7,7 @@ import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import { MIXED } from '../../contracts/names';
 import { jobs, orchestration, sandbox } from '../shared/activities';
-import { allOf } from '../shared/all-of';
+import { settleAll } from '../shared/settle-all';
 import { type EvaluationOutcome, type EvaluationStage, reasonOf, rollOut } from './evaluation-stage';
 
 /**
@@ -33,7 +33,7 @@ export async function evaluateArms(
   const taught = trained.filter(({ environment }) => environment !== null);
   const training = plan.mixedAdapter && taught.length > 1 ? trainMixed(stage, sharpened) : Promise.resolve(NO_MIXED);
   const playing = playAlone(stage, adapters);
-  await allOf<unknown>([training, playing]);
+  await settleAll<unknown>([training, playing]);
   const [mixed, arms] = [await training, await playing];
 
   const candidate = await playCandidate(stage, identified, { adapters, capabilities, mixed: mixed.value });

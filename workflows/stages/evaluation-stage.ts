@@ -10,7 +10,7 @@ import type {
 import type { RunPlan } from '../../contracts/messages/run';
 import { sandbox } from '../shared/activities';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 import type { RunGates } from '../waits/run-gates';
 
 /** What the evaluation stage leaves. */
@@ -73,5 +73,5 @@ export function rollOut(
 /** Why an arm was left out, for the report. */
 export function reasonOf(error: unknown, skipped: boolean): string {
   if (skipped) return 'A person skipped it.';
-  return `${applicationFailureOf(error)?.type || 'Error'}: ${oneLine(messageOf(error), MAX_REASON)}`;
+  return `${applicationFailureOf(error)?.type || 'Error'}: ${singleLine(messageOf(error), MAX_REASON)}`;
 }

@@ -3,7 +3,7 @@ import { LABELLING } from '../../contracts/limits';
 import type { LabelChunkResult, LabelChunksInput } from '../../contracts/messages/identify-stage';
 import { WORKFLOWS } from '../../contracts/names';
 import { llm } from '../shared/activities';
-import { allOf } from '../shared/all-of';
+import { settleAll } from '../shared/settle-all';
 
 /** Counts before any chunk. */
 export const NOTHING_LABELLED: LabelChunkResult = {
@@ -55,7 +55,7 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
       setCurrentDetails(detailsOf(totals, plan.calls));
     }
   };
-  await allOf(Array.from({ length: plan.window ?? LABELLING.chunksInFlight }, labelRemaining));
+  await settleAll(Array.from({ length: plan.window ?? LABELLING.chunksInFlight }, labelRemaining));
   if (cursor < end) await continueAsNew<typeof labelChunks>({ ...input, cursor, totals });
   return totals;
 }
@@ -69,7 +69,7 @@ async function labelInChildren(input: LabelChunksInput): Promise<LabelChunkResul
   const children = Math.min(LABELLING.childWorkflows, Math.ceil(plan.chunks / LABELLING.chunksPerWorkflow));
   const firstChunk = (child: number) => Math.floor((child * plan.chunks) / children);
   const window = Math.max(2, Math.ceil((plan.window ?? LABELLING.chunksInFlight) / children));
-  const results = await allOf(
+  const results = await settleAll(
     Array.from({ length: children }, (_, child) =>
       executeChild<typeof labelChunks>(WORKFLOWS.labelChunks, {
         workflowId: `${workflowInfo().workflowId}/${child + 1}-of-${children}`,

@@ -1,4 +1,4 @@
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import { setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
@@ -9,7 +9,7 @@ import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
 import { editSignal } from '../shared/messages';
 import { cleanMarkdown } from '../../contracts/clean-text';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 import { OperatorGate, reportStatus, takeAnswers } from '../waits/operator-gate';
 
 /** Longest line in the current details, in characters. */
@@ -55,7 +55,7 @@ function openStage(input: SharpenInput): Stage {
   const runId = workflowInfo().parent?.workflowId ?? context.runId;
   const lines: string[] = [];
   const report = async (text: string): Promise<void> => {
-    lines.push(oneLine(text, MAX_LINE));
+    lines.push(singleLine(text, MAX_LINE));
     setCurrentDetails(
       `**${cleanMarkdown(capability.name)}**\n\n${lines.map((l) => `- ${cleanMarkdown(l)}`).join('\n')}`,
     );
@@ -99,7 +99,7 @@ async function findEnvironment({ input, gate, edited, search }: Stage, firstRoun
   let attempt = await search.runRound(firstRound);
   while (attempt !== null && !attempt.accepted) {
     const reason =
-      `No environment for "${input.capability.name}" passed in ${counted(search.attempts.length, 'attempt')}; ` +
+      `No environment for "${input.capability.name}" passed in ${pluralise(search.attempts.length, 'attempt')}; ` +
       `the last: ${attempt.outcome.replace(/\.+$/, '')}. All that was found: ${(attempt.calibration ?? attempt.validation).key} in the store.`;
     if (input.onRejected === 'skip' && !edited.hasUntried) return { environment: null, reason };
     if ((await gate.waitForAnswer({ reason, who: 'owner' })) === 'skip') return { environment: null, reason };

@@ -4,7 +4,7 @@ import { FAILURES, type FailureType } from '../../contracts/failures/run';
 import type { OperatorAnswer, StageStatus } from '../../contracts/messages/run';
 import type { WaitingFor } from '../../contracts/names';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 import { retrySignal, skipSignal, statusSignal } from '../shared/messages';
 
 /** How a wait ends. */
@@ -88,7 +88,7 @@ export class OperatorGate {
     const failure = applicationFailureOf(error);
     const known = Object.hasOwn(FAILURES, failure?.type ?? '') ? FAILURES[failure?.type as FailureType] : null;
     if (this.options.mayEnd === true && known?.curedBy === 'nobody') throw error;
-    const text = oneLine(messageOf(error), MAX_REASON);
+    const text = singleLine(messageOf(error), MAX_REASON);
     const who = known === null || known.curedBy === 'nobody' ? 'operator' : known.curedBy;
     return { reason: `${failure?.type || 'Error'}: ${text}${known ? ` — ${known.remedy}` : ''}`, who };
   }

@@ -3,7 +3,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { Notice, NoticeInput } from '../../contracts/messages/run';
 import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
 import type { deliverNotice } from './deliver-notice';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 
 /** Longest reason in a notice, in characters. */
 const MAX_REASON = 1_500;
@@ -30,7 +30,7 @@ export class RunNotices {
   tell(notice: Pick<Notice, 'kind'> & Partial<Notice>): void {
     if (this.target === null) return;
     const id = childWorkflowId.notice(this.runId, ++this.count);
-    const reasons = (notice.reasons ?? []).slice(0, MAX_REASONS).map((reason) => oneLine(reason, MAX_REASON));
+    const reasons = (notice.reasons ?? []).slice(0, MAX_REASONS).map((reason) => singleLine(reason, MAX_REASON));
     const none = { key: null, who: null, outcome: null, promotedVersion: null, atMs: Date.now() };
     const input: NoticeInput = {
       id,

@@ -11,9 +11,9 @@ import type {
 import type { StageTiming } from '../../contracts/messages/run-context';
 import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type WaitingFor } from '../../contracts/names';
 import { cleanMarkdown } from '../../contracts/clean-text';
-import { oneLine } from '../shared/one-line';
+import { singleLine } from '../shared/single-line';
 import type { RunNotices } from './run-notices';
-import { stillSince } from './still-since';
+import { sinceLastProgress } from './since-last-progress';
 import { deadlineOf } from './wait-deadlines';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
@@ -119,10 +119,10 @@ export class RunProgressTable {
 
   /** Takes over a status. An empty text leaves the last one. */
   update({ key, text, waitingFor, who = 'operator' }: StageStatus): void {
-    if (text) this.texts[key] = oneLine(text, MAX_TEXT);
+    if (text) this.texts[key] = singleLine(text, MAX_TEXT);
     if (waitingFor === null) delete this.waits[key];
     else {
-      const reason = oneLine(waitingFor, MAX_DETAIL);
+      const reason = singleLine(waitingFor, MAX_DETAIL);
       this.waits[key] = { key, reason, sinceMs: Date.now(), who };
       this.notices.tell({ kind: 'waits', key, who, reasons: [reason] });
     }
@@ -140,10 +140,10 @@ export class RunProgressTable {
     if (status.attempts === null) delete this.failing[status.key];
     else {
       const { key, sinceMs } = status;
-      const reason = oneLine(status.reason, MAX_TEXT);
+      const reason = singleLine(status.reason, MAX_TEXT);
       // Each further attempt is no news.
       if (this.failing[key]?.sinceMs !== sinceMs) this.notices.tell({ kind: 'fails', key, reasons: [reason] });
-      this.failing[key] = { ...status, reason, stillSinceMs: stillSince(this.failing[key], status, Date.now()) };
+      this.failing[key] = { ...status, reason, stillSinceMs: sinceLastProgress(this.failing[key], status, Date.now()) };
     }
     this.show();
   }
@@ -214,7 +214,7 @@ export class RunProgressTable {
         `${key} has failed at least ${attempts} times since ${timeOf(sinceMs)}: ${reason}`,
     );
     const texts = Object.entries(this.texts).map(([key, text]) => `${key}: ${text}`);
-    return oneLine([...failing, ...texts].join('; '), MAX_DETAIL);
+    return singleLine([...failing, ...texts].join('; '), MAX_DETAIL);
   }
 
   private row(name: StageName): Row {
@@ -223,7 +223,7 @@ export class RunProgressTable {
 
   private finish(row: Row, status: Row['status'], detail: string): void {
     row.status = status;
-    row.detail = oneLine(detail, MAX_DETAIL);
+    row.detail = singleLine(detail, MAX_DETAIL);
     row.seconds = row.startedMs === null ? 0 : (Date.now() - row.startedMs) / 1000;
     // They belong to the stage that has ended.
     this.texts = Object.fromEntries(Object.entries(this.texts).filter(([key]) => this.beside.has(key)));

@@ -1,6 +1,6 @@
 import { CancellationScope, condition } from '@temporalio/workflow';
 import type { RepeatedFailure, RunWait, WaitDeadlines } from '../../contracts/messages/run';
-import { hoursText } from '../shared/one-line';
+import { hoursText } from '../shared/single-line';
 
 /** Something that has waited, or failed again and again, until its deadline. */
 export type Overdue = { wait: RunWait; failing: null } | { wait: null; failing: RepeatedFailure };

@@ -5,7 +5,7 @@ import { layout } from '../../../store';
 import { runDeployedRollouts, samplingSeed } from '../../rollout';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { servedAdapters } from '../../rollout/served-adapter';
-import { modelAfter } from '../model-after';
+import { modelForLaterTurns } from '../model-for-later-turns';
 import { type Moving, nameOfMoving } from './moves';
 import { ARM_TRIALS, type ArmPlayers } from './play-arms';
 
@@ -27,7 +27,7 @@ export async function playMoving(
       trial: way === 'moves' ? trial : ARM_TRIALS + trial,
       model: first,
       samplingSeed: samplingSeed(runSeed, seed, trial),
-      modelAfter: modelAfter(reader, adapters, first),
+      modelAfter: modelForLaterTurns(reader, adapters, first),
     }));
   });
   const destinations = moving.map(({ to }) => nameOf.get(to));

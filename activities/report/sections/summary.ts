@@ -1,7 +1,7 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Arm, Culprit, Evaluation, Gate } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
-import { judgedApart } from '../../../contracts/statistics/judged-apart';
+import { gateConfidenceNote } from '../../../contracts/statistics/gate-confidence-note';
 import type { RunOutcome } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
@@ -53,7 +53,7 @@ export function headerSection({ report }: ReportDocument): Markup {
 /** The key table with its plot, the gate's reasons, the notes and the facts of the run. */
 export function summarySection({ report, sources }: ReportDocument): Markup {
   const { evaluation, gate, notes, night } = report;
-  const apart = evaluation && judgedApart(evaluation);
+  const apart = evaluation && gateConfidenceNote(evaluation);
   return markup`${night && markup`<p>${typeset(night.sentence)}</p>`}
     ${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
     ${

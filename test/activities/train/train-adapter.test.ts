@@ -5,7 +5,7 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
-import { MachineRoom } from '../../../activities/train/machine-room';
+import { ResourceAdmission } from '../../../activities/train/resource-admission';
 import { trainerState } from '../../../activities/train/trainer-process';
 import { trainingJobSchema, trainingManifestSchema } from '../../../contracts/artifacts/training';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
@@ -40,7 +40,7 @@ describe('trainAdapter', () => {
     await fixture.dispose();
   });
 
-  const activities = (graceMs = 60_000, room = new MachineRoom()) =>
+  const activities = (graceMs = 60_000, room = new ResourceAdmission()) =>
     createTrainActivities({
       store: fixture.store,
       backends: {
@@ -99,7 +99,7 @@ describe('trainAdapter', () => {
   });
 
   test('a trainer without room beside another one waits, says so, and starts when that one has ended', async () => {
-    const room = new MachineRoom({ bytes: Infinity, threads: 2 });
+    const room = new ResourceAdmission({ bytes: Infinity, threads: 2 });
     room.enter('/another', 'another', { bytes: 0, threads: 2 });
     const training = fixture.run(activities(0, room).trainAdapter, input, fixture.activity());
     await until(() =>

@@ -27,7 +27,6 @@ from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.shared_prompt import shared_logprobs, shares_prompts
 from ..loss.supervised import is_supervised, supervised_inputs
 from .base_model import BaseModel
-from .beginning import Beginning
 from .best_adapter import BestAdapter
 from .episode import Episode
 from .iteration_record import measured_figures, rollout_figures
@@ -35,6 +34,7 @@ from .rollouts import Rollouts
 from .sampler_mismatch import correct_for_sampler, sampler_mismatch
 from .sampler_probe import probe_sampler
 from .trl_settings import choose_attention, make_lora, scales_rewards
+from .warm_start import WarmStart
 
 
 class AdapterTrainer(GRPOTrainer):
@@ -59,10 +59,10 @@ class AdapterTrainer(GRPOTrainer):
         rollouts: Rollouts,
         algorithm: Algorithm,
         config: GRPOConfig,
-        beginning: Beginning | None = None,
+        warm_start: WarmStart | None = None,
         while_sampling: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
-        self._beginning, self._while_sampling = beginning or Beginning(None), while_sampling
+        self._warm_start, self._while_sampling = warm_start or WarmStart(None), while_sampling
         self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
         self._episodes: list[Episode] = []
         self.drawn: list[Episode] = []
@@ -329,13 +329,13 @@ class AdapterTrainer(GRPOTrainer):
         self._save_rng_state(str(directory))
         self.state.save_to_json(os.path.join(directory, TRAINER_STATE_NAME))
         self.best.save(Path(directory))
-        self._beginning.save(Path(directory))
+        self._warm_start.save(Path(directory))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
         """Transformers' hook for the adapter of a checkpoint; what else is known of the training comes with it."""
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         self.best.load(Path(resume_from_checkpoint))
-        self._beginning.load(Path(resume_from_checkpoint))
+        self._warm_start.load(Path(resume_from_checkpoint))
 
     def create_model_card(self, *_args, **_kwargs) -> None:
         """No model card in checkpoints."""

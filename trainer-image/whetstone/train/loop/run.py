@@ -30,13 +30,13 @@ from ..output.result import save_result
 from ..output.store import OutputStore
 from .adapter_trainer import AdapterTrainer
 from .base_model import BaseModel
-from .beginning import Beginning
 from .compute_turn import ALONE, ComputeTurn
 from .iteration_end import IterationEnd
 from .open_sampler import managed_server, open_sampler
 from .rollouts import Rollouts
 from .trackers import TensorBoardFiles, check_tracker
 from .trl_settings import make_config, quiet_libraries
+from .warm_start import WarmStart
 
 
 def run_job(
@@ -80,16 +80,16 @@ def run_job(
         renderer = Renderer(Path(job.baseModel))
         rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root, job.jobId)
-        beginning = Beginning(job.beginsFrom)
+        warm_start = WarmStart(job.beginsFrom)
         trainer = AdapterTrainer(
-            base, sampler, rollouts, algorithm, config, beginning, lambda: turn.while_sampling(leaves)
+            base, sampler, rollouts, algorithm, config, warm_start, lambda: turn.while_sampling(leaves)
         )
         checkpoint = store.latest()
         if checkpoint is None:
             # Once TRL has added its adapter, so that the reference of the KL term stays the base model.
-            beginning.put_into(trainer.model)
-            if beginning.why_from_zero is not None:
-                store.notices.tell("beginning", f"training begins from zero, since {beginning.why_from_zero}")
+            warm_start.put_into(trainer.model)
+            if warm_start.why_from_zero is not None:
+                store.notices.tell("beginning", f"training begins from zero, since {warm_start.why_from_zero}")
         lines = store.rewind(checkpoint[1] if checkpoint else 0)
         trainer.remove_callback(PrinterCallback)
         if algorithm.reportTo == "tensorboard":
@@ -113,5 +113,5 @@ def run_job(
         if len(lines) < algorithm.iterations:
             return False
         trainer.best.put_into(trainer.model)
-        save_result(job, store, trainer.model, lines, startup, trainer.best, beginning.in_manifest)
+        save_result(job, store, trainer.model, lines, startup, trainer.best, warm_start.in_manifest)
         return True

@@ -32,12 +32,12 @@ def save_result(
     lines: list[dict],
     startup: float,
     best: BestAdapter,
-    beginning: dict,
+    warm_start: dict,
 ) -> None:
     """Saves the adapter of a PEFT model and, last of all, the manifest.
 
     `lines` are all progress lines of the job, `startup` the seconds before the first iteration, `best` what the
-    validations chose, which the model holds already, `beginning` what the manifest says of the adapter that the
+    validations chose, which the model holds already, `warm_start` what the manifest says of the adapter that the
     training began from. Raises Fenced.
     """
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
@@ -62,7 +62,7 @@ def save_result(
             "curve": [{key: line[key] for key in CURVE if key in line} for line in lines],
             "finalReward": sum(line["reward"] for line in lines[-5:]) / len(lines[-5:]),
             **({"best": {"iteration": best.iteration, "reward": best.reward}} if best.iteration else {}),
-            **beginning,
+            **warm_start,
             "environmentSha256": [environment.sha256 for environment in job.environments],
         }
     )

@@ -21,10 +21,10 @@ from pathlib import Path
 from whetstone.tree_hash import tree_sha256
 
 from ..job import JobError, TrainingJob
-from .attendance import Attendance
 from .checkpoints import Checkpoints, sync
 from .disk import DiskFull, disk_full_named
 from .notices import Notices
+from .worker_heartbeat import WorkerHeartbeat
 
 FAILURE = "failure.json"
 # What the training waits for, as a sentence.
@@ -98,7 +98,7 @@ class OutputStore:
         self.clear_waiting()
         self.notices = Notices()
         self._unwritten: list[dict] = []
-        self._attendance = Attendance(self.root)
+        self._heartbeat = WorkerHeartbeat(self.root)
         self._checkpoints = Checkpoints(
             self.root / "checkpoints", lambda sentence: self.notices.tell(sentence, sentence)
         )
@@ -150,9 +150,9 @@ class OutputStore:
     @property
     def unattended(self) -> bool:
         """True when for a long time no worker has said that it still wants the adapter."""
-        if not self._attendance.lapsed:
+        if not self._heartbeat.lapsed:
             return False
-        minutes = f"{self._attendance.minutes:g} minutes"
+        minutes = f"{self._heartbeat.minutes:g} minutes"
         self.notices.tell("attendance", f"no worker has attended to {self.root} for {minutes}, so training ends here")
         return True
 

@@ -42,7 +42,7 @@ async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord 
  * set back. So spent error stays spent. The record of a comparison without a version does not name the base model; that
  * of this run is assumed, which is stricter. If this run is counted already, nothing is added.
  */
-export function withLostComparisons(nights: Nights, own: Comparison, recorded: RecordedComparisons): Nights {
+export function withRecordedComparisons(nights: Nights, own: Comparison, recorded: RecordedComparisons): Nights {
   const known = new Set(nights.comparisons.flatMap(({ runId, against }) => (against === own.against ? [runId] : [])));
   if (known.has(own.runId)) return nights;
   const lost = recorded.filter(

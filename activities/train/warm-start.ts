@@ -21,7 +21,7 @@ const beginsFromSchema = trainingJobSchema.pick({ beginsFrom: true }).strip();
  * attempts keep the adapter of the first one, even if another version is active by then. The trainer refuses damaged
  * files: it then starts from zero and says so in its manifest.
  */
-export async function withBeginning(
+export async function withWarmStart(
   store: ArtifactStore,
   prepared: PreparedSpec,
   { context: { agent }, job: name, continues }: TrainInput,
@@ -83,6 +83,6 @@ async function copyOnce(source: string, { path, sha256 }: TrainingJob['beginsFro
 }
 
 /** Removes the copy. A training that is done needs it no more. */
-export async function removeBeginning(directory: string): Promise<void> {
+export async function removeWarmStart(directory: string): Promise<void> {
   await rm(join(directory, FOLDER), { recursive: true, force: true }).catch(() => undefined);
 }

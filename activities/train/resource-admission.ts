@@ -1,6 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { bytesText } from '../../contracts/bytes-text';
-import { counted } from '../../contracts/counted';
+import { pluralise } from '../../contracts/pluralise';
 import { estimateTrainerMemory } from '../../contracts/trainer-memory';
 import { readModelConfig } from '../../loaders/model-config';
 import type { Training } from './backend';
@@ -25,7 +25,7 @@ interface Guest {
  * a standstill, and threads that wait for each other's cores are slower than one trainer after the other. A trainer
  * that may need more than all of it runs alone.
  */
-export class MachineRoom {
+export class ResourceAdmission {
   private readonly guests = new Map<string, Guest>();
 
   /** `all`: what trainers may need together. Default: most of the machine's memory, a thread for each usable core. */
@@ -69,7 +69,7 @@ export class MachineRoom {
         `${bytesText(taken.bytes)} may be needed already (training.updateTokens lowers it)`
       );
     if (taken.threads + needs.threads > all.threads)
-      return `it computes with ${counted(needs.threads, 'thread')}, and ${taken.threads} of ${counted(all.threads, 'core')} are taken`;
+      return `it computes with ${pluralise(needs.threads, 'thread')}, and ${taken.threads} of ${pluralise(all.threads, 'core')} are taken`;
     return null;
   }
 }

@@ -1,5 +1,5 @@
 import type { SeedRanges } from '../../contracts/messages/night-stage';
 
 /** The seeds of ranges, in their order. */
-export const seedsOf = (ranges: Readonly<SeedRanges>): number[] =>
+export const expandSeedRanges = (ranges: Readonly<SeedRanges>): number[] =>
   ranges.flatMap(({ start, count }) => Array.from({ length: count }, (_, place) => start + place));

@@ -36,7 +36,7 @@ const IDENTIFYING = /^(discover|label)/;
  * model are reused and not counted. Results without a record are counted as unknown. Null when everything can be reused
  * or nothing is known.
  */
-export async function remakingCost(
+export async function rebuildCost(
   store: ArtifactStore,
   agent: string,
   prepared: PreparedSpec,

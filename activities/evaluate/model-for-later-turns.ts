@@ -6,7 +6,7 @@ import type { ReadMessage } from '../../routing/opening-text';
  * Name of the model that answers after these messages, in a conversation that began with `opening`. The mixed adapter
  * was trained for everything that later messages can call for, so its conversations stay.
  */
-export function modelAfter(
+export function modelForLaterTurns(
   laterTurns: LaterTurnsReader,
   adapters: readonly { capabilityId: string; name: string }[],
   opening: string,

@@ -9,7 +9,7 @@ import { waitDeadlines } from '../wait-deadlines';
 import { openRunsBefore, type OpenRun } from './open-runs';
 
 /** Dependencies of `takeTurn`. */
-export interface TurnDeps {
+export interface ScheduleTurnDeps {
   /** Client of the server that runs the workflows. */
   client: () => Client;
   /** WHET_WEBHOOK_URL; null if it is not set. */
@@ -17,7 +17,10 @@ export interface TurnDeps {
 }
 
 /** The activity with which a run of a schedule begins. */
-export function createTurnActivities({ client, webhookUrl }: TurnDeps): Pick<OrchestrationActivities, 'takeTurn'> {
+export function createScheduleTurnActivities({
+  client,
+  webhookUrl,
+}: ScheduleTurnDeps): Pick<OrchestrationActivities, 'takeTurn'> {
   return {
     /**
      * An open run that makes progress continues, and the new run is skipped: both would do the same work. A scheduled

@@ -20,7 +20,7 @@ WEIGHTS = "adapter_model.safetensors"
 SHAPE = {"r": "rank", "lora_alpha": "alpha", "use_rslora": "use_rslora", "use_dora": "use_dora"}
 
 
-class Beginning:
+class WarmStart:
     """What a training begins from: the adapter that its job names, or zero.
 
     An adapter that cannot be used never ends a training: it then begins from zero, as one without `beginsFrom` does,

@@ -1,11 +1,11 @@
 // tier: unit
-import { ToldFaults } from '../../contracts/told-faults';
+import { DeduplicatedFaults } from '../../contracts/deduplicate-faults';
 
 const fault = (value: string, line = 94, name = 'desk') =>
   `Environment ${name}: evaluate: KeyError: '${value}'\n${name}.py:12 in helper: pay()\n${name}.py:${line} in evaluate: raise KeyError(x)`;
 
 test('a place is told whole once, and its message each time', () => {
-  const faults = new ToldFaults();
+  const faults = new DeduplicatedFaults();
   expect(faults.tell('solvable', fault('P1'))).toBe(fault('P1'));
   expect(faults.tell('nop', fault('P2'))).toBe(
     "Environment desk: evaluate: KeyError: 'P2' (at the same place as solvable)",
@@ -17,7 +17,7 @@ test('a place is told whole once, and its message each time', () => {
 });
 
 test('other places, and what is no fault of the code, are told whole', () => {
-  const faults = new ToldFaults();
+  const faults = new DeduplicatedFaults();
   for (const detail of [fault('P1', 94), fault('P1', 95), 'Doing nothing earns 0.80.', 'Doing nothing earns 0.80.'])
     expect(faults.tell('check', detail)).toBe(detail);
   expect(faults.sums()).toEqual([]);

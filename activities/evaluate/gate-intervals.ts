@@ -8,7 +8,7 @@ import { regressionAgainstBase } from './regression';
  * What has to be proved for a promotion, with intervals at the confidence of this comparison. The draws are those of
  * the other figures, so that the estimates are the same.
  */
-export function judgedFigures(
+export function gateIntervals(
   table: OutcomeTable,
   judging: Judging,
   options: BootstrapOptions,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import type { TrainingJob } from '../../../contracts/artifacts/training';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
-import { removeBeginning, withBeginning } from '../../../activities/train/served-beginning';
+import { removeWarmStart, withWarmStart } from '../../../activities/train/warm-start';
 import type { PlannedJob } from '../../../activities/train/training-job';
 import { addVersion, changeRegistry } from '../../../store';
 import { modelDirectorySha256 } from '../../../store/model-hash';
@@ -20,7 +20,7 @@ describe('what a training begins from', () => {
 
   const prepared = (warmStart = true, baseModelSha256 = BASE) =>
     ({ baseModelSha256, spec: { training: { warmStart } } }) as PreparedSpec;
-  const begin = (of = prepared(), training = input) => withBeginning(fixture.store, of, training, planned);
+  const begin = (of = prepared(), training = input) => withWarmStart(fixture.store, of, training, planned);
   const beginsFrom = async (...given: Parameters<typeof begin>) => (await begin(...given)).job.beginsFrom;
 
   beforeEach(async () => {
@@ -58,7 +58,7 @@ describe('what a training begins from', () => {
     await writeFile(join(path, 'adapter_model.safetensors'), 'wei');
     await begin();
     expect(await modelDirectorySha256(path)).toBe(sha256);
-    await removeBeginning(planned.directory);
+    await removeWarmStart(planned.directory);
     await expect(modelDirectorySha256(path)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 

@@ -13,7 +13,7 @@ ATTENDED = "attended"
 DEFAULT_MINUTES = 60.0
 
 
-class Attendance:
+class WorkerHeartbeat:
     """Follows the file `attended` of an output directory.
 
     Only this process's own clock counts: the file's time may be another machine's, so just its changes are looked at.

@@ -5,7 +5,7 @@ const PLACE = /^.*\.py:\d+ in .*$/gm;
  * Tells faults of an environment's code. Most checks meet the same one, often with another value in its message, so
  * each place is told whole once.
  */
-export class ToldFaults {
+export class DeduplicatedFaults {
   /** Checks that failed, by the places of the traceback. */
   private readonly checks = new Map<string, string[]>();
 

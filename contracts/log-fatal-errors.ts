@@ -4,7 +4,7 @@
  * A log on a full disk, or a closed pipe, reaches a Node process as an `error` event of its standard streams, and ends
  * it when nobody listens. An exception that nobody caught becomes the log's last line, with its stack, and exit code 1.
  */
-export function keepLastWords(name: string): void {
+export function logFatalErrors(name: string): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const end = (error: unknown) => {
     const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);

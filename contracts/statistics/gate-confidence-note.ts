@@ -5,7 +5,7 @@ import type { Evaluation } from '../artifacts/evaluation';
  * A sentence where the gate judges the gain at another confidence than the table of arms has; null where both have the
  * same, or nothing was judged apart.
  */
-export function judgedApart({ judged, confidence }: Pick<Evaluation, 'judged' | 'confidence'>): string | null {
+export function gateConfidenceNote({ judged, confidence }: Pick<Evaluation, 'judged' | 'confidence'>): string | null {
   if (judged === undefined || judged.confidence === confidence) return null;
   const percent = (share: number) => `${Number((share * 100).toFixed(3))} %`;
   return (

@@ -4,7 +4,7 @@ import type { NotifySpec } from '../contracts/config/notify-spec';
  * A sentence where an agent's notices go to a webhook and are not signed, as far as this shell's variables tell; null
  * where there is no webhook or a key. A worker on another machine has variables of its own.
  */
-export function unsignedNotices(
+export function unsignedNoticesWarning(
   { webhook, keyVariable }: NotifySpec,
   environment: NodeJS.ProcessEnv = process.env,
 ): string | null {

@@ -9,7 +9,7 @@ const EVERY_MS = 60_000;
  * function is called. A trainer that is not told for an hour saves a checkpoint and ends, so that a forgotten one does
  * not occupy its GPU for ever.
  */
-export async function attend(directory: string): Promise<() => void> {
+export async function keepHeartbeat(directory: string): Promise<() => void> {
   const path = join(directory, 'attended');
   // A full disk must not end the training for this: the trainer goes on for an hour without it.
   const touch = async (): Promise<void> => {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MachineRoom, roomOfTrainer } from '../../../activities/train/machine-room';
+import { ResourceAdmission, roomOfTrainer } from '../../../activities/train/resource-admission';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { GroupMember } from '../../../k8s/group-member';
 
@@ -10,7 +10,7 @@ const GB = 1e9;
 
 const memory = (bytes: number) => ({ bytes: bytes * GB, threads: 0 });
 const threads = (count: number) => ({ bytes: 0, threads: count });
-const sixteen = () => new MachineRoom({ bytes: 16 * GB, threads: 2 });
+const sixteen = () => new ResourceAdmission({ bytes: 16 * GB, threads: 2 });
 
 test('trainers that may need more memory than there is together run one after the other', () => {
   const room = sixteen();

@@ -4,7 +4,7 @@ import { cleanLine, wholeWords } from '../../contracts/clean-text';
  * A text as one clean line of at most `most` characters. Of a longer one its beginning and its end are kept, in whole
  * words: what failed stands first, a program's own message last.
  */
-export function oneLine(text: string, most: number): string {
+export function singleLine(text: string, most: number): string {
   const line = cleanLine(text);
   if (line.length <= most) return line;
   const end = Math.floor(most / 3);

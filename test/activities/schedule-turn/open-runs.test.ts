@@ -1,6 +1,6 @@
 // tier: unit, with a fake of the Temporal client.
 import type { Client } from '@temporalio/client';
-import { openRunsBefore } from '../../../activities/turn/open-runs';
+import { openRunsBefore } from '../../../activities/schedule-turn/open-runs';
 import type { RepeatedFailure } from '../../../contracts/messages/run';
 
 const [BACKS_OFF, STARTED] = [1, 2];

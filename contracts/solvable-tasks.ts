@@ -7,7 +7,7 @@ export interface TaskToTry {
 }
 
 /** What came of a task. Rewards lie in [0, 1]; the success threshold is agent.yaml's. */
-export interface TriedTask extends TaskToTry {
+export interface TaskTrial extends TaskToTry {
   /** Moves of the reference solution that were made. */
   moves: number;
   /** Of the reference solution. */
@@ -35,12 +35,12 @@ export const taskName = ({ seed, range }: TaskToTry): string => `task ${seed} of
  * Null where nothing speaks against one.
  * @param file of the environment, as messages name it.
  */
-export function problemOfTried(tried: readonly TriedTask[], file: string, successReward: number): string | null {
+export function problemOfTrials(tried: readonly TaskTrial[], file: string, successReward: number): string | null {
   return changingTask(tried, file) ?? unsolvedTasks(tried, file, successReward);
 }
 
 /** Nothing that is measured on a task that changes can be compared. */
-function changingTask(tried: readonly TriedTask[], file: string): string | null {
+function changingTask(tried: readonly TaskTrial[], file: string): string | null {
   const changing = tried.find(({ changes }) => changes);
   if (changing === undefined) return null;
   return (
@@ -50,7 +50,7 @@ function changingTask(tried: readonly TriedTask[], file: string): string | null 
 }
 
 /** Where a reference solution does not succeed, no success of the agent can be told either. */
-function unsolvedTasks(tried: readonly TriedTask[], file: string, successReward: number): string | null {
+function unsolvedTasks(tried: readonly TaskTrial[], file: string, successReward: number): string | null {
   const unsolved = tried.filter(({ reward }) => reward < successReward);
   if (unsolved.length === 0) return null;
   const named = unsolved

@@ -1,2 +1,0 @@
-/** A number with its word: `1 trial`, `2 trials`. */
-export const counted = (value: number, one: string, many = `${one}s`): string => `${value} ${value === 1 ? one : many}`;
