@@ -11,13 +11,25 @@ const ROOT = join(__dirname, '..', '..', '..');
 /** Long enough to install the Python clients, the first time. */
 const INSTALL_MS = 300_000;
 
-const output = async (command: string, script: string, url: string, model: string): Promise<unknown> => {
-  const { stdout } = await promisify(execFile)(command, [join(__dirname, script), url, model]);
-  return JSON.parse(stdout);
+/** A base URL and a model to ask there. */
+type Place = readonly [url: string, model: string];
+/** The answers of each place. */
+type Shapes = (places: readonly Place[]) => Promise<unknown[]>;
+
+/** One process asks all places: a start takes longer than the questions. */
+const output = async (command: string, script: string, places: readonly Place[]): Promise<unknown[]> => {
+  const { stdout } = await promisify(execFile)(command, [join(__dirname, script), ...places.flat()]);
+  return JSON.parse(stdout) as unknown[];
 };
-const inPython = (script: string) => async (url: string, model: string) =>
-  output(join(await peerPython(ROOT, join(__dirname, 'requirements.txt')), 'python'), script, url, model);
-const inNode = (script: string) => (url: string, model: string) => output(process.execPath, script, url, model);
+const inPython =
+  (script: string): Shapes =>
+  async (places) =>
+    output(join(await peerPython(ROOT, join(__dirname, 'requirements.txt')), 'python'), script, places);
+const inNode =
+  (script: string): Shapes =>
+  (places) =>
+    output(process.execPath, script, places);
+const here: Shapes = (places) => Promise.all(places.map(([url, model]) => nodeShapes(url, model)));
 
 describe('the official clients get through the gateway what they get from the policy server', () => {
   const fixture = new GatewayFixture();
@@ -36,8 +48,8 @@ describe('the official clients get through the gateway what they get from the po
     await policy.stop();
   });
 
-  it.each<[string, (url: string, model: string) => Promise<unknown>]>([
-    ['openai of Node', nodeShapes],
+  it.each<[string, Shapes]>([
+    ['openai of Node', here],
     ['openai of Python', inPython('shapes.py')],
     ["LangChain's ChatOpenAI of Node", inNode('shapes-langchain.mjs')],
     ["LangChain's ChatOpenAI of Python", inPython('shapes_langchain.py')],
@@ -46,16 +58,19 @@ describe('the official clients get through the gateway what they get from the po
     '%s: base model, pinned adapter, routed agent',
     async (_name, shapes) => {
       const gateway = `${fixture.url}/v1`;
-      const base = await shapes(policy.url, 'tiny');
-      const tuned = await shapes(policy.url, adapter);
+      const [base, tuned, ...throughGateway] = await shapes([
+        [policy.url, 'tiny'],
+        [policy.url, adapter],
+        [gateway, 'desk@base'],
+        [gateway, adapter],
+        [gateway, 'desk'],
+      ]);
       expect(base).toMatchObject({
         refusal: [404, 'model_not_found'],
         structured: { content: expect.stringMatching(/^(yes|no)$/) },
       });
       expect(tuned).not.toEqual(base);
-      expect(await shapes(gateway, 'desk@base')).toEqual(base);
-      expect(await shapes(gateway, adapter)).toEqual(tuned);
-      expect(await shapes(gateway, 'desk')).toEqual(tuned);
+      expect(throughGateway).toEqual([base, tuned, tuned]);
     },
     INSTALL_MS,
   );

@@ -1,6 +1,7 @@
-"""Runs the openai package's own request shapes against a base URL and prints what came back, as one JSON document.
+"""Runs the openai package's own request shapes against base URLs and prints the answers of each, as one JSON list.
 
-`python shapes.py BASE_URL MODEL`: everything that may differ between two servers (ids, times) is left out.
+`python shapes.py BASE_URL MODEL [BASE_URL MODEL ...]`: ids and times are
+left out, because they may differ between two servers.
 """
 
 import json
@@ -58,15 +59,14 @@ def refusal(client):
     return None
 
 
-def main():
-    base_url, model = sys.argv[1:]
+def shapes(base_url, model):
     client = openai.OpenAI(base_url=base_url, api_key="none", max_retries=0)
     create = client.chat.completions.create
     logprobs = (
         create(model=model, messages=ASK, seed=3, max_tokens=2, logprobs=True, top_logprobs=3).choices[0].logprobs
     )
     choice = {"structured_outputs": {"choice": ["yes", "no"]}}
-    results = {
+    return {
         "chat": message(create(model=model, messages=ASK, seed=3, max_tokens=40)),
         "tools": message(create(model=model, messages=ASK, tools=[TOOL], tool_choice="auto", seed=3, max_tokens=40)),
         "logprobs": [[t.token, round(t.logprob, 4)] for t in logprobs.content],
@@ -74,8 +74,12 @@ def main():
         "structured": message(create(model=model, messages=ASK, seed=3, max_tokens=4, extra_body=choice)),
         "refusal": refusal(client),
     }
-    print(json.dumps(results))
+
+
+def run(shapes):
+    """Prints the answers of each pair of base URL and model on the command line."""
+    print(json.dumps([shapes(*place) for place in zip(sys.argv[1::2], sys.argv[2::2], strict=True)]))
 
 
 if __name__ == "__main__":
-    main()
+    run(shapes)

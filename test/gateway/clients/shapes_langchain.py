@@ -1,11 +1,8 @@
-"""LangChain's own request shapes, as shapes.py has those of openai: `python shapes_langchain.py BASE_URL MODEL`."""
-
-import json
-import sys
+"""LangChain's own request shapes: `python shapes_langchain.py BASE_URL MODEL [BASE_URL MODEL ...]`, as shapes.py."""
 
 import openai
 from langchain_openai import ChatOpenAI
-from shapes import TOOL
+from shapes import TOOL, run
 
 ASK = "Please cancel order 1003 for me."
 
@@ -31,9 +28,7 @@ def refusal(client):
     return None
 
 
-def main():
-    base_url, model = sys.argv[1:]
-
+def shapes(base_url, model):
     def client(name=model, **more):
         return ChatOpenAI(
             model=name,
@@ -47,15 +42,14 @@ def main():
         )
 
     choice = {"structured_outputs": {"choice": ["yes", "no"]}}
-    results = {
+    return {
         "chat": said(client().invoke(ASK)),
         "tools": said(client().bind_tools([TOOL]).invoke(ASK)),
         "stream": streamed(client()),
         "structured": said(client(extra_body=choice).invoke(ASK)),
         "refusal": refusal(client(name="nobody")),
     }
-    print(json.dumps(results))
 
 
 if __name__ == "__main__":
-    main()
+    run(shapes)
