@@ -21,8 +21,8 @@ module.exports = {
   transformIgnorePatterns: [
     '/node_modules/(?!(@kubernetes/client-node|openid-client|oauth4webapi|jose|jsonpath-plus|(socks|https?)-proxy-agent|agent-base|hpagent)/)',
   ],
-  // The machine that the project is tried on has two cores; a server and a worker run beside the tests.
-  maxWorkers: 2,
+  // The machine that the project is tried on has two cores, and a third of the time a file waits for other processes.
+  maxWorkers: 3,
   // Only ends a test that waits for what never comes: how fast the machine is must not matter.
   testTimeout: 600_000,
 };

@@ -77,9 +77,9 @@ check build scripts/build.sh
 if [[ -n "${CI:-}" ]]; then check sbom scripts/sbom.sh "$results/sbom"; fi
 wait "$lint"
 cat "$results/lint.log"
-# Files side by side, on the two cores that jest uses, too. Where Python may not write compiled modules, every process
-# that a test starts would compile what the setup did not.
-check pytest env -u PYTHONDONTWRITEBYTECODE pytest -q -n 2 --dist loadfile --junitxml="$results/pytest.xml"
+# As many files in parallel as with jest. Where Python may not write compiled modules, every process that a test starts
+# would compile what the setup did not.
+check pytest env -u PYTHONDONTWRITEBYTECODE pytest -q -n 3 --dist loadfile --junitxml="$results/pytest.xml"
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
 # Last: it starts every service and trains models.
 check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}

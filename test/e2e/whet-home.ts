@@ -1,12 +1,14 @@
 /** The built `whet` as a user starts it, in a state directory of its own. */
 import { execFile, type ExecFileException } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import type { ImprovementRunResult } from '../../contracts/messages/run';
 
 export const ROOT = join(__dirname, '..', '..');
+/** Models that tests of several files use, by the hash of their recipe. The first that needs one makes it. */
+const MODELS = join(ROOT, 'node_modules', '.cache', 'whetstone', 'models');
 
 export interface Finished {
   code: number;
@@ -17,6 +19,11 @@ export interface Finished {
 /** A state directory of its own with `whet` in it, at free ports. */
 export class WhetHome {
   readonly home = mkdtempSync(join(tmpdir(), 'whet-e2e-'));
+
+  constructor() {
+    mkdirSync(MODELS, { recursive: true });
+    symlinkSync(MODELS, join(this.home, 'models'));
+  }
 
   readonly whet = (...words: string[]): Promise<Finished> => this.whetWith({}, ...words);
 

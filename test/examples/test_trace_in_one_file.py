@@ -30,14 +30,14 @@ def test_is_short_and_imports_nothing_of_the_service() -> None:
 
 
 @pytest.fixture(scope="module")
-def method(request: pytest.FixtureRequest) -> ModuleType:
-    """The file as a module. The small model that it makes stays in pytest's cache, under the hash of its sources."""
+def method() -> ModuleType:
+    """The file as a module. The small model that it makes stays where the tests of other files find it."""
     spec = importlib.util.spec_from_file_location("trace_in_one_file", FILE)
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         # Dataclasses look their module up.
         patch.setitem(sys.modules, spec.name, module)
-        patch.setenv("XDG_CACHE_HOME", str(request.config.cache.mkdir("trace-in-one-file")))
+        patch.setenv("XDG_CACHE_HOME", str(FILE.parents[1] / "node_modules" / ".cache"))
         spec.loader.exec_module(module)
         yield module
 
