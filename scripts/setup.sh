@@ -105,7 +105,7 @@ python_steps() {
       -c 'import whetstone.serve.app, whetstone.train.multi.forked_jobs'
     stamp python "$(python_hash)"
   fi
-  # The tree is named by its content, so building it a second time only checks that it exists.
+  # The tree is named by what it is copied from, so a second call only checks that it exists.
   "$tools/venv/bin/python" trainer-image/whetstone/envs/python_root.py
 }
 

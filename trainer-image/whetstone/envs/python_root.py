@@ -6,8 +6,8 @@ the TypeScript side starts this file with whatever Python it has. Copied rather 
 interpreter may lie where the sandbox's user cannot read (pyenv under /root), and because the host's /usr holds more
 than an environment should see.
 
-The directory is named by the hash of everything in it, built under a temporary name and renamed, so that processes
-that build at the same time end with the same tree. It is never changed afterwards.
+The directory is named by what it is copied from. It is built under a temporary name and renamed, so that processes that
+build at the same time end with the same tree. It is never changed afterwards.
 """
 
 import contextlib
@@ -33,7 +33,6 @@ if not __package__:
 else:
     from . import bundle, stale_trees
 
-FORMAT = b"3"
 DAY_SECONDS = 86400
 
 # Packages that no environment needs: tests, package installers, editors, windows, build tools.
@@ -133,41 +132,28 @@ def contents():
 
 
 def fingerprint():
-    """Cheap key of what the tree is made from, as hex: sizes and times instead of contents. The loader's cache file
-    stands for the shared libraries: installing one rewrites it."""
-    sources = [
-        interpreter(),
-        *bundle.sources(),
-        pathlib.Path(bundle.__file__),
-        pathlib.Path(__file__),
-        pathlib.Path("/etc/ld.so.cache"),
-        *standard_library().values(),
-    ]
-    total = hashlib.sha256(FORMAT)
-    for path in sources:
+    """Name of the tree, as hex: a hash of the contents of our own files, and of the paths, sizes and times of Python's.
+    The loader's cache file counts for the shared libraries: installing one rewrites it."""
+    total = hashlib.sha256()
+    for path in (*bundle.sources(), pathlib.Path(bundle.__file__), pathlib.Path(__file__)):
+        total.update(path.read_bytes())
+    for path in (interpreter(), pathlib.Path("/etc/ld.so.cache"), *standard_library().values()):
         if path.exists():
             status = path.stat()
             total.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
     return total.hexdigest()[:32]
 
 
-def digest(files):
-    """Hash of names and contents, as hex."""
-    total = hashlib.sha256(FORMAT + bundle.bundle())
-    for name, path in files.items():
-        total.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()[:32]
-
-
-def build(files, target):
-    """Copies the files to a temporary directory beside the target and renames it. Loses a race gracefully."""
+def build(target):
+    """Copies the files to a temporary directory in the target's folder and renames it. Another process may have built
+    the target meanwhile; its tree stays."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         for name in DIRECTORIES:
             make_directory(temporary / name, temporary)
         for name in DEVICES:
             (temporary / "dev" / name).touch(0o644)
-        for name, path in files.items():
+        for name, path in contents().items():
             copy = temporary / name
             make_directory(copy.parent, temporary)
             shutil.copyfile(path, copy)
@@ -234,40 +220,27 @@ def _ensured(_day):
 
 
 def find_or_build():
-    """What ``ensure_root`` remembers: looks for the tree, marks it as used, builds it where it is missing."""
+    """Looks for the tree and builds it where it is missing. Marks it as used."""
     directory = cache_directory()
-    # Remembers which tree these sources gave: hashing contents and asking ldd take half a second.
-    memo = directory / f"{fingerprint()}.tree"
+    target = directory / fingerprint()
     try:
-        target = directory / memo.read_text().strip()
-        if memo.stat().st_size and target.is_dir():
-            check_owner(directory)
-            check_owner(target)
-            with contextlib.suppress(PermissionError):
-                os.utime(target)
-                os.utime(memo)
-            return target
-    except FileNotFoundError:
-        pass
-    previous = os.umask(0o022)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        check_owner(directory)
-        stale_trees.prune(directory)
-        files = contents()
-        target = directory / digest(files)
         if not target.is_dir():
-            build(files, target)
-        temporary = memo.with_name(f".{memo.name}.{secrets.token_hex(6)}")
-        temporary.write_text(target.name)
-        temporary.rename(memo)
+            previous = os.umask(0o022)
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+                check_owner(directory)
+                stale_trees.prune(directory)
+                build(target)
+            finally:
+                os.umask(previous)
+        check_owner(directory)
+        check_owner(target)
+        with contextlib.suppress(PermissionError):
+            os.utime(target)
     except OSError as error:
         raise RootError(
             f"{directory}: {error.strerror}. Set WHET_JAIL_ROOT to a directory that can be written."
         ) from error
-    finally:
-        os.umask(previous)
-    check_owner(target)
     return target
 
 
