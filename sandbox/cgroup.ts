@@ -16,14 +16,9 @@ import type { JailProfile } from './profile';
 /** Which control groups bound a jail besides its rlimits. */
 export type CgroupLayer = 'v1' | 'v2' | 'none';
 
-/** A resource that a control group bounds. */
-export type CgroupBound = 'memory' | 'pids' | 'cpu';
-
 /** A control group made for one jail. */
 export interface JailCgroup {
   readonly layer: CgroupLayer;
-  /** What this group bounds: always memory and processes, and processor time where the kernel allows it. */
-  readonly bounds: readonly CgroupBound[];
   /** v1: command prefix of a process that joins the group by itself before it becomes the jail. Empty for v2. */
   joinPrefix(): string[];
   /**
@@ -41,9 +36,12 @@ export interface JailCgroup {
 }
 
 interface Controller {
+  /** Where groups are made. */
   directory: string;
-  bounds: readonly CgroupBound[];
+  /** What is written into the files of a group. */
   settings: (limits: Limits) => Record<string, string>;
+  /** Whether a jail's group is given up if this part of it cannot be made. */
+  isNeeded: boolean;
 }
 
 type Limits = JailProfile['cgroup'];
@@ -69,7 +67,8 @@ export function cgroupLayer(): CgroupLayer {
 }
 
 /**
- * Makes a control group with the limits, below the one that this process is in.
+ * Makes a control group with the limits, below the one that this process is in. It always bounds memory and processes,
+ * and processor time where the kernel allows it.
  * @param uid the kernel's user of the jail if it is another one than ours; that user must be able to join the group.
  * @returns null where control groups cannot be made. The jail then relies on rlimits alone. They do bound its memory,
  *   because nothing inside can start a second process or keep memory outside its address space.
@@ -78,26 +77,24 @@ export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup
   const layer = cgroupLayer();
   if (layer === 'none') return null;
   const made: string[] = [];
-  const bounds: CgroupBound[] = [];
   const name = `whetstone-jail-${process.pid}-${counter++}`;
   for (const controller of controllers!.list) {
     const path = join(controller.directory, name);
     try {
-      bounds.push(...makeGroup(path, controller, limits));
+      makeGroup(path, controller.settings(limits));
       if (layer === 'v1' && uid !== null) chownSync(join(path, 'tasks'), uid, uid);
       made.push(path);
     } catch {
       remove(path);
       // The kernel refuses more processor time than the parent group has. Memory and processes are bounded all the
       // same.
-      if (controller.bounds.every((bound) => bound === 'cpu')) continue;
+      if (!controller.isNeeded) continue;
       made.forEach((other) => remove(other));
       return null;
     }
   }
   return {
     layer,
-    bounds,
     // A thread that moves itself needs no lock. Moving another process takes 10 ms and more, because the kernel waits
     // for an RCU grace period.
     joinPrefix: () =>
@@ -139,23 +136,23 @@ function ownGroups(text: string): Map<string, string> {
 /** Memory and processes are always bounded; processor time where its controller may be written too. */
 function version1(own: ReadonlyMap<string, string>): { layer: CgroupLayer; list: Controller[] } {
   const at = (name: string): string => join(MOUNT, name, own.get(name)!);
+  const memory: Controller = {
+    directory: at('memory'),
+    settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }),
+    isNeeded: true,
+  };
+  const processes: Controller = {
+    directory: at('pids'),
+    settings: (limits) => ({ 'pids.max': String(limits.processes) }),
+    isNeeded: true,
+  };
+  if (!own.has('cpu') || !isWritable(at('cpu'))) return { layer: 'v1', list: [memory, processes] };
   const cpu: Controller = {
-    directory: own.has('cpu') ? at('cpu') : '',
-    bounds: ['cpu'],
+    directory: at('cpu'),
     settings: (limits) => ({ 'cpu.cfs_period_us': String(CPU_PERIOD), 'cpu.cfs_quota_us': String(cpuQuota(limits)) }),
+    isNeeded: false,
   };
-  return {
-    layer: 'v1',
-    list: [
-      {
-        directory: at('memory'),
-        bounds: ['memory'],
-        settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }),
-      },
-      { directory: at('pids'), bounds: ['pids'], settings: ({ processes }) => ({ 'pids.max': String(processes) }) },
-      ...(isWritable(cpu.directory) ? [cpu] : []),
-    ],
-  };
+  return { layer: 'v1', list: [memory, processes, cpu] };
 }
 
 function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
@@ -168,7 +165,6 @@ function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
     list: [
       {
         directory,
-        bounds: ['memory', 'pids', ...(enabled.includes('cpu') ? ['cpu' as const] : [])],
         settings: (limits) => ({
           'memory.max': String(limits.memoryBytes),
           'memory.swap.max': '0',
@@ -176,6 +172,7 @@ function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
           'pids.max': String(limits.processes),
           ...(enabled.includes('cpu') && { 'cpu.max': `${cpuQuota(limits)} ${CPU_PERIOD}` }),
         }),
+        isNeeded: true,
       },
     ],
   };
@@ -200,25 +197,22 @@ async function joinGroup(path: string, pid: number): Promise<void> {
 
 /**
  * Settings that may fail: kernels without swap accounting lack that file, and the limit of processor time matters less
- * than the others. The value is the bound that is lost.
+ * than the others.
  */
-const DISPENSABLE: Readonly<Record<string, CgroupBound | null>> = { 'memory.swap.max': null, 'cpu.max': 'cpu' };
+const DISPENSABLE: ReadonlySet<string> = new Set(['memory.swap.max', 'cpu.max']);
 
-/** Makes a group and writes its limits. Returns what they bound; throws the file system's error. */
-function makeGroup(path: string, controller: Controller, limits: Limits): CgroupBound[] {
-  const lost = new Set<CgroupBound | null>();
+/** Makes a group and writes its limits. Throws the file system's error. */
+function makeGroup(path: string, settings: Record<string, string>): void {
   mkdirSync(path);
   // Independent of the umask, because the jail's user must be able to enter it.
   chmodSync(path, 0o755);
-  for (const [file, value] of Object.entries(controller.settings(limits))) {
+  for (const [file, value] of Object.entries(settings)) {
     try {
       writeFileSync(join(path, file), value);
     } catch (error) {
-      if (!(file in DISPENSABLE)) throw error;
-      lost.add(DISPENSABLE[file]!);
+      if (!DISPENSABLE.has(file)) throw error;
     }
   }
-  return controller.bounds.filter((bound) => !lost.has(bound));
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { z } from 'zod';
 import {
   environmentBatchSchema,
@@ -70,13 +69,13 @@ export class EnvironmentProcess {
   private readonly log: { stdout: BoundedTail; stderr: BoundedTail };
   private readonly exited: Promise<void>;
   private described: Promise<EnvironmentResult<'describe'>> | null = null;
+  /** sha256 of the source, as the runtime computed it; empty until `start` is done. */
+  sha256 = '';
 
   /** Do not call it directly: use `openEnvironment`. */
   constructor(
     /** Only used in messages. */
     readonly name: string,
-    /** sha256 of the source, as the runtime computed it; empty until `start` is done. */
-    public sha256: string,
     readonly isolation: EnvironmentIsolation,
     private readonly launched: LaunchedRuntime,
     private readonly profile: JailProfile,
@@ -110,16 +109,9 @@ export class EnvironmentProcess {
             cause: error,
           }),
         );
-        if (launched.child.pid !== undefined) return;
-        launched.release();
-        resolve();
       });
       launched.child.once('exit', (code, signal) => void this.reportExit(code, signal).then(resolve));
     });
-    // Whoever opened an environment closes it. If that is forgotten, it must not keep the program alive.
-    launched.child.unref();
-    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr])
-      (stream as Partial<Socket>).unref?.();
   }
 
   /** Whether requests can still be made. */
@@ -357,8 +349,6 @@ export class EnvironmentProcess {
     }
     // A process that is not jailed may have left children in its group.
     this.launched.kill();
-    for (const stream of [this.launched.requests, this.launched.responses, this.launched.stdout, this.launched.stderr])
-      stream.destroy();
     this.launched.release();
   }
 

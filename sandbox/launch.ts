@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { projectRoot } from '../contracts/project-root';
 import { findProgram } from './find-program';
-import { createJailCgroup, type JailCgroup } from './cgroup';
+import { type CgroupLayer, createJailCgroup, type JailCgroup } from './cgroup';
 import { EnvironmentStartFailed, SandboxUnavailable } from './errors';
 import { openPipes, type PipeEnd } from './pipes';
 import { type LoadedProfile, seccompFilterPath } from './profile';
@@ -21,13 +21,13 @@ export interface LaunchedRuntime {
   responses: Readable;
   stdout: Readable;
   stderr: Readable;
-  /** The control group that this process is in; layer `none` and no bounds if there is none. */
-  cgroup: Pick<JailCgroup, 'layer' | 'bounds'>;
+  /** Which control groups bound it. */
+  cgroup: CgroupLayer;
   /** Kills the process group with SIGKILL; everything in the jail goes with it. Harmless when it is gone. */
   kill(): void;
   /** Whether the process was killed because it had reached the jail's own memory limit. Ask before `release`. */
   brokeMemoryLimit(): boolean;
-  /** Frees the control group. Call it after the process has ended. */
+  /** Closes the pipes and frees the control group. Call it after the process has ended. */
   release(): void;
 }
 
@@ -36,10 +36,10 @@ const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetston
 
 const ARGUMENTS_FD = 5;
 const SECCOMP_FD = 6;
-const NOTHING = { layer: 'none', bounds: [], brokeMemoryLimit: () => false, release: () => {} } as const;
 
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
+ * It does not keep this program alive.
  * @param agentFolder what stands for `${AGENT_FOLDER}` in the profile; null: such groups are left out.
  * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no
  *   room for a process or its pipes.
@@ -58,7 +58,7 @@ export async function launchRuntime(
       : await start(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions(pipes, []));
     // Only bubblewrap reads arguments; a pipe that nobody reads would stay open as long as the worker.
     if (plan === null) pipes.argumentList.stream.destroy();
-    return connect(child, pipes, cgroup ?? NOTHING);
+    return connect(child, pipes, cgroup);
   } catch (error) {
     cgroup?.release();
     for (const { stream } of Object.values(pipes)) stream.destroy();
@@ -69,17 +69,17 @@ export async function launchRuntime(
 }
 
 async function startJail(plan: JailPlan, cgroup: JailCgroup | null, pipes: RuntimePipes): Promise<ChildProcess> {
-  const filter = openFilter(plan.filterPath);
+  const filter = await orStartFailed('The seccomp filter could not be opened', () => openSync(plan.filterPath, 'r'));
   try {
-    const [program, ...rest] = [...(cgroup?.joinPrefix() ?? []), ...plan.prefix, ...plan.bubblewrap, ...plan.command];
+    const [program, ...rest] = [...(cgroup?.joinPrefix() ?? []), ...plan.command];
     const options = spawnOptions(pipes, [pipes.argumentList.childFd, filter]);
     const child = await start(program!, rest, { ...options, ...plan.identity });
     // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. Not
     // awaited: the caller must listen for the end of the process from the first moment.
-    void joinGroup(cgroup, child).then((joined) =>
-      joined
-        ? pipes.argumentList.stream.end(plan.jailArguments.map((argument) => `${argument}\0`).join(''))
-        : child.kill('SIGKILL'),
+    void Promise.resolve(cgroup?.join(child.pid!)).then(
+      () => pipes.argumentList.stream.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')),
+      // Without the limits of its group it must not run.
+      () => child.kill('SIGKILL'),
     );
     return child;
   } finally {
@@ -91,60 +91,40 @@ async function startJail(plan: JailPlan, cgroup: JailCgroup | null, pipes: Runti
 type RuntimePipes = Record<'stdout' | 'stderr' | 'requests' | 'responses' | 'argumentList', PipeEnd>;
 
 async function runtimePipes(): Promise<RuntimePipes> {
+  const [stdout, stderr, requests, responses, argumentList] = await orStartFailed(
+    'The pipes of an environment could not be opened',
+    () => openPipes(['in', 'in', 'out', 'in', 'out']),
+  );
+  return { stdout, stderr, requests, responses, argumentList };
+}
+
+/** The result of opening something; its error becomes EnvironmentStartFailed, which begins with the given words. */
+async function orStartFailed<T>(words: string, open: () => T | Promise<T>): Promise<T> {
   try {
-    const [stdout, stderr, requests, responses, argumentList] = await openPipes(['in', 'in', 'out', 'in', 'out']);
-    return { stdout, stderr, requests, responses, argumentList };
+    return await open();
   } catch (error) {
-    throw new EnvironmentStartFailed(`The pipes of an environment could not be opened: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw new EnvironmentStartFailed(`${words}: ${(error as Error).message}`, { cause: error });
   }
 }
 
 /** Returns a promise only if the start failed: the caller must listen for the end of the process from the beginning. */
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
   const child = spawn(program, args, options);
-  return child.pid === undefined ? startFailure(child) : child;
-}
-
-/**
- * Rejects with the reason why a process did not start, which arrives later as an event.
- */
-async function startFailure(child: ChildProcess): Promise<never> {
-  const [error] = (await once(child, 'error')) as [Error];
-  throw new EnvironmentStartFailed(`The process of an environment could not be started: ${error.message}`, {
-    cause: error,
+  if (child.pid !== undefined) return child;
+  // The reason arrives later, as an event.
+  return orStartFailed('The process of an environment could not be started', async () => {
+    const [error] = (await once(child, 'error')) as [Error];
+    throw error;
   });
-}
-
-function openFilter(path: string): number {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    throw new EnvironmentStartFailed(`The seccomp filter could not be opened: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-}
-
-/** Whether the process is in its group. If not, it must not go on, because the group's limits are missing. */
-async function joinGroup(cgroup: JailCgroup | null, child: ChildProcess): Promise<boolean> {
-  if (!cgroup || child.pid === undefined) return true;
-  return cgroup.join(child.pid).then(
-    () => true,
-    () => false,
-  );
 }
 
 interface JailPlan {
   /** User and group that the process changes to before it runs anything; null: it keeps ours, which is not root. */
   identity: { uid: number; gid: number } | null;
-  /** Command prefix that sets the limits. */
-  prefix: string[];
-  bubblewrap: string[];
-  /** Passed over a pipe, because everybody can read the command line of the jail's first process. */
-  jailArguments: string[];
+  /** Sets the limits, then starts bubblewrap, which starts the runtime. */
   command: string[];
+  /** Passed to bubblewrap over a pipe, because everybody can read the command line of the jail's first process. */
+  jailArguments: string[];
   filterPath: string;
 }
 
@@ -162,7 +142,7 @@ async function planJail(loaded: LoadedProfile, agentFolder: string | null): Prom
   const fill = (text: string): string =>
     text.replace(/\$\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
   const limits = profile.rlimits;
-  const prefix = [
+  const command = [
     prlimit,
     `--as=${limits.addressSpaceBytes}`,
     `--core=${limits.coreBytes}`,
@@ -178,16 +158,15 @@ async function planJail(loaded: LoadedProfile, agentFolder: string | null): Prom
   // capabilities.
   const uid = process.getuid?.() === 0 ? nextUid(profile.uids) : null;
   // Twice the inner limit, because bubblewrap's own processes count here. No other jail has this user.
-  if (uid !== null) prefix.push(`--nproc=${limits.threads * 2}`);
+  if (uid !== null) command.push(`--nproc=${limits.threads * 2}`);
+  command.push(bwrap, '--args', String(ARGUMENTS_FD), '--seccomp', String(SECCOMP_FD), ...profile.command.map(fill));
   return {
     identity: uid === null ? null : { uid, gid: uid },
-    prefix,
-    bubblewrap: [bwrap, '--args', String(ARGUMENTS_FD), '--seccomp', String(SECCOMP_FD)],
+    command,
     jailArguments: profile.bubblewrap
       .map((group) => group.map(fill))
       .filter((group) => !group.some((argument) => argument.includes('${AGENT_FOLDER}')))
       .flat(),
-    command: profile.command.map(fill),
     filterPath,
   };
 }
@@ -214,18 +193,17 @@ function spawnOptions({ stdout, stderr, requests, responses }: RuntimePipes, ext
   return { cwd: '/', env: {}, detached: true, stdio: ['ignore', ...given, ...extra] };
 }
 
-function connect(
-  child: ChildProcess,
-  pipes: RuntimePipes,
-  holder: Pick<JailCgroup, 'layer' | 'bounds' | 'brokeMemoryLimit' | 'release'>,
-): LaunchedRuntime {
+function connect(child: ChildProcess, pipes: RuntimePipes, cgroup: JailCgroup | null): LaunchedRuntime {
+  const streams = [pipes.requests, pipes.responses, pipes.stdout, pipes.stderr].map(({ stream }) => stream);
+  for (const stream of streams) stream.unref();
+  child.unref();
   return {
     child,
     requests: pipes.requests.stream,
     responses: pipes.responses.stream,
     stdout: pipes.stdout.stream,
     stderr: pipes.stderr.stream,
-    cgroup: { layer: holder.layer, bounds: holder.bounds },
+    cgroup: cgroup?.layer ?? 'none',
     kill: () => {
       if (child.pid === undefined) return;
       try {
@@ -234,7 +212,10 @@ function connect(
         if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
       }
     },
-    brokeMemoryLimit: () => holder.brokeMemoryLimit(),
-    release: () => holder.release(),
+    brokeMemoryLimit: () => cgroup?.brokeMemoryLimit() ?? false,
+    release: () => {
+      for (const stream of streams) stream.destroy();
+      cgroup?.release();
+    },
   };
 }

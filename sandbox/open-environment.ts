@@ -63,7 +63,7 @@ export async function openEnvironment(options: OpenEnvironmentOptions): Promise<
   const jailed = isolation === 'jail' || isolation === 'owner-jail';
   const folder = isolation === 'owner-jail' ? readableFolder(name) : null;
   const launched = await launchRuntime(loaded, jailed ? 'jail' : 'process', folder);
-  return new EnvironmentProcess(name, '', isolation, launched, loaded.profile).start(source);
+  return new EnvironmentProcess(name, isolation, launched, loaded.profile).start(source);
 }
 
 /**

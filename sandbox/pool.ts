@@ -30,17 +30,13 @@ interface Spare {
  */
 export class EnvironmentPool {
   private readonly spares: Spare[] = [];
-  private readonly wanted: number;
-  private readonly idleMs: number;
-  private readonly launch: typeof launchRuntime;
+  private readonly options: Required<EnvironmentPoolOptions>;
   /** Starts that are under way. */
   private readonly launches = new Set<Promise<void>>();
   private closed = false;
 
-  constructor({ spares = 1, idleMs = 60_000, launch = launchRuntime }: EnvironmentPoolOptions = {}) {
-    this.wanted = spares;
-    this.idleMs = idleMs;
-    this.launch = launch;
+  constructor(options: EnvironmentPoolOptions = {}) {
+    this.options = { spares: 1, idleMs: 60_000, launch: launchRuntime, ...options };
   }
 
   /**
@@ -82,7 +78,7 @@ export class EnvironmentPool {
     profile: JailProfile,
   ): Promise<EnvironmentProcess> {
     try {
-      return await new EnvironmentProcess(options.name, '', 'jail', launched, profile).start(options.source);
+      return await new EnvironmentProcess(options.name, 'jail', launched, profile).start(options.source);
     } catch (error) {
       // The jail may have died while it waited, for lack of memory. That says nothing about the source.
       if (error instanceof EnvironmentStartFailed || error instanceof EnvironmentKilled)
@@ -100,9 +96,10 @@ export class EnvironmentPool {
   }
 
   private refill(): void {
-    while (!this.closed && this.spares.length + this.launches.size < this.wanted) {
+    while (!this.closed && this.spares.length + this.launches.size < this.options.spares) {
       // A start that fails here is not reported. The next opening starts its own jail and reports what is wrong.
-      const launch: Promise<void> = this.launch(loadProfile(), 'jail')
+      const launch: Promise<void> = this.options
+        .launch(loadProfile(), 'jail')
         .then((launched) => this.keep(launched))
         .catch(() => undefined)
         .finally(() => this.launches.delete(launch));
@@ -113,15 +110,11 @@ export class EnvironmentPool {
   private keep(launched: LaunchedRuntime): Promise<void> {
     const spare: Spare = {
       launched,
-      idleTimer: setTimeout(() => void this.end(spare), this.idleMs).unref(),
+      idleTimer: setTimeout(() => void this.end(spare), this.options.idleMs).unref(),
       onExit: () => this.forget(spare),
     };
     launched.child.once('exit', spare.onExit);
     launched.child.once('error', spare.onExit);
-    // A waiting jail must not keep the program alive; it dies with it.
-    launched.child.unref();
-    for (const stream of [launched.requests, launched.responses, launched.stdout, launched.stderr])
-      (stream as { unref?: () => void }).unref?.();
     this.spares.push(spare);
     return this.closed ? this.end(spare) : Promise.resolve();
   }
@@ -141,13 +134,6 @@ export class EnvironmentPool {
     clearTimeout(spare.idleTimer);
     const place = this.spares.indexOf(spare);
     if (place !== -1) this.spares.splice(place, 1);
-    for (const stream of [
-      spare.launched.requests,
-      spare.launched.responses,
-      spare.launched.stdout,
-      spare.launched.stderr,
-    ])
-      stream.destroy();
     spare.launched.release();
   }
 }

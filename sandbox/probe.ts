@@ -2,33 +2,22 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../contracts/project-root';
-import type { CgroupBound, CgroupLayer } from './cgroup';
+import type { CgroupLayer } from './cgroup';
 import { EnvironmentProcess } from './environment-process';
 import { SandboxError, SandboxUnavailable } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
 import { type JailProfile, loadProfile, type LoadedProfile } from './profile';
 
-/** One layer of the jail, with the result of trying it. */
-interface JailLayer {
-  name: string;
-  ok: boolean;
-  /** What is wrong, or what was found. */
-  detail: string;
-}
-
 /** Which layers of the jail hold on this machine. */
 export interface JailProbe {
   /** Every layer holds. */
   ok: boolean;
-  layers: JailLayer[];
+  /** What is wrong with each layer; null where it holds. Empty if the jail did not start. */
+  layers: Record<string, string | null>;
   /** One sentence per missing layer: what is missing and what to do. */
   missing: string[];
   /** The control groups that also bound memory and processes; `none` is allowed, because rlimits bound both already. */
   cgroup: CgroupLayer;
-  /** What the control group of the tried jail bounds. */
-  cgroupBounds?: readonly CgroupBound[];
-  /** Time from the start of the jail until the environment was loaded, in milliseconds. */
-  startMs: number;
 }
 
 const NAMESPACES = ['user', 'pid', 'net', 'ipc', 'uts', 'mnt'] as const;
@@ -61,87 +50,68 @@ export function probeJail(loaded: LoadedProfile = loadProfile(), kind: JailKind 
 
 async function runProbe(loaded: LoadedProfile, kind: JailKind): Promise<JailProbe> {
   const source = readFileSync(join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'jail_probe.py'), 'utf8');
-  const started = performance.now();
   let launched: LaunchedRuntime;
   try {
     launched = await launchRuntime(loaded, 'jail');
   } catch (error) {
-    if (error instanceof SandboxUnavailable)
-      return failed([{ name: 'installation', ok: false, detail: error.missing.join(' ') }], [...error.missing]);
+    if (error instanceof SandboxUnavailable) return notStarted(error.missing);
     throw error;
   }
-  const environment = new EnvironmentProcess('jail probe', '', 'jail', launched, loaded.profile);
+  const environment = new EnvironmentProcess('jail probe', 'jail', launched, loaded.profile);
   try {
     await environment.start(source);
-    const startMs = performance.now() - started;
     const facts = factsSchema.parse(await environment.task(kind === 'owner' ? 1 : 0));
-    const layers = [
-      ...Object.entries(facts.layers).map(([name, wrong]) => ({
-        name,
-        ok: wrong === null,
-        detail: wrong ?? 'tried and refused',
-      })),
-      limitsLayer(loaded.profile, facts.rlimits),
+    const layers = {
+      ...facts.layers,
+      limits: looseLimits(loaded.profile, facts.rlimits),
       ...hostLayers(loaded.profile, kind, launched.child.pid!),
-    ];
-    const bad = layers.filter((layer) => !layer.ok);
-    const missing = bad.map((layer) => `Layer ${layer.name}: ${layer.detail}.`);
-    const { layer: cgroup, bounds: cgroupBounds } = launched.cgroup;
-    return { ok: bad.length === 0, layers, missing, cgroup, cgroupBounds, startMs };
+    };
+    const missing = Object.entries(layers).flatMap(([name, wrong]) =>
+      wrong === null ? [] : [`Layer ${name}: ${wrong}.`],
+    );
+    return { ok: missing.length === 0, layers, missing, cgroup: launched.cgroup };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     const words = `${environment.lastLogLines().stderr} ${error.message}`.trim();
-    return failed([{ name: 'start', ok: false, detail: words }], [explainStart(words)]);
+    return notStarted([explainStart(words)]);
   } finally {
     await environment.close();
   }
 }
 
-function failed(layers: JailLayer[], missing: string[]): JailProbe {
-  return { ok: false, layers, missing, cgroup: 'none', cgroupBounds: [], startMs: 0 };
-}
+const notStarted = (missing: readonly string[]): JailProbe => ({
+  ok: false,
+  layers: {},
+  missing: [...missing],
+  cgroup: 'none',
+});
 
-function limitsLayer(profile: JailProfile, found: Record<string, number>): JailLayer {
+/** Names the limits that are not those of the profile; null if all are. */
+function looseLimits(profile: JailProfile, found: Record<string, number>): string | null {
   const loose = Object.entries(profile.rlimits).filter(([name, limit]) => {
     const actual = found[name];
     return actual === undefined || actual < 0 || actual > limit;
   });
-  const detail =
-    loose.length === 0 ? 'as in the profile' : `limits are not in force (${loose.map(([name]) => name).join(', ')})`;
-  return { name: 'limits', ok: loose.length === 0, detail };
+  return loose.length === 0 ? null : `limits are not in force (${loose.map(([name]) => name).join(', ')})`;
 }
 
 /** Checks what only the host can see: the kernel's user id of the jail, and its namespaces. */
-function hostLayers(profile: JailProfile, kind: JailKind, pid: number): JailLayer[] {
+function hostLayers(profile: JailProfile, kind: JailKind, pid: number): JailProbe['layers'] {
   try {
     const inner = lastDescendant(pid);
     const uid = Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${inner}/status`, 'utf8'))?.[1]);
     const own = process.getuid?.() ?? 0;
     const expected =
       own === 0 ? uid >= profile.uids.first && uid < profile.uids.first + profile.uids.count : uid === own;
-    const expectedNamespaces = NAMESPACES.filter((name) => kind === 'generated' || name !== 'net');
-    const shared = expectedNamespaces.filter(
+    const shared = NAMESPACES.filter((name) => kind === 'generated' || name !== 'net').filter(
       (name) => readlinkSync(`/proc/${inner}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`),
     );
-    return [
-      { name: 'kernel-user', ok: expected, detail: `the kernel runs the jail as user ${uid}` },
-      {
-        name: 'namespaces',
-        ok: shared.length === 0,
-        detail:
-          shared.length === 0
-            ? expectedNamespaces.join(', ')
-            : `the jail shares namespaces with the host (${shared.join(', ')})`,
-      },
-    ];
+    return {
+      'kernel-user': expected ? null : `the kernel runs the jail as user ${uid}`,
+      namespaces: shared.length === 0 ? null : `the jail shares namespaces with the host (${shared.join(', ')})`,
+    };
   } catch (error) {
-    return [
-      {
-        name: 'namespaces',
-        ok: false,
-        detail: `the jail's process could not be examined (${(error as Error).message}); mount /proc`,
-      },
-    ];
+    return { namespaces: `the jail's process could not be examined (${(error as Error).message}); mount /proc` };
   }
 }
 

@@ -202,7 +202,10 @@ async function trySandbox({ probeJail }: PrepareDeps, { training }: AgentSpec): 
       return { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe: generated code runs without the jail.' };
     const probe = await probeJail();
     if (!probe.ok) throw new SandboxUnavailable(probe.missing);
-    return { mode: 'jail', detail: `${probe.layers.length} layers hold; control groups: ${probe.cgroup}.` };
+    return {
+      mode: 'jail',
+      detail: `${Object.keys(probe.layers).length} layers hold; control groups: ${probe.cgroup}.`,
+    };
   } catch (error) {
     throw error instanceof SandboxUnavailable ? failure('Sandbox.Unavailable', error.message, { cause: error }) : error;
   }

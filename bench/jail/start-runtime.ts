@@ -16,7 +16,7 @@ export async function startRuntime(
 ): Promise<EnvironmentProcess> {
   const launched = kind === 'jail' ? await launchRuntime(loaded, 'jail') : await launchBare(loaded);
   const isolation: EnvironmentIsolation = kind === 'jail' ? 'jail' : 'process';
-  return new EnvironmentProcess(kind, '', isolation, launched, loaded.profile).start(source);
+  return new EnvironmentProcess(kind, isolation, launched, loaded.profile).start(source);
 }
 
 async function launchBare({ profile }: LoadedProfile): Promise<LaunchedRuntime> {
@@ -35,9 +35,9 @@ async function launchBare({ profile }: LoadedProfile): Promise<LaunchedRuntime> 
     stderr,
     requests,
     responses,
-    cgroup: { layer: 'none', bounds: [] },
+    cgroup: 'none',
     kill: () => child.kill('SIGKILL'),
     brokeMemoryLimit: () => false,
-    release: () => {},
+    release: () => [stdout, stderr, requests, responses].forEach((stream) => stream.destroy()),
   };
 }

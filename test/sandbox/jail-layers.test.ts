@@ -45,7 +45,7 @@ test('on this machine every layer holds', async () => {
   const probe = await probeJail();
   expect(probe.missing).toEqual([]);
   expect(probe.ok).toBe(true);
-  expect(probe.layers.map((layer) => layer.name).sort()).toEqual([
+  expect(Object.keys(probe.layers).sort()).toEqual([
     'empty-environment',
     'kernel-user',
     'limits',
@@ -59,7 +59,6 @@ test('on this machine every layer holds', async () => {
     'thread-limit',
     'user',
   ]);
-  expect(probe.startMs).toBeGreaterThan(0);
 });
 
 test('without bubblewrap on PATH nothing runs, and the error says what to install', async () => {
@@ -95,9 +94,10 @@ test('a filter that allows everything is found out by the probe', async () => {
   for (const arch of Object.values(profile.profile.seccomp)) writeFileSync(join(folder, arch.file), allowAll);
   const probe = await probeJail(profile);
   expect(probe.ok).toBe(false);
-  expect(probe.layers.filter((layer) => !layer.ok).map((layer) => layer.name)).toEqual(
-    expect.arrayContaining(['seccomp', 'no-network']),
-  );
+  expect(probe.layers).toMatchObject({
+    seccomp: expect.any(String) as string,
+    'no-network': expect.any(String) as string,
+  });
   await expect(open(profile)).rejects.toThrow(/Layer seccomp: the seccomp filter lets calls through/);
 });
 

@@ -13,10 +13,9 @@ import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
 const jail: JailProbe = {
   ok: true,
-  layers: [{ name: 'user', ok: true, detail: '' }],
+  layers: { user: null },
   missing: [],
   cgroup: 'v2',
-  startMs: 1,
 };
 
 /** Fake of an analyst endpoint's list of models. */
