@@ -10,7 +10,6 @@ export {
   type StoredFile,
 } from './artifact-store';
 export { changeDocument } from './change-document';
-export { createFile } from './create-file';
 export { DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';
 export { isStoreError, StoreConflictError, StoreCorruptError, StoreKeyError } from './errors';
@@ -20,22 +19,20 @@ export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
 export { collectedTraces, type LiveTraces, readTraces, type TraceQuery } from './live-traces';
 export { LocalStore } from './local-store';
-export { isMissing, orIfMissing, readIfExists, readWholeFile } from './missing-files';
+export { isMissing, orIfMissing, readIfExists, readWholeFile } from './read-files';
 export {
   activateVersion,
   addVersion,
   changeRegistry,
   emptyRegistry,
   endCanary,
-  promoteVersion,
   pruneVersions,
   readRegistry,
   RegistryError,
-  rollbackAgent,
   rollbackVersion,
   startCanary,
   type Transition,
 } from './registry';
 export { changeNights, readNights } from './nights';
-export { replaceFile } from './replace-file';
+export { createFile, replaceFile } from './whole-files';
 export { type StoredLines, storedLines } from './stored-lines';

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
 
 /**
@@ -27,14 +26,6 @@ export class LineFile<T> {
       throw new RangeError(`Line ${index} of an artifact with ${this.length} lines was asked for.`);
     const start = index === 0 ? 0 : (this.ends[index - 1] as number) + 1;
     return this.schema.parse(JSON.parse(this.data.toString('utf8', start, end)));
-  }
-
-  /** All documents in order. Lets other work of the process run every few hundred lines. */
-  async *[Symbol.asyncIterator](): AsyncIterableIterator<T> {
-    for (let i = 0; i < this.length; i++) {
-      if (i % 256 === 255) await setImmediate();
-      yield this.at(i);
-    }
   }
 }
 

@@ -38,7 +38,8 @@ export const collectedTraces = (
   { days, most, models }: LiveSpec,
   baseModel: string,
 ): Pick<TraceQuery, 'days' | 'most' | 'wants'> => ({
-  ...{ days, most },
+  days,
+  most,
   wants: ({ model }) => models === 'any' || model === baseModel,
 });
 

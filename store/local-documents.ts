@@ -6,8 +6,8 @@ import type { StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
 import { onDisk } from './file-errors';
 import { makeFolder, syncFolder } from './folders';
-import { isMissing, orIfMissing, readWholeFile } from './missing-files';
-import { writeNewFile } from './replace-file';
+import { isMissing, orIfMissing, readWholeFile } from './read-files';
+import { writeNewFile } from './whole-files';
 
 /** A document `x.json` lies in the folder `x.json.versions`. */
 const FOLDER_SUFFIX = '.versions';

@@ -3,7 +3,7 @@ import { type Dirent } from 'node:fs';
 import { lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolders } from './folders';
-import { isMissing, orIfMissing } from './missing-files';
+import { isMissing, orIfMissing } from './read-files';
 
 /**
  * Folder of the store's root for what is about to be deleted. A process that was killed may leave something there,

@@ -6,7 +6,7 @@ import type { Segment, SegmentLine, SegmentReading } from './artifact-store';
 import { DamagedLines } from './damaged-lines';
 import { onDisk } from './file-errors';
 import { makeFolders } from './folders';
-import { isMissing, openFile } from './missing-files';
+import { isMissing, piecesOf } from './read-files';
 import { splitLines } from './split-lines';
 
 /** Longest line. A file without line feeds must not fill the memory of its reader. */
@@ -78,11 +78,7 @@ export class LocalSegment implements Segment {
     await this.queue;
     let number = 0;
     try {
-      const parts = (await openFile(this.path)).createReadStream({
-        start: from,
-        end: to - 1,
-        highWaterMark: 1 << 20,
-      }) as AsyncIterable<Buffer>;
+      const parts = await piecesOf(this.path, from, to);
       for await (const { bytes, start, end, isComplete } of splitLines(parts, { from, maxBytes: MAX_LINE_BYTES })) {
         number++;
         if (!isComplete) break;

@@ -16,7 +16,7 @@ import { makeFolder, syncFolder } from './folders';
 import { documentOfFolder, LocalDocuments } from './local-documents';
 import { filesUnder, removeTree } from './local-removal';
 import { LocalSegment } from './local-segment';
-import { isMissing, openFile, orIfMissing, readWholeFile } from './missing-files';
+import { fileSha256, openFile, orIfMissing, piecesOf, readWholeFile } from './read-files';
 import { splitLines } from './split-lines';
 
 /** Bytes that are written at a time. */
@@ -34,22 +34,6 @@ const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(dat
 
 /** Largest artifact that is read as a whole: the largest that Node reads. Longer ones are read by lines. */
 const LARGEST_ARTIFACT_BYTES = 2 ** 31 - 1;
-
-/** The bytes of a file, piece by piece. Rejects as `openFile`. */
-const piecesOf = async (path: string): Promise<AsyncIterable<Buffer>> =>
-  (await openFile(path)).createReadStream({ highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
-
-/** sha256 of a file; null if there is none. */
-async function fileSha256(path: string): Promise<string | null> {
-  const hash = createHash('sha256');
-  try {
-    for await (const part of await piecesOf(path)) hash.update(part);
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
-  }
-  return hash.digest('hex');
-}
 
 const NOT_ITS_HASH = 'does not have the bytes that its hash says';
 
@@ -146,7 +130,7 @@ export class LocalStore implements ArtifactStore {
   async *lines({ key, sha256 }: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }> {
     const path = this.localPath(key);
     // The hash is checked before the first line is returned: what is damaged is not even looked at.
-    const found = await onDisk(path, fileSha256(path));
+    const found = await onDisk(path, orIfMissing(fileSha256(path), null));
     if (found === null) throw artifactError('missing', key, 'is missing');
     if (found !== sha256) throw artifactError('corrupt', key, NOT_ITS_HASH);
     const parts = await piecesOf(path);

@@ -2,12 +2,10 @@ import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { jsonFault } from '../contracts/json-fault';
-import { openFile, readWholeFile } from './missing-files';
+import { fileSha256, readWholeFile } from './read-files';
 
 /** File extensions of what belongs to a model or adapter: configuration, tokenizer, weights. */
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
-/** Bytes read at a time. */
-const PIECE = 4 * 2 ** 20;
 
 /** What identifies the content of a file without reading it. A new content changes at least `changed`. */
 export interface FileStamp {
@@ -55,7 +53,10 @@ export async function modelDirectorySha256(directory: string, options: HashOptio
     signal?.throwIfAborted();
     let sha256 = await hashes?.find(path, stamp);
     if (sha256 === undefined) {
-      sha256 = await fileSha256(path, signal, (read) => onProgress?.(before + read, bytes));
+      sha256 = await fileSha256(path, (read) => {
+        signal?.throwIfAborted();
+        onProgress?.(before + read, bytes);
+      });
       await hashes?.keep(path, stamp, sha256);
     }
     before += stamp.size;
@@ -81,11 +82,7 @@ export async function listModelFiles(directory: string, hashedBytes: number): Pr
   for (const name of await modelFiles(directory)) {
     const path = join(directory, name);
     const { size } = await stat(path);
-    files.push({
-      name,
-      bytes: size,
-      sha256: size <= hashedBytes ? await fileSha256(path, undefined, () => undefined) : null,
-    });
+    files.push({ name, bytes: size, sha256: size <= hashedBytes ? await fileSha256(path) : null });
   }
   return files;
 }
@@ -127,22 +124,6 @@ async function modelFiles(directory: string): Promise<string[]> {
 async function stampOf(path: string): Promise<FileStamp> {
   const { size, ino, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
   return { size: Number(size), inode: String(ino), modified: String(mtimeNs), changed: String(ctimeNs) };
-}
-
-async function fileSha256(
-  path: string,
-  signal: AbortSignal | undefined,
-  onRead: (bytes: number) => void,
-): Promise<string> {
-  const hash = createHash('sha256');
-  let read = 0;
-  const file = await openFile(path);
-  for await (const piece of file.createReadStream({ highWaterMark: PIECE }) as AsyncIterable<Buffer>) {
-    signal?.throwIfAborted();
-    hash.update(piece);
-    onRead((read += piece.length));
-  }
-  return hash.digest('hex');
 }
 
 /** A file of weights begins with the length of its header (8 bytes, little endian) and the header, which is JSON. */

@@ -49,11 +49,11 @@ export function addVersion(
  * Activates a version, or the base model alone for null, and ends the canary. Pure. Throws RegistryError for a number
  * that the registry does not have.
  */
-export function activateVersion(registry: Registry, version: number | null, now: Date = new Date()): Transition {
+export function activateVersion(registry: Registry, version: number | null): Transition {
   requireVersion(registry, version);
   const outcome = registry.canary?.version === version ? 'promoted' : 'superseded';
   const reason = version === null ? 'The base model was activated.' : `Version ${version} was activated.`;
-  const without = withoutCanary(registry, outcome, now.toISOString(), reason);
+  const without = withoutCanary(registry, outcome, new Date().toISOString(), reason);
   return {
     registry: { ...without, active: version },
     changed: registry.active !== version || registry.canary !== undefined,
@@ -95,19 +95,13 @@ export function startCanary(registry: Registry, canary: Canary): Transition<Cana
  * Ends the canary, so that all conversations go to the active version. With `id`, only the canary of that id is ended,
  * so that a late verdict cannot end its successor. Pure. Without `id`, throws RegistryError when there is no canary.
  */
-export function endCanary(
-  registry: Registry,
-  outcome: CanaryEnd['outcome'],
-  reason: string,
-  now: Date,
-  id?: string,
-): Transition {
+export function endCanary(registry: Registry, outcome: CanaryEnd['outcome'], reason: string, id?: string): Transition {
   if (registry.canary === undefined || (id !== undefined && registry.canary.id !== id)) {
     if (id !== undefined) return { registry, changed: false, result: registry.active };
     throw new RegistryError(`Agent ${registry.agent} has no canary.`);
   }
   return {
-    registry: withoutCanary(registry, outcome, now.toISOString(), reason),
+    registry: withoutCanary(registry, outcome, new Date().toISOString(), reason),
     changed: true,
     result: registry.active,
   };
@@ -118,7 +112,7 @@ export function endCanary(
  * or the base model alone after the lowest one. Pure. Throws RegistryError when the base model is active already.
  */
 export function rollbackVersion(registry: Registry): Transition {
-  if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.', new Date());
+  if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.');
   const { active } = registry;
   if (active === null)
     throw new RegistryError(`Agent ${registry.agent} serves its base model already: there is nothing to roll back.`);
@@ -154,17 +148,6 @@ export function changeRegistry<T>(
 function parseRegistry(agent: string, stored: unknown): Registry {
   return stored === undefined ? emptyRegistry(agent) : registrySchema.parse(stored);
 }
-
-/** `whet promote`: activates a version that is in the registry. Throws RegistryError, StoreConflictError. */
-export const promoteVersion = (store: ArtifactStore, agent: string, version: number): Promise<Transition> =>
-  changeRegistry(store, agent, (registry) => activateVersion(registry, version));
-
-/**
- * `whet rollback`: activates the version before the active one, or the base model. Throws RegistryError,
- * StoreConflictError.
- */
-export const rollbackAgent = (store: ArtifactStore, agent: string): Promise<Transition> =>
-  changeRegistry(store, agent, rollbackVersion);
 
 /**
  * Takes versions out of the registry. The active version, the canary's and the newest one stay whatever `isKept` says:

@@ -30,7 +30,7 @@ export async function canaryCommand(
       throw new CliError('--stop takes no version: it ends the canary that is on.', {
         type: 'Canary.Usage',
       });
-    await changeOrRefuse(store, agent, (now) => endCanary(now, 'stopped', 'Stopped by hand.', new Date()));
+    await changeOrRefuse(store, agent, (now) => endCanary(now, 'stopped', 'Stopped by hand.'));
     return out.result(
       { agent, active: registry.active, canary: null },
       `${agent}: no canary any more; all conversations go to ${nameOf(registry.active)}`,

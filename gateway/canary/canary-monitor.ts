@@ -86,7 +86,7 @@ export class CanaryMonitor {
     if (!test.isWorse) return;
     const reason = `Version ${canary.version} is worse: ${test.describe()}.`;
     const { changed } = await changeRegistry(this.store, agent, (registry) =>
-      endCanary(registry, 'rolled-back', reason, new Date(), canary.id),
+      endCanary(registry, 'rolled-back', reason, canary.id),
     );
     if (!changed) return;
     this.metrics.rollbacks.inc({ agent });

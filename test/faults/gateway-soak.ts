@@ -18,7 +18,7 @@ import { Agent } from 'undici';
 import { freePort, startProcess, untilHealthy } from '../../bench/shared/processes';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { gatewayArguments } from '../../cli/supervisor/gateway-arguments';
-import { activateVersion, changeRegistry, layout, LocalStore, rollbackAgent } from '../../store';
+import { activateVersion, changeRegistry, layout, LocalStore, rollbackVersion } from '../../store';
 import { adapterName, versionOf } from '../gateway/gateway-fixture';
 
 const REPLICAS = 3;
@@ -176,7 +176,7 @@ async function soak({ seconds, rate, killEvery, switchEvery }: Options): Promise
       const promote = tally.switches++ % 2 === 1;
       const change = promote
         ? changeRegistry(store, 'desk', (registry) => activateVersion(registry, 3))
-        : rollbackAgent(store, 'desk');
+        : changeRegistry(store, 'desk', rollbackVersion);
       void change.then(({ result }) => timeline.set(result as number));
     });
     every(1_000, () => memory.push(residentMb(gateway.pid!)));

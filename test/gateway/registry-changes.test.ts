@@ -1,12 +1,12 @@
 // tier: integration
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  type LocalStore,
+  activateVersion,
   changeRegistry,
   endCanary,
-  promoteVersion,
+  type LocalStore,
   readRegistry,
-  rollbackAgent,
+  rollbackVersion,
   startCanary,
 } from '../../store';
 import { FakeReplica } from '../fakes/replica';
@@ -27,10 +27,10 @@ describe('the gateway and its registry', () => {
   it('follows a promotion and a rollback, in begun conversations too', async () => {
     await started();
     expect(await answeredBy()).toBe(adapterName('weigh', 1));
-    await promoteVersion(fixture.store, 'desk', 2);
+    await changeRegistry(fixture.store, 'desk', (registry) => activateVersion(registry, 2));
     await fixture.until(() => fixture.agent.registry.active === 2);
     await fixture.until(async () => (await answeredBy()) === adapterName('weigh', 2));
-    await rollbackAgent(fixture.store, 'desk');
+    await changeRegistry(fixture.store, 'desk', rollbackVersion);
     await fixture.until(async () => (await answeredBy()) === adapterName('weigh', 1));
   });
 
@@ -38,7 +38,7 @@ describe('the gateway and its registry', () => {
     await started({ registry: { versions, active: 1 }, config: { reconcile: { everyMs: 20, drainMs: 60 } } });
     const [replica] = fixture.replicas;
     expect(replica!.history).toEqual([`load ${adapterName('weigh', 1)}`, `probe ${adapterName('weigh', 1)}`]);
-    await promoteVersion(fixture.store, 'desk', 3);
+    await changeRegistry(fixture.store, 'desk', (registry) => activateVersion(registry, 3));
     await fixture.until(() => !replica!.adapters.has(adapterName('weigh', 1)));
     // Version 2 is the one before, kept loaded for a rollback.
     expect(replica!.history.slice(2)).toEqual([
@@ -59,7 +59,7 @@ describe('the gateway and its registry', () => {
     const slow = fixture.chat('hi', { model: adapterName('weigh', 1) });
     await fixture.until(() => replica!.completions().length === 1);
     replica!.behaviour = null;
-    await promoteVersion(fixture.store, 'desk', 3);
+    await changeRegistry(fixture.store, 'desk', (registry) => activateVersion(registry, 3));
     await fixture.until(() => fixture.agent.registry.active === 3);
     await sleep(150);
     expect(replica!.adapters.has(adapterName('weigh', 1))).toBe(true);
@@ -144,11 +144,11 @@ describe('a canary in the registry', () => {
     const now = () => readRegistry(store, 'desk');
     await changeRegistry(store, 'desk', (registry) => startCanary(registry, canary('a', 2)));
     expect(await now()).toMatchObject({ active: 1, canary: { version: 2 } });
-    await rollbackAgent(store, 'desk');
+    await changeRegistry(store, 'desk', rollbackVersion);
     expect(await now()).toMatchObject({ active: 1, lastCanary: { version: 2, outcome: 'rolled-back' } });
     expect((await now()).canary).toBeUndefined();
     await changeRegistry(store, 'desk', (registry) => startCanary(registry, canary('b', 3)));
-    await promoteVersion(store, 'desk', 3);
+    await changeRegistry(store, 'desk', (registry) => activateVersion(registry, 3));
     expect(await now()).toMatchObject({ active: 3, lastCanary: { version: 3, outcome: 'promoted' } });
   });
 
@@ -156,7 +156,7 @@ describe('a canary in the registry', () => {
     const registry = { agent: 'desk', active: 3, versions, canary: canary('c', 2) };
     expect(() => startCanary(registry, canary('d', 9))).toThrow('no version 9');
     expect(() => startCanary(registry, canary('d', 3))).toThrow('gets all conversations already');
-    expect(endCanary(registry, 'rolled-back', 'late', new Date(), 'e'.repeat(12)).changed).toBe(false);
-    expect(endCanary(registry, 'rolled-back', 'in time', new Date(), 'c'.repeat(12)).registry.canary).toBeUndefined();
+    expect(endCanary(registry, 'rolled-back', 'late', 'e'.repeat(12)).changed).toBe(false);
+    expect(endCanary(registry, 'rolled-back', 'in time', 'c'.repeat(12)).registry.canary).toBeUndefined();
   });
 });

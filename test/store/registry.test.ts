@@ -8,10 +8,8 @@ import {
   emptyRegistry,
   endCanary,
   LocalStore,
-  promoteVersion,
   readDictionary,
   readRegistry,
-  rollbackAgent,
   rollbackVersion,
   startCanary,
 } from '../../store';
@@ -77,14 +75,14 @@ test('a canary ends as promoted, superseded, rolled back or stopped', () => {
   expect(outcome(activateVersion(running, 2).registry)).toEqual([undefined, 2, 'promoted']);
   expect(outcome(activateVersion(running, null).registry)).toEqual([undefined, null, 'superseded']);
   expect(outcome(rollbackVersion(running).registry)).toEqual([undefined, 1, 'rolled-back']);
-  expect(outcome(endCanary(running, 'stopped', 'By hand.', NOW).registry)).toEqual([undefined, 1, 'stopped']);
+  expect(outcome(endCanary(running, 'stopped', 'By hand.').registry)).toEqual([undefined, 1, 'stopped']);
 });
 
 test('a canary needs a version that is not active, and a late verdict leaves its successor alone', () => {
   expect(() => startCanary(withVersions(1), canary(1))).toThrow(/gets all conversations already/);
-  expect(() => endCanary(withVersions(1), 'stopped', 'By hand.', NOW)).toThrow(/has no canary/);
+  expect(() => endCanary(withVersions(1), 'stopped', 'By hand.')).toThrow(/has no canary/);
   const running = startCanary(activateVersion(withVersions(2), 1).registry, canary(2)).registry;
-  expect(endCanary(running, 'rolled-back', 'Late.', NOW, 'ffffffffffff').changed).toBe(false);
+  expect(endCanary(running, 'rolled-back', 'Late.', 'ffffffffffff').changed).toBe(false);
 });
 
 test('runs that promote at the same time all get a version of their own', async () => {
@@ -99,10 +97,12 @@ test('runs that promote at the same time all get a version of their own', async 
 });
 
 test('promote and rollback write the active version; an impossible change writes nothing', async () => {
-  await promoteVersion(store, 'desk', 1);
+  await changeRegistry(store, 'desk', (registry) => activateVersion(registry, 1));
   expect((await readRegistry(store, 'desk')).active).toBe(1);
-  await expect(promoteVersion(store, 'desk', 9)).rejects.toMatchObject({ type: 'Registry.Impossible' });
-  await rollbackAgent(store, 'desk');
+  await expect(changeRegistry(store, 'desk', (registry) => activateVersion(registry, 9))).rejects.toMatchObject({
+    type: 'Registry.Impossible',
+  });
+  await changeRegistry(store, 'desk', rollbackVersion);
   expect((await readRegistry(store, 'desk')).active).toBeNull();
 });
 

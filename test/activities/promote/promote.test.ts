@@ -10,10 +10,8 @@ import {
   endCanary,
   layout,
   type LocalStore,
-  promoteVersion,
   putJson,
   readRegistry,
-  rollbackAgent,
   rollbackVersion,
   startCanary,
   StoreConflictError,
@@ -100,9 +98,13 @@ describe('the registry in the store', () => {
   it('promotes and rolls back by number', async () => {
     for (const runId of ['run-1', 'run-2'])
       await changeRegistry(fixture.store, 'desk', (registry) => addVersion(registry, version(runId)));
-    expect((await rollbackAgent(fixture.store, 'desk')).result).toBe(1);
-    expect((await promoteVersion(fixture.store, 'desk', 2)).registry.active).toBe(2);
-    await expect(promoteVersion(fixture.store, 'desk', 3)).rejects.toThrow('no version 3');
+    expect((await changeRegistry(fixture.store, 'desk', rollbackVersion)).result).toBe(1);
+    expect(
+      (await changeRegistry(fixture.store, 'desk', (registry) => activateVersion(registry, 2))).registry.active,
+    ).toBe(2);
+    await expect(changeRegistry(fixture.store, 'desk', (registry) => activateVersion(registry, 3))).rejects.toThrow(
+      'no version 3',
+    );
   });
 });
 
@@ -217,7 +219,7 @@ describe('promoteAdapters', () => {
     const value = await judgedAgainst(await input(), 2);
     await expect(promoteAdapters(value)).rejects.toMatchObject({ type: 'Promote.CanaryRuns', nonRetryable: true });
     expect((await readRegistry(fixture.store, 'parcels')).canary).toEqual(canary);
-    await changeRegistry(fixture.store, 'parcels', (registry) => endCanary(registry, 'stopped', 'by hand', now()));
+    await changeRegistry(fixture.store, 'parcels', (registry) => endCanary(registry, 'stopped', 'by hand'));
     expect(await promoteAdapters(value)).toEqual({ version: 3 });
   });
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
+import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { onDisk } from './file-errors';
 import { makeFolder, syncFolder } from './folders';
@@ -10,18 +10,37 @@ import { makeFolder, syncFolder } from './folders';
  * @throws StoreFullError, StoreUnavailableError.
  */
 export function replaceFile(path: string, data: string | Uint8Array): Promise<void> {
-  return onDisk(path, replace(path, data));
+  return onDisk(path, writeAside(path, data, rename));
 }
 
-async function replace(path: string, data: string | Uint8Array): Promise<void> {
+/**
+ * Creates a file. If several processes try, one succeeds; readers see the whole content or no file.
+ * @returns false if the file existed already; it is left as it is.
+ * @throws StoreFullError, StoreUnavailableError.
+ */
+export async function createFile(path: string, data: string): Promise<boolean> {
+  try {
+    await onDisk(path, writeAside(path, data, link));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Writes a file under another name, down to the disk, and then puts it in its place. */
+async function writeAside(
+  path: string,
+  data: string | Uint8Array,
+  put: (temporary: string, path: string) => Promise<void>,
+): Promise<void> {
   await makeFolder(dirname(path));
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await writeNewFile(temporary, data);
-    await rename(temporary, path);
-  } catch (error) {
+    await put(temporary, path);
+  } finally {
     await rm(temporary, { force: true }).catch(() => undefined);
-    throw error;
   }
   await syncFolder(dirname(path));
 }

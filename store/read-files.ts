@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { StoreCorruptError } from './errors';
@@ -35,6 +36,25 @@ export async function openFile(path: string): Promise<FileHandle> {
     await file.close();
     throw error;
   }
+}
+
+/** The bytes of a file from `start` to `end`, piece by piece. Rejects as `openFile`. */
+export async function piecesOf(path: string, start = 0, end = Infinity): Promise<AsyncIterable<Buffer>> {
+  return (await openFile(path)).createReadStream({ start, end: end - 1, highWaterMark: 1 << 20 });
+}
+
+/**
+ * sha256 of a file. Rejects as `openFile`, and with what `onRead` throws.
+ * @param onRead called after each piece with the number of bytes read so far.
+ */
+export async function fileSha256(path: string, onRead?: (bytes: number) => void): Promise<string> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of await piecesOf(path)) {
+    hash.update(piece);
+    onRead?.((bytes += piece.length));
+  }
+  return hash.digest('hex');
 }
 
 /**
