@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { projectRoot } from '../contracts/project-root';
-import { findProgram } from './find-program';
 import { type CgroupLayer, createJailCgroup, type JailCgroup } from './cgroup';
-import { EnvironmentStartFailed, SandboxUnavailable } from './errors';
+import { EnvironmentStartFailed } from './errors';
+import { type JailPlan, jailPlan } from './jail-plan';
 import { openPipes, type PipeEnd } from './pipes';
-import { type LoadedProfile, seccompFilterPath } from './profile';
-import { pythonInterpreter, pythonRoot } from './python-root';
+import type { LoadedProfile } from './profile';
+import { pythonInterpreter } from './python-interpreter';
 
 /** How a process is isolated: by a jail of the given profile, or only by being a process of its own. */
 export type Isolation = 'jail' | 'process';
@@ -31,11 +31,11 @@ export interface LaunchedRuntime {
   release(): void;
 }
 
+/** What the profile has in place of the folder that an owner's environment may read. */
+const AGENT_FOLDER = '${AGENT_FOLDER}';
+
 /** The Python file that serves environments. */
 const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'runtime', '__main__.py');
-
-const ARGUMENTS_FD = 5;
-const SECCOMP_FD = 6;
 
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
@@ -49,15 +49,18 @@ export async function launchRuntime(
   isolation: Isolation,
   agentFolder: string | null = null,
 ): Promise<LaunchedRuntime> {
-  const plan = isolation === 'jail' ? await planJail(loaded, agentFolder) : null;
+  const plan = isolation === 'jail' ? await jailPlan(loaded) : null;
+  // If root started bubblewrap, the jail would have the kernel's uid 0, which may write kernel settings even without
+  // capabilities.
+  const uid = plan && process.getuid?.() === 0 ? nextUid(loaded.profile.uids) : null;
   const pipes = await runtimePipes();
-  const cgroup = plan && createJailCgroup(loaded.profile.cgroup, plan.identity?.uid ?? null);
+  const cgroup = plan && createJailCgroup(loaded.profile.cgroup, uid);
   try {
     const child = plan
-      ? await startJail(plan, cgroup, pipes)
+      ? await startJail(plan, { uid, cgroup, agentFolder }, pipes)
       : await start(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions(pipes, []));
-    // Only bubblewrap reads arguments; a pipe that nobody reads would stay open as long as the worker.
-    if (plan === null) pipes.argumentList.stream.destroy();
+    // Only bubblewrap reads these; a pipe that nobody reads would stay open as long as the worker.
+    if (plan === null) for (const { stream } of [pipes.argumentList, pipes.filter]) stream.destroy();
     return connect(child, pipes, cgroup);
   } catch (error) {
     cgroup?.release();
@@ -68,113 +71,67 @@ export async function launchRuntime(
   }
 }
 
-async function startJail(plan: JailPlan, cgroup: JailCgroup | null, pipes: RuntimePipes): Promise<ChildProcess> {
-  const filter = await orStartFailed('The seccomp filter could not be opened', () => openSync(plan.filterPath, 'r'));
-  try {
-    const [program, ...rest] = [...(cgroup?.joinPrefix() ?? []), ...plan.command];
-    const options = spawnOptions(pipes, [pipes.argumentList.childFd, filter]);
-    const child = await start(program!, rest, { ...options, ...plan.identity });
-    // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. Not
-    // awaited: the caller must listen for the end of the process from the first moment.
-    void Promise.resolve(cgroup?.join(child.pid!)).then(
-      () => pipes.argumentList.stream.end(plan.jailArguments.map((argument) => `${argument}\0`).join('')),
-      // Without the limits of its group it must not run.
-      () => child.kill('SIGKILL'),
-    );
-    return child;
-  } finally {
-    closeSync(filter);
-  }
+interface JailSettings {
+  /** User and group that the process changes to before it runs anything; null: it keeps ours, which is not root. */
+  uid: number | null;
+  cgroup: JailCgroup | null;
+  agentFolder: string | null;
 }
 
-/** `argumentList` carries bubblewrap's arguments and is closed before the environment is loaded. */
-type RuntimePipes = Record<'stdout' | 'stderr' | 'requests' | 'responses' | 'argumentList', PipeEnd>;
+function startJail(
+  plan: JailPlan,
+  { uid, cgroup, agentFolder }: JailSettings,
+  pipes: RuntimePipes,
+): ChildProcess | Promise<never> {
+  const [program, ...rest] = [...(cgroup?.joinPrefix() ?? []), ...plan.limits, ...plan.command];
+  const identity = uid === null ? {} : { uid, gid: uid };
+  const child = start(program!, rest, { ...spawnOptions(pipes, [pipes.argumentList, pipes.filter]), ...identity });
+  if (child instanceof Promise) return child;
+  const jailArguments = plan.arguments
+    .filter((group) => agentFolder !== null || !group.includes(AGENT_FOLDER))
+    .flat()
+    .map((argument) => `${argument === AGENT_FOLDER ? agentFolder : argument}\0`);
+  pipes.filter.stream.end(plan.filter);
+  // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. Not
+  // awaited: the caller must listen for the end of the process from the first moment.
+  void Promise.resolve(cgroup?.join(child.pid!)).then(
+    () => pipes.argumentList.stream.end(jailArguments.join('')),
+    // Without the limits of its group it must not run.
+    () => child.kill('SIGKILL'),
+  );
+  return child;
+}
+
+/** `argumentList` and `filter` are for bubblewrap, and closed before the environment is loaded. */
+type RuntimePipes = Record<'stdout' | 'stderr' | 'requests' | 'responses' | 'argumentList' | 'filter', PipeEnd>;
 
 async function runtimePipes(): Promise<RuntimePipes> {
-  const [stdout, stderr, requests, responses, argumentList] = await orStartFailed(
-    'The pipes of an environment could not be opened',
-    () => openPipes(['in', 'in', 'out', 'in', 'out']),
-  );
-  return { stdout, stderr, requests, responses, argumentList };
-}
-
-/** The result of opening something; its error becomes EnvironmentStartFailed, which begins with the given words. */
-async function orStartFailed<T>(words: string, open: () => T | Promise<T>): Promise<T> {
   try {
-    return await open();
+    const [stdout, stderr, requests, responses, argumentList, filter] = await openPipes([
+      'in',
+      'in',
+      'out',
+      'in',
+      'out',
+      'out',
+    ]);
+    return { stdout, stderr, requests, responses, argumentList, filter };
   } catch (error) {
-    throw new EnvironmentStartFailed(`${words}: ${(error as Error).message}`, { cause: error });
+    throw startFailed('The pipes of an environment could not be opened', error as Error);
   }
 }
+
+const startFailed = (words: string, cause: Error): EnvironmentStartFailed =>
+  new EnvironmentStartFailed(`${words}: ${cause.message}`, { cause });
 
 /** Returns a promise only if the start failed: the caller must listen for the end of the process from the beginning. */
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
   const child = spawn(program, args, options);
   if (child.pid !== undefined) return child;
   // The reason arrives later, as an event.
-  return orStartFailed('The process of an environment could not be started', async () => {
-    const [error] = (await once(child, 'error')) as [Error];
-    throw error;
+  return once(child, 'error').then(([error]) => {
+    throw startFailed('The process of an environment could not be started', error as Error);
   });
-}
-
-interface JailPlan {
-  /** User and group that the process changes to before it runs anything; null: it keeps ours, which is not root. */
-  identity: { uid: number; gid: number } | null;
-  /** Sets the limits, then starts bubblewrap, which starts the runtime. */
-  command: string[];
-  /** Passed to bubblewrap over a pipe, because everybody can read the command line of the jail's first process. */
-  jailArguments: string[];
-  filterPath: string;
-}
-
-async function planJail(loaded: LoadedProfile, agentFolder: string | null): Promise<JailPlan> {
-  const { profile } = loaded;
-  const bwrap = program('bwrap', 'install bubblewrap 0.8 or newer (Debian and Ubuntu: `apt install bubblewrap`)');
-  const prlimit = program('prlimit', 'install util-linux');
-  const filterPath = seccompFilterPath(loaded);
-  const values: Record<string, string> = {
-    PYTHON_ROOT: await pythonRoot(),
-    RUNTIME: profile.runtimeInJail,
-    THREADS: String(profile.rlimits.threads),
-    ...(agentFolder !== null && { AGENT_FOLDER: agentFolder }),
-  };
-  const fill = (text: string): string =>
-    text.replace(/\$\{([A-Z_]+)\}/g, (whole, name: string) => values[name] ?? whole);
-  const limits = profile.rlimits;
-  const command = [
-    prlimit,
-    `--as=${limits.addressSpaceBytes}`,
-    `--core=${limits.coreBytes}`,
-    `--cpu=${limits.cpuSeconds}`,
-    `--fsize=${limits.fileSizeBytes}`,
-    `--memlock=${limits.lockedMemoryBytes}`,
-    `--msgqueue=${limits.messageQueueBytes}`,
-    `--nofile=${limits.openFiles}`,
-    `--sigpending=${limits.pendingSignals}`,
-    `--stack=${limits.stackBytes}`,
-  ];
-  // If root started bubblewrap, the jail would have the kernel's uid 0, which may write kernel settings even without
-  // capabilities.
-  const uid = process.getuid?.() === 0 ? nextUid(profile.uids) : null;
-  // Twice the inner limit, because bubblewrap's own processes count here. No other jail has this user.
-  if (uid !== null) command.push(`--nproc=${limits.threads * 2}`);
-  command.push(bwrap, '--args', String(ARGUMENTS_FD), '--seccomp', String(SECCOMP_FD), ...profile.command.map(fill));
-  return {
-    identity: uid === null ? null : { uid, gid: uid },
-    command,
-    jailArguments: profile.bubblewrap
-      .map((group) => group.map(fill))
-      .filter((group) => !group.some((argument) => argument.includes('${AGENT_FOLDER}')))
-      .flat(),
-    filterPath,
-  };
-}
-
-function program(name: string, remedy: string): string {
-  const found = findProgram(name);
-  if (!found) throw new SandboxUnavailable([`${name} is not on PATH: ${remedy}.`]);
-  return found;
 }
 
 let uidCursor = Math.floor(Math.random() * 0x7fffffff);
@@ -186,11 +143,11 @@ function nextUid(range: { first: number; count: number }): number {
   return range.first + (uidCursor % range.count);
 }
 
-function spawnOptions({ stdout, stderr, requests, responses }: RuntimePipes, extra: number[]): SpawnOptions {
-  const given = [stdout, stderr, requests, responses].map(({ childFd }) => childFd);
+function spawnOptions({ stdout, stderr, requests, responses }: RuntimePipes, more: PipeEnd[]): SpawnOptions {
+  const given = [stdout, stderr, requests, responses, ...more].map(({ childFd }) => childFd);
   // A process group of its own, so that one kill reaches every helper. `/`, because the jail's user may not be able to
   // enter the project's directory.
-  return { cwd: '/', env: {}, detached: true, stdio: ['ignore', ...given, ...extra] };
+  return { cwd: '/', env: {}, detached: true, stdio: ['ignore', ...given] };
 }
 
 function connect(child: ChildProcess, pipes: RuntimePipes, cgroup: JailCgroup | null): LaunchedRuntime {

@@ -16,7 +16,7 @@ const { O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 const run = promisify(execFile);
 
 /** Made by one call of `mkfifo`: enough for eight runtimes. */
-const BATCH = 32;
+const BATCH = 48;
 /** Open for both directions, so that a pipe lives although nobody else has it open yet. */
 const ready: number[] = [];
 let making: Promise<void> | null = null;

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -98,40 +97,4 @@ export function ownerProfile({ profile }: LoadedProfile): LoadedProfile {
     group.filter((argument) => mayWrite || argument !== NO_NESTED_NAMESPACES),
   );
   return { folder, profile: { ...profile, ...own, bubblewrap } };
-}
-
-/** This machine's architecture as the kernel names it. */
-function kernelArch(): string {
-  return process.arch === 'x64' ? 'x86_64' : process.arch === 'arm64' ? 'aarch64' : process.arch;
-}
-
-/**
- * Finds the seccomp filter for this machine and compares it with the profile's hash, because a filter that was changed
- * or cut short would still load, but protect less.
- * @returns its path.
- * @throws SandboxUnavailable when there is none for the architecture or it is not the one that the profile names.
- */
-export function seccompFilterPath({ profile, folder }: LoadedProfile): string {
-  const entry = profile.seccomp[kernelArch()];
-  if (!entry)
-    throw new SandboxUnavailable([
-      `There is no seccomp filter for ${kernelArch()}: add the architecture to sandbox/seccomp.ts and build it.`,
-    ]);
-  const path = join(folder, entry.file);
-  let content: Buffer;
-  try {
-    content = readFileSync(path);
-  } catch (error) {
-    throw new SandboxUnavailable([
-      `The seccomp filter ${entry.file} cannot be read (${(error as Error).message}): restore it with \`node ` +
-        `dist/sandbox/build-seccomp.js\`.`,
-    ]);
-  }
-  if (createHash('sha256').update(content).digest('hex') !== entry.sha256) {
-    throw new SandboxUnavailable([
-      `The seccomp filter ${entry.file} is not the one that profile.json names: restore both with \`node ` +
-        `dist/sandbox/build-seccomp.js\`.`,
-    ]);
-  }
-  return path;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { type EnvironmentIsolation, EnvironmentProcess, type LoadedProfile } from '../../sandbox';
 import { type LaunchedRuntime, launchRuntime } from '../../sandbox/launch';
-import { pythonRoot } from '../../sandbox/python-root';
+import { jailPlan } from '../../sandbox/jail-plan';
 
 /** How a runtime is started: in a jail as by the service, or with the same interpreter, files and pipes but no jail. */
 export type StartKind = 'jail' | 'bare';
@@ -19,9 +19,10 @@ export async function startRuntime(
   return new EnvironmentProcess(kind, isolation, launched, loaded.profile).start(source);
 }
 
-async function launchBare({ profile }: LoadedProfile): Promise<LaunchedRuntime> {
-  const root = await pythonRoot();
-  const child = spawn(join(root, 'usr/bin/python3'), ['-I', '-S', join(root, profile.runtimeInJail)], {
+async function launchBare(loaded: LoadedProfile): Promise<LaunchedRuntime> {
+  const bind = (await jailPlan(loaded)).arguments.find(([option]) => option === '--ro-bind');
+  const root = bind![1]!;
+  const child = spawn(join(root, 'usr/bin/python3'), ['-I', '-S', join(root, loaded.profile.runtimeInJail)], {
     cwd: '/',
     env: {},
     detached: true,

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { EnvironmentProcess, LoadedProfile } from '../../sandbox';
-import { pythonInterpreter } from '../../sandbox/python-root';
+import { pythonInterpreter } from '../../sandbox/python-interpreter';
 import { CALL, HONEST } from './environments';
 import { startRuntime } from './start-runtime';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadProfile } from '../../sandbox';
 import { projectRoot } from '../../contracts/project-root';
-import { pythonRoot } from '../../sandbox/python-root';
+import { jailPlan } from '../../sandbox/jail-plan';
 
 /**
  * What an attack could have left on the host. Everything here must be the same before and after, whatever else the
@@ -66,7 +66,8 @@ export async function hostState(): Promise<HostState> {
         .map(({ path }) => path),
     ),
     ownFiles: [
-      await pythonRoot(),
+      // The Python tree.
+      (await jailPlan(loadProfile())).arguments.find(([option]) => option === '--ro-bind')![1]!,
       join(projectRoot(), 'sandbox'),
       join(projectRoot(), 'trainer-image', 'whetstone', 'envs'),
     ].flatMap((directory) =>

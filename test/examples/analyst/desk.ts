@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { chatMessageSchema, type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
-import { pythonInterpreter } from '../../../sandbox/python-root';
+import { pythonInterpreter } from '../../../sandbox/python-interpreter';
 
 const root = join(__dirname, '../../..');
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from fixtures.counter_environment import COUNTER, profile_with
-from whetstone.envs import jail, jail_probe_client, runtime
+from whetstone.envs import jail, jail_plan, jail_probe_client, runtime
 from whetstone.envs.client import open_environment
 from whetstone.envs.errors import SandboxError
 
@@ -69,6 +69,17 @@ def test_jail_needs_bubblewrap(module, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with refused("bwrap is not on PATH"):
         open_environment(module(), profile=profile_with(tmp_path))
+
+
+def test_programs_are_looked_up_in_absolute_directories_only(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "planted").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "planted").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", ".:bin:/nonexistent:/bin")
+    with pytest.raises(jail_plan.MissingPartError):
+        jail_plan.program("planted", "remove it")
+    assert jail_plan.program("sh", "install it") == "/bin/sh"
 
 
 def test_jail_needs_its_own_filter(module, tmp_path):

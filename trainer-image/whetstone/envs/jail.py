@@ -7,26 +7,22 @@ deadlock on another thread's lock.
 import contextlib
 import dataclasses
 import fcntl
-import hashlib
 import itertools
 import json
 import os
 import pathlib
-import platform
 import random
-import re
-import shutil
 import signal
 import sys
 
-from . import control_group, python_root
+from . import control_group, jail_plan
 from .errors import SandboxError
 
 PROJECT_PROFILE = pathlib.Path(__file__).resolve().parents[3] / "sandbox" / "profile.json"
 RUNTIME = pathlib.Path(__file__).with_name("runtime") / "__main__.py"
 
-# Where the runtime and bubblewrap find their pipes; 5 and 6 are gone before the environment's code runs.
-STDIN, STDOUT, STDERR, REQUESTS, RESPONSES, ARGUMENTS, SECCOMP = range(7)
+# Where the runtime finds its pipes.
+STDIN, STDOUT, STDERR, REQUESTS, RESPONSES = range(5)
 # From here upwards numbers cannot collide with those above while files are moved into place.
 FIRST_FREE_FD = 64
 
@@ -133,13 +129,14 @@ def launch(profile, isolation):
         }
         if isolation == "jail":
             uid = next_uid(profile)
-            command, jail_arguments, filter_path = jail_command(profile, uid)
+            plan = plan_of(profile, uid)
             group = control_group.create(profile.settings["cgroup"], uid)
             if group is not None:
                 stack.callback(lambda: None if started else group.release())
-                command = [*group.join_prefix(), *command]
+            command = [*(group.join_prefix() if group else []), *plan["limits"], *plan["command"]]
             argument_reader, argument_writer = map(own, os.pipe())
-            files |= {ARGUMENTS: argument_reader, SECCOMP: own(os.open(filter_path, os.O_RDONLY))}
+            filter_reader, filter_writer = map(own, os.pipe())
+            files |= {jail_plan.ARGUMENTS: argument_reader, jail_plan.SECCOMP: filter_reader}
         else:
             command = [sys.executable, "-I", "-S", str(RUNTIME)]
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in files.items()]
@@ -148,7 +145,9 @@ def launch(profile, isolation):
             # bubblewrap starts nothing before it has read its arguments, so all that it starts is in the group.
             _join(group, pid)
             with contextlib.suppress(BrokenPipeError):
-                os.write(argument_writer, b"".join(argument.encode() + b"\0" for argument in jail_arguments))
+                os.write(filter_writer, plan["filter"])
+                arguments = itertools.chain.from_iterable(plan["arguments"])
+                os.write(argument_writer, b"".join(argument.encode() + b"\0" for argument in arguments))
         kept = [
             fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD)
             for fd in (request_writer, response_reader, log_reader)
@@ -182,72 +181,17 @@ def next_uid(profile):
     return uids["first"] + next(_uids) % uids["count"]
 
 
-def jail_command(profile, uid):
-    """(argv, arguments that bubblewrap reads from a pipe, path of the filter) of a jail with the user of `next_uid`.
-
-    Raises SandboxError where a part is missing.
-    """
-    settings = profile.settings
-    bubblewrap = _program("bwrap", "install bubblewrap 0.8 or newer")
-    limits = settings["rlimits"]
-    prefix = [
-        _program("prlimit", "install util-linux"),
-        f"--as={limits['addressSpaceBytes']}",
-        f"--core={limits['coreBytes']}",
-        f"--cpu={limits['cpuSeconds']}",
-        f"--fsize={limits['fileSizeBytes']}",
-        f"--memlock={limits['lockedMemoryBytes']}",
-        f"--msgqueue={limits['messageQueueBytes']}",
-        f"--nofile={limits['openFiles']}",
-        f"--sigpending={limits['pendingSignals']}",
-        f"--stack={limits['stackBytes']}",
-    ]
-    if uid is not None:
-        setpriv = _program("setpriv", "install util-linux")
-        drop = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
-        prefix = [*drop, *prefix, f"--nproc={limits['threads'] * 2}"]
+def plan_of(profile, uid):
+    """``jail_plan.plan`` of a profile, for a jail with the user of `next_uid`. Raises SandboxError where a part is
+    missing."""
     try:
-        root = python_root.ensure_root()
-    except python_root.RootError as error:
-        raise _unavailable(f"The jail's Python tree could not be built. {error}") from error
-    values = {"PYTHON_ROOT": str(root), "RUNTIME": settings["runtimeInJail"], "THREADS": str(limits["threads"])}
-
-    def fill(text):
-        return re.sub(r"\$\{([A-Z_]+)\}", lambda match: values.get(match[1], match[0]), text)
-
-    command = [
-        *prefix,
-        bubblewrap,
-        "--args",
-        str(ARGUMENTS),
-        "--seccomp",
-        str(SECCOMP),
-        *map(fill, settings["command"]),
-    ]
-    return command, [fill(text) for group in settings["bubblewrap"] for text in group], seccomp_filter(profile)
-
-
-def seccomp_filter(profile):
-    """Path of this machine's filter, after comparing it with the profile's hash."""
-    entry = profile.settings["seccomp"].get(platform.machine())
-    if entry is None:
-        raise _unavailable(f"There is no seccomp filter for {platform.machine()}.")
-    path = profile.path.parent / entry["file"]
-    try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise _unavailable(f"The seccomp filter {entry['file']} cannot be read: {error.strerror}.") from error
-    if found != entry["sha256"]:
-        raise _unavailable(f"The seccomp filter {entry['file']} is not the one that profile.json names; restore both.")
-    return path
-
-
-def _program(name, remedy):
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-    if found is None:
-        raise _unavailable(f"{name} is not on PATH: {remedy}.")
-    return found
-
-
-def _unavailable(sentence):
-    return SandboxError("Sandbox.Unavailable", f"The jail cannot be started, so no generated code is run. {sentence}")
+        plan = jail_plan.plan(profile.settings, profile.path.parent)
+        if uid is None:
+            return plan
+        setpriv = jail_plan.program("setpriv", "install util-linux")
+    except jail_plan.MissingPartError as error:
+        raise SandboxError(
+            "Sandbox.Unavailable", f"The jail cannot be started, so no generated code is run. {error}"
+        ) from error
+    drop = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    return plan | {"limits": [*drop, *plan["limits"]]}

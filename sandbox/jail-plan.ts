@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { projectRoot } from '../contracts/project-root';
+import { SandboxUnavailable } from './errors';
+import type { LoadedProfile } from './profile';
+import { pythonInterpreter } from './python-interpreter';
+
+const run = promisify(execFile);
+
+const jailPlanSchema = z.strictObject({
+  /** Command prefix that sets the limits. */
+  limits: z.array(z.string()),
+  /** bubblewrap, with the command that it runs inside. */
+  command: z.array(z.string()),
+  /** Groups of arguments that bubblewrap reads from a pipe. `${AGENT_FOLDER}` is not filled in. */
+  arguments: z.array(z.array(z.string())),
+  /** The seccomp filter. */
+  filter: z.base64().transform((text) => Buffer.from(text, 'base64')),
+});
+/** How a jail of a profile is started on this machine, by every launcher. */
+export type JailPlan = z.infer<typeof jailPlanSchema>;
+
+const plans = new Map<string, { made: Promise<JailPlan>; at: number }>();
+/**
+ * The next build removes Python trees that no plan has touched for 14 days (stale_trees.py). A worker may run longer
+ * than that, so it makes its plan, which touches its tree, again after this time.
+ */
+const MAKE_AGAIN_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * The plan for a profile, made by trainer-image/whetstone/envs/jail_plan.py: 0.2 s once per process and day, and about
+ * 3 s more where the jail's Python tree has to be built first.
+ * @throws SandboxUnavailable when a part of the jail is missing.
+ */
+export function jailPlan(loaded: LoadedProfile, interpreter: string = pythonInterpreter()): Promise<JailPlan> {
+  const key = JSON.stringify([interpreter, process.env['WHET_JAIL_ROOT'], process.env['PATH'], loaded]);
+  const known = plans.get(key);
+  if (known && Date.now() - known.at < MAKE_AGAIN_MS) return known.made;
+  const planner = join(projectRoot(), 'trainer-image', 'whetstone', 'envs', 'jail_plan.py');
+  const made = run(interpreter, ['-I', planner, JSON.stringify(loaded)], { timeout: 120_000, env: process.env }).then(
+    ({ stdout }) => jailPlanSchema.parse(JSON.parse(stdout)),
+    (error: Error & { stderr?: string }) => {
+      plans.delete(key);
+      throw new SandboxUnavailable([(error.stderr || error.message).trim()]);
+    },
+  );
+  plans.set(key, { made, at: Date.now() });
+  return made;
+}

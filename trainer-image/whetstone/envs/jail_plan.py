@@ -1,0 +1,114 @@
+"""How a jail is started on this machine: the programs, limits, arguments and the filter that follow from its profile.
+
+The trainer's launcher imports this module. The worker's, in TypeScript, runs it as a script, which prints the plan of
+the profile that is its argument, with the filter in Base64. Standard library only, as in ``python_root.py``.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+if not __package__:
+    # Started as a script with -I, which keeps the script's own directory away.
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    import python_root
+else:
+    from . import python_root
+
+# Where bubblewrap finds the pipes with its arguments and with the filter. They are gone before the environment's code
+# runs.
+ARGUMENTS, SECCOMP = 5, 6
+
+
+class MissingPartError(Exception):
+    """A part of the jail is missing; the message is a sentence that says what to do."""
+
+
+def plan(profile, folder):
+    """The plan for a profile (the content of ``sandbox/profile.json``), whose filters are in a folder:
+
+    {"limits": command prefix that sets the limits, "command": bubblewrap with the command that it runs inside,
+    "arguments": groups of arguments that bubblewrap reads from a pipe, where everybody can read a command line,
+    "filter": bytes of the seccomp filter}. ``${AGENT_FOLDER}`` stays in the arguments for the caller to fill in.
+
+    Raises MissingPartError.
+    """
+    bubblewrap = program("bwrap", "install bubblewrap 0.8 or newer (Debian and Ubuntu: `apt install bubblewrap`)")
+    limits = profile["rlimits"]
+    prefix = [
+        program("prlimit", "install util-linux"),
+        f"--as={limits['addressSpaceBytes']}",
+        f"--core={limits['coreBytes']}",
+        f"--cpu={limits['cpuSeconds']}",
+        f"--fsize={limits['fileSizeBytes']}",
+        f"--memlock={limits['lockedMemoryBytes']}",
+        f"--msgqueue={limits['messageQueueBytes']}",
+        f"--nofile={limits['openFiles']}",
+        f"--sigpending={limits['pendingSignals']}",
+        f"--stack={limits['stackBytes']}",
+    ]
+    if os.geteuid() == 0:
+        # Each jail then has a user of its own. Twice the inner limit, because bubblewrap's own processes count here.
+        prefix.append(f"--nproc={limits['threads'] * 2}")
+    seccomp = seccomp_filter(profile, pathlib.Path(folder))
+    try:
+        root = python_root.ensure_root()
+    except python_root.RootError as error:
+        raise MissingPartError(f"The jail's Python tree could not be built. {error}") from error
+    values = {"PYTHON_ROOT": str(root), "RUNTIME": profile["runtimeInJail"], "THREADS": str(limits["threads"])}
+
+    def fill(texts):
+        return [re.sub(r"\$\{([A-Z_]+)\}", lambda match: values.get(match[1], match[0]), text) for text in texts]
+
+    return {
+        "limits": prefix,
+        "command": [bubblewrap, "--args", str(ARGUMENTS), "--seccomp", str(SECCOMP), *fill(profile["command"])],
+        "arguments": [fill(group) for group in profile["bubblewrap"]],
+        "filter": seccomp,
+    }
+
+
+def program(name, remedy):
+    """Path of a program, looked up in the absolute directories of PATH and in the sbin directories, which service
+    managers leave out of PATH."""
+    directories = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/sbin"]
+    found = shutil.which(name, path=os.pathsep.join(place for place in directories if place.startswith("/")))
+    if found is None:
+        raise MissingPartError(f"{name} is not on PATH: {remedy}.")
+    return found
+
+
+def seccomp_filter(profile, folder):
+    """This machine's filter. It is compared with the profile's hash, because a filter that was changed or cut short
+    would still load, but protect less."""
+    machine = os.uname().machine
+    entry = profile["seccomp"].get(machine)
+    if entry is None:
+        raise MissingPartError(
+            f"There is no seccomp filter for {machine}: add the architecture to sandbox/seccomp.ts and build it."
+        )
+    remedy = "with `node dist/sandbox/build-seccomp.js`."
+    try:
+        content = (folder / entry["file"]).read_bytes()
+    except OSError as error:
+        raise MissingPartError(
+            f"The seccomp filter {entry['file']} cannot be read ({error.strerror}): restore it {remedy}"
+        ) from error
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise MissingPartError(
+            f"The seccomp filter {entry['file']} is not the one that profile.json names: restore both {remedy}"
+        )
+    return content
+
+
+if __name__ == "__main__":
+    try:
+        made = plan(**json.loads(sys.argv[1]))
+    except MissingPartError as error:
+        sys.exit(str(error))
+    print(json.dumps(made | {"filter": base64.b64encode(made["filter"]).decode()}))
