@@ -1,20 +1,10 @@
-import {
-  accessSync,
-  chmodSync,
-  chownSync,
-  constants,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JailProfile } from './profile';
+import type { JailPlan } from './jail-plan';
 
 /** Which control groups bound a jail besides its rlimits. */
-export type CgroupLayer = 'v1' | 'v2' | 'none';
+export type CgroupLayer = JailPlan['cgroup']['layer'];
 
 /** A control group made for one jail. */
 export interface JailCgroup {
@@ -35,36 +25,12 @@ export interface JailCgroup {
   release(): void;
 }
 
-interface Controller {
-  /** Where groups are made. */
-  directory: string;
-  /** What is written into the files of a group. */
-  settings: (limits: Limits) => Record<string, string>;
-  /** Whether a jail's group is given up if this part of it cannot be made. */
-  isNeeded: boolean;
-}
-
-type Limits = JailProfile['cgroup'];
-
-/** In microseconds. Short, so that a jail that has used up its share waits only for a short time. */
-const CPU_PERIOD = 10_000;
-const cpuQuota = ({ cpuPercent }: Limits): number => (cpuPercent * CPU_PERIOD) / 100;
-
-const MOUNT = '/sys/fs/cgroup';
-const NAME = /^whetstone-jail-(\d+)-\d+$/;
 /** Longest wait before another attempt to remove a group. After it, the group is left to the next start's sweep. */
 const LONGEST_WAIT_MS = 30_000;
 /** Longest wait that keeps the program alive: nobody would remove the group of a program that ends meanwhile. */
 const HELD_WAIT_MS = 400;
-let controllers: { layer: CgroupLayer; list: Controller[] } | undefined;
 /** Starts at random, because a group of an earlier process with the same process id may still be there. */
 let counter = Math.floor(Math.random() * 0x7fffffff);
-
-/** Which control groups this process may create below its own; looked up once. */
-export function cgroupLayer(): CgroupLayer {
-  controllers ??= findControllers();
-  return controllers.layer;
-}
 
 /**
  * Makes a control group with the limits, below the one that this process is in. It always bounds memory and processes,
@@ -73,22 +39,22 @@ export function cgroupLayer(): CgroupLayer {
  * @returns null where control groups cannot be made. The jail then relies on rlimits alone. They do bound its memory,
  *   because nothing inside can start a second process or keep memory outside its address space.
  */
-export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup | null {
-  const layer = cgroupLayer();
+export function createJailCgroup({ layer, controllers }: JailPlan['cgroup'], uid: number | null): JailCgroup | null {
   if (layer === 'none') return null;
   const made: string[] = [];
+  // control_group.py removes groups of this name that were left by a process that has ended.
   const name = `whetstone-jail-${process.pid}-${counter++}`;
-  for (const controller of controllers!.list) {
+  for (const controller of controllers) {
     const path = join(controller.directory, name);
     try {
-      makeGroup(path, controller.settings(limits));
+      makeGroup(path, controller.settings);
       if (layer === 'v1' && uid !== null) chownSync(join(path, 'tasks'), uid, uid);
       made.push(path);
     } catch {
       remove(path);
       // The kernel refuses more processor time than the parent group has. Memory and processes are bounded all the
       // same.
-      if (!controller.isNeeded) continue;
+      if (!controller.needed) continue;
       made.forEach((other) => remove(other));
       return null;
     }
@@ -107,84 +73,6 @@ export function createJailCgroup(limits: Limits, uid: number | null): JailCgroup
     brokeMemoryLimit: () => made.some((path) => reachedItsLimit(path) && hadKill(path)),
     release: () => made.forEach((path) => remove(path)),
   };
-}
-
-function findControllers(): { layer: CgroupLayer; list: Controller[] } {
-  try {
-    const own = ownGroups(readFileSync('/proc/self/cgroup', 'utf8'));
-    const found = own.has('memory') && own.has('pids') ? version1(own) : version2(own.get('') ?? '/');
-    found.list.forEach(({ directory }) => {
-      accessSync(directory, constants.W_OK);
-      sweep(directory);
-    });
-    return found;
-  } catch {
-    return { layer: 'none', list: [] };
-  }
-}
-
-/** Controller name to path; the name is empty for the unified hierarchy. Lines look like `4:memory:/some/path`. */
-function ownGroups(text: string): Map<string, string> {
-  const groups = new Map<string, string>();
-  for (const line of text.trim().split('\n')) {
-    const match = /^\d+:([^:]*):(.*)$/.exec(line);
-    for (const name of match?.[1]?.split(',') ?? []) groups.set(name, match![2]!);
-  }
-  return groups;
-}
-
-/** Memory and processes are always bounded; processor time where its controller may be written too. */
-function version1(own: ReadonlyMap<string, string>): { layer: CgroupLayer; list: Controller[] } {
-  const at = (name: string): string => join(MOUNT, name, own.get(name)!);
-  const memory: Controller = {
-    directory: at('memory'),
-    settings: ({ memoryBytes }) => ({ 'memory.limit_in_bytes': String(memoryBytes) }),
-    isNeeded: true,
-  };
-  const processes: Controller = {
-    directory: at('pids'),
-    settings: (limits) => ({ 'pids.max': String(limits.processes) }),
-    isNeeded: true,
-  };
-  if (!own.has('cpu') || !isWritable(at('cpu'))) return { layer: 'v1', list: [memory, processes] };
-  const cpu: Controller = {
-    directory: at('cpu'),
-    settings: (limits) => ({ 'cpu.cfs_period_us': String(CPU_PERIOD), 'cpu.cfs_quota_us': String(cpuQuota(limits)) }),
-    isNeeded: false,
-  };
-  return { layer: 'v1', list: [memory, processes, cpu] };
-}
-
-function version2(path: string): { layer: CgroupLayer; list: Controller[] } {
-  const directory = join(MOUNT, path);
-  const enabled = readFileSync(join(directory, 'cgroup.subtree_control'), 'utf8').split(/\s+/);
-  if (!enabled.includes('memory') || !enabled.includes('pids'))
-    throw new Error('memory and pids are not handed down to this group');
-  return {
-    layer: 'v2',
-    list: [
-      {
-        directory,
-        settings: (limits) => ({
-          'memory.max': String(limits.memoryBytes),
-          'memory.swap.max': '0',
-          'memory.oom.group': '1',
-          'pids.max': String(limits.processes),
-          ...(enabled.includes('cpu') && { 'cpu.max': `${cpuQuota(limits)} ${CPU_PERIOD}` }),
-        }),
-        isNeeded: true,
-      },
-    ],
-  };
-}
-
-function isWritable(directory: string): boolean {
-  try {
-    accessSync(directory, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function joinGroup(path: string, pid: number): Promise<void> {
@@ -230,23 +118,6 @@ function counterOf(file: string, pattern: RegExp): number {
     return Number(pattern.exec(readFileSync(file, 'utf8'))?.[1] ?? 0);
   } catch {
     return 0;
-  }
-}
-
-/** Removes groups that a killed service left behind. */
-function sweep(directory: string): void {
-  for (const name of readdirSync(directory)) {
-    const owner = NAME.exec(name)?.[1];
-    if (owner !== undefined && !isAlive(Number(owner))) remove(join(directory, name));
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

@@ -16,6 +16,18 @@ const jailPlanSchema = z.strictObject({
   command: z.array(z.string()),
   /** Groups of arguments that bubblewrap reads from a pipe. `${AGENT_FOLDER}` is not filled in. */
   arguments: z.array(z.array(z.string())),
+  /** Where control groups for jails are made, below that of this process, and what is written into one. */
+  cgroup: z.strictObject({
+    layer: z.enum(['v1', 'v2', 'none']),
+    controllers: z.array(
+      z.strictObject({
+        directory: z.string(),
+        settings: z.record(z.string(), z.string()),
+        /** Whether a jail's group is given up if this part of it cannot be made. */
+        needed: z.boolean(),
+      }),
+    ),
+  }),
   /** The seccomp filter. */
   filter: z.base64().transform((text) => Buffer.from(text, 'base64')),
 });

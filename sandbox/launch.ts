@@ -54,7 +54,7 @@ export async function launchRuntime(
   // capabilities.
   const uid = plan && process.getuid?.() === 0 ? nextUid(loaded.profile.uids) : null;
   const pipes = await runtimePipes();
-  const cgroup = plan && createJailCgroup(loaded.profile.cgroup, uid);
+  const cgroup = plan && createJailCgroup(plan.cgroup, uid);
   try {
     const child = plan
       ? await startJail(plan, { uid, cgroup, agentFolder }, pipes)

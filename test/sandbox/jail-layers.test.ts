@@ -12,7 +12,7 @@ import {
   SandboxUnavailable,
 } from '../../sandbox';
 import { projectRoot } from '../../contracts/project-root';
-import { cgroupLayer } from '../../sandbox/cgroup';
+import { jailPlan } from '../../sandbox/jail-plan';
 import { hostileSource } from './hostile';
 
 const source = hostileSource('return "fine"');
@@ -251,7 +251,7 @@ describe('WHET_SANDBOX', () => {
 test('a jail over its own memory limit is at fault', async () => {
   // Without a control group the address space is what is limited: the environment raises, and nothing is killed.
   const [bytes, fault] =
-    cgroupLayer() === 'none'
+    (await jailPlan(loadProfile())).cgroup.layer === 'none'
       ? ['64 << 30', { type: 'Sandbox.EnvironmentRaised', message: expect.stringContaining('MemoryError') as string }]
       : [
           '200 << 20',

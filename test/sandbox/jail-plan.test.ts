@@ -16,7 +16,8 @@ afterEach(() => {
 test('a worker that runs for weeks makes its plan once a day, which marks its Python tree as used', async () => {
   // Stands for the interpreter that runs jail_plan.py: it counts its starts.
   const interpreter = join(folder, 'python3');
-  const printed = JSON.stringify({ limits: ['prlimit'], command: ['bwrap'], arguments: [['--a']], filter: 'AAE=' });
+  const cgroup = { layer: 'none', controllers: [] };
+  const printed = JSON.stringify({ limits: ['prlimit'], command: ['bwrap'], arguments: [], cgroup, filter: 'AAE=' });
   writeFileSync(interpreter, `#!/bin/sh\necho started >> ${folder}/starts\necho '${printed}'\n`, { mode: 0o755 });
   const starts = (): number => readFileSync(join(folder, 'starts'), 'utf8').split('\n').length - 1;
   const begun = Date.now();

@@ -2,7 +2,6 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { EnvironmentStartFailed, loadProfile } from '../../sandbox';
-import { cgroupLayer } from '../../sandbox/cgroup';
 import { type Isolation, launchRuntime } from '../../sandbox/launch';
 import { jailProcesses } from './hostile';
 
@@ -37,7 +36,6 @@ describe.each<Isolation>(['process', 'jail'])('a %s', (isolation) => {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     kill();
     await ended;
-    cgroupLayer();
     const error = await withDescriptors(2, async () => {
       const thrown = await launchRuntime(loadProfile(), isolation).catch((caught: unknown) => caught);
       // The process's own error event comes after the call.

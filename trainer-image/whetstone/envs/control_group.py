@@ -1,4 +1,4 @@
-"""Control groups of the trainer's jails: the same limits and rules as in ``sandbox/cgroup.ts``.
+"""Control groups of jails: where they are made and what they bound, and the groups of the trainer's own jails.
 
 A group bounds memory, processes and, where the kernel allows it, processor time of one jail. Where groups cannot be
 made (in most containers), the jail relies on its rlimits alone.
@@ -66,6 +66,22 @@ class ControlGroup:
         for directory in self.directories:
             while not _removed(directory) and time.monotonic() < deadline:
                 time.sleep(0.01)
+
+
+def layout(limits):
+    """Where this process and its parent may make groups, and what is written into one, for ``sandbox/cgroup.ts``."""
+    version, controllers = _controllers(os.getpid())
+    return {
+        "layer": ("none", "v1", "v2")[version],
+        "controllers": [
+            {
+                "directory": str(controller.directory),
+                "settings": {file: value(limits) for file, value in controller.settings.items()},
+                "needed": controller.needed,
+            }
+            for controller in controllers
+        ],
+    }
 
 
 def create(limits, uid):

@@ -1,7 +1,8 @@
 """How a jail is started on this machine: the programs, limits, arguments and the filter that follow from its profile.
 
 The trainer's launcher imports this module. The worker's, in TypeScript, runs it as a script, which prints the plan of
-the profile that is its argument, with the filter in Base64. Standard library only, as in ``python_root.py``.
+the profile that is its argument, with the filter in Base64 and the layout of the control groups. Standard library only,
+as in ``python_root.py``.
 """
 
 import base64
@@ -16,9 +17,10 @@ import sys
 if not __package__:
     # Started as a script with -I, which keeps the script's own directory away.
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    import control_group
     import python_root
 else:
-    from . import python_root
+    from . import control_group, python_root
 
 # Where bubblewrap finds the pipes with its arguments and with the filter. They are gone before the environment's code
 # runs.
@@ -107,8 +109,10 @@ def seccomp_filter(profile, folder):
 
 
 if __name__ == "__main__":
+    asked = json.loads(sys.argv[1])
     try:
-        made = plan(**json.loads(sys.argv[1]))
+        made = plan(**asked)
     except MissingPartError as error:
         sys.exit(str(error))
-    print(json.dumps(made | {"filter": base64.b64encode(made["filter"]).decode()}))
+    made["filter"] = base64.b64encode(made["filter"]).decode()
+    print(json.dumps(made | {"cgroup": control_group.layout(asked["profile"]["cgroup"])}))
