@@ -38,7 +38,7 @@ function realPlace(path: string): string {
   }
 }
 
-/** Whether a path is a folder or lies in it. */
+/** Whether a path is a folder or is in it. */
 function isWithin(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));

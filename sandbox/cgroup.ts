@@ -18,7 +18,7 @@ export interface JailCgroup {
   join(pid: number): Promise<void>;
   /**
    * Whether the kernel killed a process of the group because the group had reached its own memory limit. False where
-   * that cannot be told, and when the whole machine ran out of memory.
+   * the kernel does not say so, and when the whole machine ran out of memory.
    */
   brokeMemoryLimit(): boolean;
   /** Removes the group. Call it when its processes have ended; a later start removes a group that is still busy. */

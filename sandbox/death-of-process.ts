@@ -44,7 +44,7 @@ export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: Proc
   return new EnvironmentDied(`${what} ${how}${words}`, code, signal, stderr);
 }
 
-/** What bubblewrap means by an exit code, in words; nothing where it stands for no signal. */
+/** The signal that bubblewrap's exit code means, as the end of a sentence; empty if it means none. */
 function signalBehind(code: number | null): string {
   const [name] = Object.entries(constants.signals).find(([, number]) => number === (code ?? 0) - 128) ?? [];
   return name === undefined ? '' : `, which stands for ${name}`;

@@ -51,7 +51,7 @@ export async function openPipes<const D extends readonly ('in' | 'out')[]>(
   return opened as { [K in keyof D]: PipeEnd };
 }
 
-/** Ours does not block and the child's does: each has opened the pipe anew, so that the two settings are apart. */
+/** Our end does not block, and the child's does. Each is opened separately, because dups would share the setting. */
 function openEnds(pipe: number, direction: 'in' | 'out'): PipeEnd {
   const path = `/proc/self/fd/${pipe}`;
   const own: number[] = [];

@@ -41,7 +41,7 @@ export class EnvironmentPool {
 
   /**
    * Opens an environment as `openEnvironment` does, in a waiting jail if there is one. Environments that do not run in
-   * the jail, and those with a profile of their own, are started anew. The pool starts its first jail after the first
+   * the jail, and those with a profile of their own, get a new process. The pool starts its first jail after the first
    * opening, so a pool that is not used starts none.
    * @throws what `openEnvironment` throws.
    */

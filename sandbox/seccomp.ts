@@ -53,10 +53,10 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // One counter of requests (fs.aio-max-nr) for the whole machine; locks on files of the shared tree are a channel
   // between jails.
   io_setup: [206, 0], io_submit: [209, 2], flock: [73, 32],
-  // The tree is shared: watching it tells what other jails do.
+  // The tree is shared: watching it shows what other jails do.
   inotify_init: [253, null], inotify_init1: [294, 26], inotify_add_watch: [254, 27],
-  // Which pages of the shared tree are in memory, and throwing them out, tells jails about each other. Plain reads do
-  // the rest of what preadv2 and pwritev2 can.
+  // Jails could learn about each other from which pages of the shared tree are in memory, and by dropping them. Plain
+  // reads do the rest of what preadv2 and pwritev2 can.
   mincore: [27, 232], cachestat: [451, 451], readahead: [187, 213], fadvise64: [221, 223], preadv2: [327, 286],
   pwritev2: [328, 287],
   // Times of files: the tree is read-only, but the devices in it are the host's own.

@@ -11,7 +11,7 @@ export interface StoredDocument {
   version: string;
 }
 
-/** What an artifact's reference says beside its bytes. */
+/** What an artifact's reference says about its bytes. */
 export interface ArtifactOptions {
   /** Default: by the extension of its name. */
   mediaType?: string;
@@ -49,7 +49,7 @@ export interface SegmentReading<T> extends AsyncIterable<SegmentLine<T>> {
 
 /**
  * Append-only work file of one activity, with one JSON document per line. It survives its writer: a retry reads what is
- * there and goes on. It has one writer at a time, the activity that owns its key.
+ * there and continues. It has one writer at a time, the activity that owns its key.
  */
 export interface Segment {
   /**

@@ -43,7 +43,7 @@ export const layout = {
   dictionary: (agent: string) => `dictionary/${agent}.json`,
   /** Records of what runs of the agent made, by the content that it depends on. */
   reuse: (agent: string) => `reuse/${agent}`,
-  /** The agent's measuring nights: their numbers, and why each went on. */
+  /** The agent's measuring nights: their numbers, and why each continued after its measurement. */
   nights: (agent: string) => `nights/${agent}.json`,
   /** What one night planned and decided. */
   night: (runId: string) => `runs/${runId}/night`,

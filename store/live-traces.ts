@@ -45,7 +45,7 @@ export const collectedTraces = (
 
 /**
  * Reads conversations of live traffic that the gateway has written in the last `days` days: at most `most`, those of
- * the newest days first, returned in the order of their ids. A conversation that went on after its outcome was posted
+ * the newest days first, returned in the order of their ids. A conversation that continued after its outcome was posted
  * was written several times. It is returned once: as on the newest day, and of that day its longest version.
  * @throws the signal's reason; StoreCorruptError when a file's bytes are not what its name says.
  */

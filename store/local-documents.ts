@@ -9,7 +9,7 @@ import { makeFolder, syncFolder } from './folders';
 import { isMissing, orIfMissing, readWholeFile } from './read-files';
 import { writeNewFile } from './whole-files';
 
-/** A document `x.json` lies in the folder `x.json.versions`. */
+/** A document `x.json` is in the folder `x.json.versions`. */
 const FOLDER_SUFFIX = '.versions';
 
 /** `00000007-<16 hex of the content's sha256>-<12 random hex>`: the random part makes each write another version. */
@@ -163,7 +163,7 @@ export class LocalDocuments {
   }
 }
 
-/** The key of the document that lies in a folder of this name; null for every other name. */
+/** The key of the document that is in a folder of this name; null for every other name. */
 export const documentOfFolder = (name: string): string | null =>
   name.endsWith(FOLDER_SUFFIX) ? name.slice(0, -FOLDER_SUFFIX.length) : null;
 

@@ -87,7 +87,7 @@ async function requireInside(root: string, target: string): Promise<void> {
   throw new RangeError(`${target} lies outside the store ${root}, behind a symbolic link. It is left as it is.`);
 }
 
-/** False when something new stands there meanwhile. */
+/** Returns false, and moves nothing, if there is something new in its place. */
 async function moveBack(aside: string, target: string): Promise<boolean> {
   if ((await orIfMissing(lstat(target), null)) !== null) return false;
   await rename(aside, target);

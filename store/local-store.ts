@@ -129,7 +129,7 @@ export class LocalStore implements ArtifactStore {
 
   async *lines({ key, sha256 }: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }> {
     const path = this.localPath(key);
-    // The hash is checked before the first line is returned: what is damaged is not even looked at.
+    // The hash is checked before the first line is returned, so that no line of a damaged artifact is used.
     const found = await onDisk(path, orIfMissing(fileSha256(path), null));
     if (found === null) throw artifactError('missing', key, 'is missing');
     if (found !== sha256) throw artifactError('corrupt', key, NOT_ITS_HASH);

@@ -21,7 +21,7 @@ export interface FileStamp {
 export interface FileHashes {
   /** The sha256 of the file if its stamp is still the same; else undefined. */
   find(path: string, stamp: FileStamp): Promise<string | undefined>;
-  /** Remembers a hash. Called after each file, so that an interrupted hashing goes on behind it. */
+  /** Remembers a hash. Called after each file, so that an interrupted hashing continues behind it. */
   keep(path: string, stamp: FileStamp, sha256: string): Promise<void>;
 }
 

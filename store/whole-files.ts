@@ -6,7 +6,7 @@ import { makeFolder, syncFolder } from './folders';
 
 /**
  * Writes a file. Readers see the whole old or the whole new content, never a part. When it rejects, the old content is
- * there, and nothing beside it.
+ * there, and no temporary file.
  * @throws StoreFullError, StoreUnavailableError.
  */
 export function replaceFile(path: string, data: string | Uint8Array): Promise<void> {

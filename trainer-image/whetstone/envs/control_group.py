@@ -29,7 +29,8 @@ _numbers = itertools.count(random.SystemRandom().randrange(1 << 30))
 
 @dataclasses.dataclass(frozen=True)
 class Controller:
-    """Where groups are made, and what is written into one: {file: value}. `needed`: no group without it."""
+    """Where groups are made, and what is written into one: {file: function of the limits}. `needed`: a group is given
+    up without it."""
 
     directory: pathlib.Path
     settings: dict

@@ -157,7 +157,7 @@ def launch(profile, isolation):
 
 
 def _join(group, pid):
-    """Puts the process into its group. Without the group's limits it must not go on."""
+    """Puts the process into its group. Kills it if that fails: it must not run without the group's limits."""
     try:
         if group is not None:
             group.join(pid)

@@ -15,7 +15,7 @@ import time
 from .answers import is_not_run, read_answer
 from .errors import SandboxError
 
-# Of a line, beside its requests.
+# Bytes of a request line that are kept free for what surrounds the requests.
 ENVELOPE_BYTES = 256
 # Signals that no limit of the jail sends, but for the memory limit of its control group, which is asked first.
 # bubblewrap reports a killed process as exit code 128 + signal. An environment can imitate that, so a trainer is
@@ -202,7 +202,7 @@ class EnvironmentProcess:
             )
 
     def _died(self):
-        """Error for a response channel that was closed: by the end of the process, or by one that goes on."""
+        """Error for a response channel that was closed: by the end of the process, or by one that still runs."""
         ended = _ends_within(self._launched.pid, self._wall["close"])
         self._launched.kill()
         _, status = os.waitpid(self._launched.pid, 0)
@@ -268,7 +268,7 @@ def _close(descriptor):
 
 
 def _signal_behind(code):
-    """What bubblewrap means by an exit code, in words; nothing where it stands for no signal."""
+    """The signal that bubblewrap's exit code means, as the end of a sentence; empty if it means none."""
     try:
         return f", which stands for {signal.Signals(code - 128).name}"
     except ValueError:

@@ -185,7 +185,7 @@ def make_directory(path, top):
 
 
 def compile_file(path, name):
-    """Writes the byte code beside the source. Unchecked: the tree is immutable, so no start compares times."""
+    """Writes the byte code where Python looks for it. Unchecked: the tree is immutable, so no start compares times."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     try:
         cache = pathlib.Path(py_compile.compile(path, dfile=f"/{name}", doraise=True, invalidation_mode=mode))

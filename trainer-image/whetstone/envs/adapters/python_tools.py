@@ -12,7 +12,7 @@ TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "objec
 
 
 def python_type(schema: dict) -> Any:
-    """The annotation that stands for a JSON schema; `Any` where Python has none."""
+    """The annotation for a JSON schema; `Any` where Python has none."""
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("items")
