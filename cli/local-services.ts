@@ -4,40 +4,31 @@ import { diskProblem } from './supervisor/disk';
 import { isWaitedFor, waitingText } from './supervisor/service-text';
 import { askSupervisor, readKeptState } from './supervisor/supervisor-state';
 
-/** What `whet up` runs on this machine, as far as it explains why a run there does not go on. */
-export interface LocalServices {
-  /** A sentence for each thing that is wrong; empty when everything works. */
-  trouble: string[];
-}
-
 /**
- * Looks at the services of `whet up` in this state directory. Null where the Temporal server at `address` is not
- * theirs: then they say nothing about its runs.
+ * What is wrong with the services of `whet up` in this state directory, a sentence each, as far as it explains why a
+ * run does not continue. Empty when all work, and when the Temporal server at `address` is not theirs.
  */
-export async function localServices({ home }: Settings, address: string): Promise<LocalServices | null> {
+export async function localTrouble({ home }: Settings, address: string): Promise<string[]> {
   const state = await askSupervisor(home);
   if (state === null) {
     const kept = readKeptState(home);
-    if (kept.kind !== 'state' || kept.state.temporal.address !== address) return null;
+    if (kept.kind !== 'state' || kept.state.temporal.address !== address) return [];
     const disk = diskProblem(home, 'WHET_HOME');
-    return {
-      trouble: [
-        ...(disk === null ? [] : [disk]),
-        'The supervisor of `whet up` was killed, so nothing restarts what dies here. Run `whet up` again.',
-      ],
-    };
+    return [
+      ...(disk === null ? [] : [disk]),
+      'The supervisor of `whet up` was killed, so nothing restarts what dies here. Run `whet up` again.',
+    ];
   }
-  if (state.temporal.address !== address) return null;
-  const down = state.services.filter(isWaitedFor);
-  return {
-    trouble: [
-      ...(state.disk === null ? [] : [state.disk]),
-      ...down.map(
+  if (state.temporal.address !== address) return [];
+  return [
+    ...(state.disk === null ? [] : [state.disk]),
+    ...state.services
+      .filter(isWaitedFor)
+      .map(
         ({ name, status, note, log }) =>
           `The ${name} of \`whet up\` is ${status}${note === '' ? '' : `: ${note}`}. Its log: ${log}.`,
       ),
-    ],
-  };
+  ];
 }
 
 /**

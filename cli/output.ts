@@ -9,10 +9,8 @@ export interface Output {
   line(text?: string): void;
   /** The command's result. With --json it is printed, else `text` is. */
   result(value: unknown, text: string): void;
-  /** Replaces the lines that the last call drew. Does nothing where `live` is false. */
+  /** Replaces the lines that the last call drew, unless something else was written since. Only where `live` is true. */
   redraw(lines: readonly string[]): void;
-  /** Leaves the drawn lines where they are. */
-  settle(): void;
 }
 
 type Stream = Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean; columns?: number };
@@ -38,19 +36,16 @@ export function onStreamError(handle: (error: NodeJS.ErrnoException) => void): v
 export function createOutput(json: boolean, stream: Stream = process.stdout): Output {
   let drawn = 0;
   const live = !json && stream.isTTY === true && process.env['TERM'] !== 'dumb';
-  const settle = () => {
-    drawn = 0;
-  };
   return {
     json,
     live,
     line(text = '') {
       if (json) return;
-      settle();
+      drawn = 0;
       stream.write(`${cleanText(text)}\n`);
     },
     result(value, text) {
-      settle();
+      drawn = 0;
       const written = json ? JSON.stringify(value, null, 2) : text;
       if (written !== '') stream.write(`${cleanText(written)}\n`);
     },
@@ -65,7 +60,6 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
       );
       drawn = lines.length;
     },
-    settle,
   };
 }
 

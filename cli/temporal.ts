@@ -1,7 +1,7 @@
 import { Client, Connection, defaultPayloadConverter } from '@temporalio/client';
 import { missingSearchAttributes } from '../contracts/search-attributes';
 import { CliError } from './errors';
-import { localServices, workerNotReady } from './local-services';
+import { localTrouble, workerNotReady } from './local-services';
 import { refuses } from './supervisor/ports';
 import { askSupervisor, readSupervisorState } from './supervisor/supervisor-state';
 import {
@@ -45,7 +45,7 @@ async function connectTemporal(settings: Settings): Promise<Temporal> {
       close: () => connection.close(),
     };
   } catch (error) {
-    const local = (await localServices(settings, address))?.trouble ?? [];
+    const local = await localTrouble(settings, address);
     if (local.length > 0)
       throw new CliError([`No Temporal server answers at ${address}.`, ...local].join('\n'), {
         type: 'Temporal.Unreachable',
@@ -103,7 +103,7 @@ async function explained(error: unknown, temporal: Temporal, settings: Settings)
   if (sentence?.type === 'Temporal.AttributesMissing')
     return (await workerNotReady(settings, temporal.address)) ?? sentence;
   if (sentence === null || !isTroubleOfServer(error)) return sentence ?? error;
-  const local = (await localServices(settings, temporal.address))?.trouble ?? [];
+  const local = await localTrouble(settings, temporal.address);
   if (local.length === 0) return sentence;
   return new CliError([sentence.message, ...local].join('\n'), { type: 'Temporal.Unreachable', cause: error });
 }

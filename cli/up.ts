@@ -251,7 +251,7 @@ async function waitUntilReady(
     progress.show(state, (Date.now() - began) / 1000);
     const failed = state.services.filter(hasFailed);
     if (failed.length > 0) throw await startFailure(settings, out, state);
-    if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) return state;
+    if (!state.services.some(isWaitedFor)) return state;
     if (Date.now() - began > READY_LIMIT_MS)
       throw new CliError(
         `The services are not ready after an hour. ${state.services.filter(isWaitedFor).map(waitingText).join(' ')} ` +
@@ -293,7 +293,6 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
       if (out.live) {
         const open = state.services.filter((s) => s.name !== 'temporal');
         out.redraw(open.map((s) => text(s, seconds)));
-        if (state.services.every((s) => s.status === 'ready' || s.status === 'done')) out.settle();
         return;
       }
       for (const s of state.services) {

@@ -2,14 +2,13 @@ import { pluralise } from '../../contracts/pluralise';
 import { parseAnalystUse, dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
-import { MESSAGES } from '../../contracts/names';
 import { changeDocument, layout, LocalStore, type ArtifactStore, type StoredDocument } from '../../store';
 import type { Context } from '../context';
 import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { readRunState } from '../view/run-state';
-import { waitingFor } from '../view/waiting-for';
+import { retryWaits } from '../view/waits';
 
 const DAMAGE_REMEDY = 'Restore it from a backup, or move it away.';
 
@@ -55,12 +54,7 @@ export async function budgetCommand(
       tokens: kinds.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0),
       usd: prices === null ? null : dollarsForUse(use, prices),
     };
-    const waiting = changes ? waitingFor(state.progress?.waitingFor ?? null) : [];
-    const woken = waiting.filter(({ type }) => type === 'Budget.Spent').map(({ key }) => key);
-    for (const key of woken)
-      await client.workflow
-        .getHandle(runId)
-        .signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
+    const woken = changes ? await retryWaits(client, state, (reason) => reason.startsWith('Budget.Spent:')) : [];
     const limits = [
       ...(budget.usd === undefined ? [] : [`$${budget.usd}`]),
       ...(budget.tokens === undefined ? [] : [`${budget.tokens} tokens`]),

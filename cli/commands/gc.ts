@@ -41,7 +41,6 @@ export async function gcCommand({ settings, out }: Context, flags: GcFlags): Pro
     const input: GcInput = { inventory, registries: await readRegistries(store), facts, policy, now, agents, read };
     const plan = await planGc(input);
     out.redraw([]);
-    out.settle();
     out.line(planText(plan, now));
     if (flags.dryRun === true || (plan.goes.length === 0 && plan.versions.length === 0)) {
       out.result(
@@ -59,7 +58,6 @@ export async function gcCommand({ settings, out }: Context, flags: GcFlags): Pro
       onRemoved: (removed, of) => out.redraw([`removed ${removed} of ${of}`]),
     });
     out.redraw([]);
-    out.settle();
     out.result(
       { removed: true, ...planDocument(plan), left: swept.left.map(({ key }) => key) },
       sweptText(swept, plan),

@@ -4,7 +4,7 @@ import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { localServices } from '../local-services';
+import { localTrouble } from '../local-services';
 import { newRunId } from '../run-id';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { isTroubleOfServer } from '../temporal-errors';
@@ -85,8 +85,8 @@ export async function runCommand({ settings, out }: Context, path: string, optio
     const warnings = [unsignedNoticesWarning(agent.spec.notify), besideText(beside)].filter((text) => text !== null);
     const began = [`started ${runId}`, ...warnings];
     if (options.follow !== true) {
-      const local = () => localServices(settings, temporal.address);
-      const checks = await watchFirstChecks(temporal.client, runId, local);
+      const trouble = () => localTrouble(settings, temporal.address);
+      const checks = await watchFirstChecks(temporal.client, runId, trouble);
       const text = [...began, ...checksText(checks), `follow it with: whet status ${runId} --follow`].join('\n');
       const warning = warnings.join('\n');
       out.result({ runId, checks, beside, ...(warning !== '' && { warning }) }, text);

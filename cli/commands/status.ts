@@ -1,6 +1,6 @@
 import { cleanBlock } from '../../contracts/clean-text';
 import type { Context } from '../context';
-import { localServices } from '../local-services';
+import { localTrouble } from '../local-services';
 import { table } from '../output';
 import { diskProblem } from '../supervisor/disk';
 import { holderOf } from '../supervisor/kernel-lock';
@@ -31,7 +31,7 @@ export async function statusCommand(
         head,
         ...stageLines(state).map(formatStageLine),
         '',
-        ...explainRun(state, await localServices(settings, address)).map(cleanBlock),
+        ...explainRun(state, await localTrouble(settings, address)).map(cleanBlock),
       ].join('\n'),
     );
   });
@@ -41,7 +41,7 @@ export async function statusCommand(
 export async function whyCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client, address }) => {
     const state = await readRunState(client, runId);
-    const sentences = explainRun(state, await localServices(settings, address));
+    const sentences = explainRun(state, await localTrouble(settings, address));
     out.result({ runId, status: state.status, why: sentences }, sentences.map(cleanBlock).join('\n'));
   });
 }

@@ -6,7 +6,6 @@ import { remedyFor } from '../errors';
 import { activityTitle } from './activity-titles';
 import { duration } from '../output';
 import { LONG_POLL_MS } from '../pollers';
-import type { LocalServices } from '../local-services';
 import type { PendingActivity, RunState } from './run-state';
 import type { QueueWorker } from './task-queue-workers';
 import { failingText, sinceText, untilText, WAITS_FOR } from './waits';
@@ -141,15 +140,15 @@ function explainStep({ workflowId, taskQueue, attempt }: RunState['steps'][numbe
 }
 
 /**
- * Says in sentences what a run does and what it waits for, the most important first. `local` has the trouble of the
- * services on this machine, where the run uses them.
+ * Says in sentences what a run does and what it waits for, the most important first. `localTrouble`: what is wrong with
+ * the services on this machine, where the run uses them.
  */
-export function explainRun(state: RunState, local: LocalServices | null = null): string[] {
+export function explainRun(state: RunState, localTrouble: readonly string[] = []): string[] {
   if (state.status !== 'running') return explainEnd(state);
-  const sentences: string[] = [...(local?.trouble ?? [])];
+  const sentences = [...localTrouble];
   const { progress } = state;
   const current = progress?.stages.find((s) => s.status === 'running' || s.status === 'paused');
-  if (progress?.waitingFor) sentences.push(...waitSentences(progress, progress.waitingFor, state.now));
+  if (progress !== null && progress.waits.length > 0) sentences.push(...waitSentences(progress, state.now));
   else if (current)
     sentences.push(
       `It is in stage ${STAGES.indexOf(current.name) + 1} of ${STAGES.length}, ` +
@@ -173,9 +172,8 @@ export function explainStopping(state: RunState): string[] {
 const explainActivities = (state: RunState): string[] =>
   state.activities.map((activity) => explainActivity(activity, state));
 
-/** What needs a person, and since when; beside it what fails, which is otherwise in the line of its stage. */
-function waitSentences({ waits = [], failing = [] }: RunProgress, waitingFor: string, now: number): string[] {
-  if (waits.length === 0) return waitingFor.split('\n').map((reason) => `It waits for a person. ${reason}`);
+/** What needs a person, and since when; also what fails, which is otherwise in the line of its stage. */
+function waitSentences({ waits, failing }: RunProgress, now: number): string[] {
   return [
     ...waits.map(
       ({ key, reason, sinceMs, untilMs, who }) =>

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import type { LocalServices } from '../local-services';
 import { isTroubleOfServer } from '../temporal-errors';
 import { explainRun } from './explain';
 import { readRunState, type RunState } from './run-state';
@@ -21,7 +20,7 @@ export interface FirstChecks {
 export async function watchFirstChecks(
   client: Client,
   runId: string,
-  local: () => Promise<LocalServices | null>,
+  localTrouble: () => Promise<string[]>,
 ): Promise<FirstChecks> {
   for (const until = performance.now() + PATIENCE_MS; performance.now() < until; await sleep(POLL_MS)) {
     let state: RunState;
@@ -32,7 +31,7 @@ export async function watchFirstChecks(
       if (!isTroubleOfServer(error)) throw error;
       break;
     }
-    if (isStuck(state)) return { passed: false, trouble: explainRun(state, await local()) };
+    if (isStuck(state)) return { passed: false, trouble: explainRun(state, await localTrouble()) };
     if (state.status !== 'running' || isPast(state)) return { passed: true, trouble: [] };
   }
   return { passed: false, trouble: [] };

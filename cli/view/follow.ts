@@ -106,7 +106,6 @@ export function createPrinter(out: Output): { show(state: RunState): void } {
         if (news.length > 0) out.redraw([]);
         for (const text of news) out.line(text);
         out.redraw([...lines.map(formatStageLine), ...(progress === null ? [] : liveWaitLines(runId, progress, now))]);
-        if (state.status !== 'running') out.settle();
         return;
       }
       for (const line of lines.filter((l) => isWorthALine(l, state.now))) {

@@ -1,6 +1,8 @@
+import type { Client } from '@temporalio/client';
 import type { RepeatedFailure, RunProgress, RunWait } from '../../contracts/messages/run';
-import type { WaitingFor } from '../../contracts/names';
+import { MESSAGES, type WaitingFor } from '../../contracts/names';
 import { duration } from '../output';
+import type { RunState } from './run-state';
 
 /** Whom a run waits for, as the end of a sentence that begins with "It waits". */
 export const WAITS_FOR: Record<WaitingFor, string> = {
@@ -51,6 +53,21 @@ export function waitsOf(runId: string, { waits, failing }: Pick<RunProgress, 'wa
 /** That an activity fails again and again, without the time since when. Not every attempt is told to the run. */
 export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempts' | 'reason'>): string =>
   `At least ${attempts} attempts have failed. The last one: ${reason}`;
+
+/**
+ * Lets those parts of a run try again that wait because of a failure of one type, and returns their keys.
+ * @param isChosen gets the reason of such a wait, which begins with the failure's type.
+ */
+export async function retryWaits(
+  client: Client,
+  { runId, progress }: RunState,
+  isChosen: (reason: string) => boolean,
+): Promise<string[]> {
+  const keys = (progress?.waits ?? []).filter(({ reason }) => isChosen(reason)).map(({ key }) => key);
+  const handle = client.workflow.getHandle(runId);
+  for (const key of keys) await handle.signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
+  return keys;
+}
 
 /** The commands that a wait's reason names; they stand in it as a person types them. */
 function commandsIn(runId: string, { key, reason }: RunWait): string[] {

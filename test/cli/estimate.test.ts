@@ -32,7 +32,6 @@ async function dryRun(): Promise<{ value: RunEstimate & { overBudget: boolean };
     line: () => undefined,
     result: (value: unknown, text: string) => void (printed = { value, text }),
     redraw: () => undefined,
-    settle: () => undefined,
   };
   await dryRunCommand({ settings: readSettings({ WHET_HOME: folder }), out }, path);
   return printed as unknown as { value: RunEstimate & { overBudget: boolean }; text: string };

@@ -46,7 +46,6 @@ function capture(address = server.address): { context: Context; lines: string[];
       lines.push(text);
     },
     redraw: () => undefined,
-    settle: () => undefined,
   };
   return { context: { settings: readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: address }), out }, lines, values };
 }

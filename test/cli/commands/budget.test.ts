@@ -33,7 +33,6 @@ function capture() {
     line: () => undefined,
     result: (value: unknown) => void values.push(value),
     redraw: () => undefined,
-    settle: () => undefined,
   };
   return { context: { settings: readSettings({ WHET_HOME: folder, TEMPORAL_ADDRESS: server.address }), out }, values };
 }

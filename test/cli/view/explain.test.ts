@@ -7,7 +7,7 @@ import { formatStageLine, stageLines } from '../../../cli/view/stage-lines';
 
 const NOW = 1_800_000_000_000;
 
-const progress = (running: RunProgress['stages'][number]['name'], waitingFor: string | null = null): RunProgress => ({
+const progress = (running: RunProgress['stages'][number]['name']): RunProgress => ({
   runId: 'run-desk-1',
   agent: 'desk',
   stages: (['collect', 'identify', 'sharpen', 'evaluate', 'promote', 'report'] as const).map((name) => ({
@@ -16,7 +16,7 @@ const progress = (running: RunProgress['stages'][number]['name'], waitingFor: st
     detail: '',
     seconds: null,
   })),
-  waitingFor,
+  waitingFor: null,
   waits: [],
   failing: [],
 });
@@ -67,7 +67,8 @@ const counted = (done: number, total: number) => ({
 describe('why', () => {
   test('says since when and for whom each thing waits, and what fails beside it', () => {
     const waiting = {
-      ...progress('sharpen', 'refunds: no environment'),
+      ...progress('sharpen'),
+      waitingFor: 'refunds: No environment.',
       waits: [{ key: 'refunds', reason: 'No environment.', sinceMs: NOW - 725_000, who: 'owner' as const }],
       failing: [
         {
@@ -163,7 +164,7 @@ describe('why', () => {
   });
 
   test('puts the trouble of the services on this machine first', () => {
-    const [first] = explainRun(state({}), { trouble: ['The disk of WHET_HOME (/x) is full.'] });
+    const [first] = explainRun(state({}), ['The disk of WHET_HOME (/x) is full.']);
     expect(first).toBe('The disk of WHET_HOME (/x) is full.');
   });
 
@@ -186,10 +187,13 @@ describe('why', () => {
   });
 
   test('puts the person it waits for first', () => {
-    const [first] = explainRun(
-      state({ progress: progress('promote', 'promote: whet approve run-desk-1'), activities: [activity({})] }),
+    const reason = 'whet approve run-desk-1';
+    const waits = [{ key: 'promote', reason, sinceMs: NOW - 60_000, who: 'approval' as const }];
+    const waiting = { ...progress('promote'), waitingFor: `promote: ${reason}`, waits };
+    const [first] = explainRun(state({ progress: waiting, activities: [activity({})] }));
+    expect(first).toBe(
+      'It waits for an approval, since 2027-01-15 07:59 UTC (1 min 00 s). promote: whet approve run-desk-1',
     );
-    expect(first).toBe('It waits for a person. promote: whet approve run-desk-1');
   });
 
   test('says that the next step of the workflow has no worker', () => {
