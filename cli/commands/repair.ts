@@ -1,23 +1,16 @@
 import type { Client } from '@temporalio/client';
-import { MESSAGES } from '../../contracts/names';
 import { LocalStore } from '../../store';
 import type { Context } from '../context';
 import { table } from '../output';
 import { ownerFileProblems } from '../repair/owner-files';
-import type { PlannedStep, RepairPlan } from '../repair/repair-plan';
+import { type PlannedStep, planRepair, type RepairPlan } from '../repair/repair-plan';
 import { REPEATABLE } from '../repair/repeatable';
-import {
-  type Examination,
-  examineRun,
-  inMegabytes,
-  planFor,
-  type RepairedArtifact,
-  repairRun,
-} from '../repair/repair-run';
+import { type Examination, examineRun, inMegabytes, type RepairedArtifact, repairRun } from '../repair/repair-run';
 import type { RunArtifact } from '../repair/run-artifacts';
 import { withTemporal } from '../temporal';
+import { activityView } from '../view/activities';
 import { readRunState, type RunState } from '../view/run-state';
-import { waitingFor } from '../view/waiting-for';
+import { retryWaits } from '../view/waits';
 
 /** Flags of `whet repair`. */
 export interface RepairFlags {
@@ -39,7 +32,11 @@ export async function repairCommand(
     const state = await readRunState(client, runId);
     const examination = await examineRun(client, store, runId, out);
     const { artifacts, adapters, bytes } = examination;
-    const plan = await planFor(store, examination);
+    const plan = await planRepair(
+      store,
+      examination.history,
+      examination.damaged.map(({ artifact }) => artifact),
+    );
     const damaged = damagedRows(examination, plan);
     out.line(foundText(runId, examination, damaged));
     if (!yes) out.line(paymentText(runId, plan));
@@ -78,10 +75,10 @@ function damagedRows({ damaged }: Examination, plan: RepairPlan): DamagedRow[] {
     return {
       key: wanted.key,
       state,
-      bytes: wanted.kind === 'artifact' ? wanted.ref.bytes : null,
+      bytes: wanted.kind === 'artifact' ? wanted.bytes : null,
       madeBy:
         origin.kind === 'activity'
-          ? `${REPEATABLE[origin.activity.activity]?.stage ?? '?'}: ${origin.activity.activity}`
+          ? `${activityView(origin.activity.activity).stage ?? '?'}: ${origin.activity.activity}`
           : null,
       repair: step === undefined ? hopelessOf(plan, artifact) : takes(step),
       paidAgain: step?.asksAgain ?? false,
@@ -121,20 +118,10 @@ const repairedLine = (one: RepairedArtifact): string =>
   one.repaired ? `repaired      ${one.key}: ${one.how}` : `not repaired  ${one.key}: ${one.reason}`;
 
 /** Lets those parts of the run try again that wait for an artifact, unless it is one that could not be repaired. */
-async function resume(
-  client: Client,
-  { runId, status, progress }: RunState,
-  lost: readonly string[],
-): Promise<string[]> {
-  if (status !== 'running') return [];
-  const keys = waitingFor(progress?.waitingFor ?? null)
-    .filter(({ type, reason }) => type.startsWith('Store.') && !lost.some((key) => reason.includes(key)))
-    .map(({ key }) => key);
-  for (const key of keys)
-    await client.workflow
-      .getHandle(runId)
-      .signal(MESSAGES.retrySignal, key === 'identify' ? {} : { capabilityId: key });
-  return keys;
+async function resume(client: Client, state: RunState, lost: readonly string[]): Promise<string[]> {
+  if (state.status !== 'running') return [];
+  const isCured = (reason: string) => reason.startsWith('Store.') && !lost.some((key) => reason.includes(key));
+  return retryWaits(client, state, isCured);
 }
 
 /** What the person can do next, a sentence each. */

@@ -1,12 +1,22 @@
 import { readdir } from 'node:fs/promises';
+import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
 import { type ArtifactStore, isMissing } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
-import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 
-/** Something in the store that a run refers to. */
-export type Wanted =
-  | { kind: 'artifact'; key: string; sha256: string; ref: ArtifactRef }
-  | { kind: 'adapter'; key: string; sha256: string };
+/** Something in the store that a run refers to. The sha256 of an adapter is that of its directory. */
+export type Wanted = ({ kind: 'artifact' } & ArtifactRef) | { kind: 'adapter'; key: string; sha256: string };
+
+/** Everything that a value refers to in the store, at any depth. Two mentions of one artifact give two entries. */
+export function artifactsIn(value: unknown): Wanted[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const ref = artifactRefSchema.safeParse(value);
+  if (ref.success) return [{ kind: 'artifact', ...ref.data }];
+  const found = Object.values(value).flatMap(artifactsIn);
+  const { key, sha256, manifest } = value as Record<string, unknown>;
+  if (typeof key === 'string' && typeof sha256 === 'string' && typeof manifest === 'object')
+    found.push({ kind: 'adapter', key, sha256 });
+  return found;
+}
 
 /** How it is: as the run left it, gone, or with other bytes. */
 export type State = 'intact' | 'missing' | 'damaged';
@@ -20,7 +30,7 @@ export async function stateOf(store: ArtifactStore, wanted: Wanted): Promise<Sta
       if ((await readdir(path)).length === 0) return 'missing';
       return (await modelDirectorySha256(path)) === wanted.sha256 ? 'intact' : 'damaged';
     }
-    for await (const { line: _ } of store.lines(wanted.ref));
+    for await (const { line: _ } of store.lines(wanted));
     return 'intact';
   } catch (error) {
     if (isMissing(error) || typeOf(error) === 'Store.Missing') return 'missing';

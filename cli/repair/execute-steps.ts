@@ -84,5 +84,4 @@ async function showProgress(describe: () => Promise<Description>, out: Output, s
     await sleep(500, undefined, { signal }).catch(() => undefined);
   }
   out.redraw([]);
-  out.settle();
 }

@@ -3,11 +3,10 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { RepairOutcome } from '../../contracts/messages/repair';
 import type { ArtifactStore } from '../../store';
 import type { Output } from '../output';
-import { artifactsIn } from './artifact-refs';
-import { type State, stateOf } from './check-artifacts';
+import { artifactsIn, type State, stateOf } from './check-artifacts';
 import { restoreFromCopy } from './copies';
 import { executeSteps } from './execute-steps';
-import { planRepair, type PlannedStep, type RepairPlan, workflowSteps } from './repair-plan';
+import { planRepair, type PlannedStep, workflowSteps } from './repair-plan';
 import { REPEATABLE } from './repeatable';
 import { isOwn, type RunArtifact, runArtifacts } from './run-artifacts';
 import { readRunHistory, type RunHistory } from './run-histories';
@@ -32,7 +31,7 @@ export async function examineRun(
 ): Promise<Examination> {
   const history = await readRunHistory(client, runId, (n) => out.redraw([`read ${n} histories`]));
   const all = runArtifacts(runId, history);
-  const bytesOf = ({ wanted }: RunArtifact) => (wanted.kind === 'artifact' ? wanted.ref.bytes : 0);
+  const bytesOf = ({ wanted }: RunArtifact) => (wanted.kind === 'artifact' ? wanted.bytes : 0);
   const total = all.reduce((sum, artifact) => sum + bytesOf(artifact), 0);
   const damaged: Examination['damaged'] = [];
   let bytes = 0;
@@ -43,16 +42,8 @@ export async function examineRun(
     bytes += bytesOf(artifact);
   }
   out.redraw([]);
-  out.settle();
   const adapters = all.filter(({ wanted }) => wanted.kind === 'adapter').length;
-  return {
-    history,
-    artifacts: all.length - adapters,
-    adapters,
-    bytes: total,
-    damaged,
-    spec: specOf(history),
-  };
+  return { history, artifacts: all.length - adapters, adapters, bytes: total, damaged, spec: specOf(history) };
 }
 
 /** `1.2 MB`. */
@@ -65,14 +56,6 @@ function specOf({ activities }: RunHistory): ArtifactRef | null {
   }
   return null;
 }
-
-/** Plans the repair of what an examination found. */
-export const planFor = (store: ArtifactStore, { history, damaged }: Examination): Promise<RepairPlan> =>
-  planRepair(
-    store,
-    history,
-    damaged.map(({ artifact }) => artifact),
-  );
 
 /** What became of one damaged artifact. `how` says where its bytes came from, `reason` why it is not repaired. */
 export type RepairedArtifact =
@@ -99,7 +82,7 @@ export async function repairRun(options: RepairOptions, examination: Examination
   const remaining: RunArtifact[] = [];
   for (const { artifact } of examination.damaged) {
     const { wanted } = artifact;
-    const copy = wanted.kind === 'artifact' ? await restoreFromCopy(store, wanted.ref) : null;
+    const copy = wanted.kind === 'artifact' ? await restoreFromCopy(store, wanted) : null;
     if (copy === null) remaining.push(artifact);
     else results.set(artifact, { key: wanted.key, repaired: true, how: `from its copy ${copy}` });
   }
@@ -134,9 +117,8 @@ async function verify(
       reason: `${activity.activity} failed: ${type ? `${type}: ` : ''}${message}`,
     };
   }
-  const { artifacts, adapters } = artifactsIn(outcome.result);
   const stem = (text: string) => text.replace(/-[0-9a-f]{12}(?=(\.[^./]+)?$)/, '');
-  const other = [...artifacts, ...adapters].find((made) => stem(made.key) === stem(key))?.key;
+  const other = artifactsIn(outcome.result).find((made) => stem(made.key) === stem(key))?.key;
   const differs = REPEATABLE[activity.activity]?.differs ?? 'what it is made from has changed';
   return {
     key,
@@ -155,6 +137,6 @@ async function removeOthers(
   result: unknown,
   known: ReadonlySet<string>,
 ): Promise<void> {
-  for (const { key } of artifactsIn(result).artifacts)
-    if (!known.has(key) && isOwn(runId, key)) await store.remove(key, Number.MAX_SAFE_INTEGER);
+  for (const { kind, key } of artifactsIn(result))
+    if (kind === 'artifact' && !known.has(key) && isOwn(runId, key)) await store.remove(key, Number.MAX_SAFE_INTEGER);
 }

@@ -1,8 +1,5 @@
-import type { StageName } from '../../contracts/names';
-
 /** What is known of an activity whose artifacts can be made again. */
 export interface Repeatable {
-  stage: StageName | 'prepare' | 'study';
   /** What executing it again takes, for people. */
   takes: string;
   /** Why it may make something else than the first time. */
@@ -20,88 +17,74 @@ const LABELS_CHANGED = "the agent's label cache lost labels, or this version of 
 /** The activities that leave artifacts. */
 export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   prepareRun: {
-    stage: 'prepare',
     takes: 'agent.yaml, the model and the analyst as they are now',
     differs: 'agent.yaml, its environment, the model or an address has changed since the run began',
   },
   planNight: {
-    stage: 'collect',
     takes: 'seconds',
     differs: 'another version has become active, or the records of earlier runs have changed',
   },
   readServedTraffic: {
-    stage: 'collect',
     takes: 'seconds',
     differs: 'live traffic was removed or has come in since, or later nights have read on',
   },
-  decideNight: { stage: 'collect', takes: 'seconds', differs: 'this version of Whetstone decides otherwise' },
+  decideNight: { takes: 'seconds', differs: 'this version of Whetstone decides otherwise' },
   collectTrajectories: {
-    stage: 'collect',
     takes: ROLLOUTS,
     differs: `${MODEL_CHANGED}, or live traffic was removed`,
   },
   discoverCandidates: {
-    stage: 'identify',
     takes: 'the recorded answers of the analyst',
     differs: 'an answer was asked for anew, or this version of Whetstone asks otherwise',
     answers: ({ measures }: { measures?: true }) => (measures ? 'analyst-discover-served' : 'analyst-discover'),
   },
-  planLabels: { stage: 'identify', takes: 'seconds', differs: LABELS_CHANGED },
-  tallyRun: { stage: 'identify', takes: "labels of the agent's cache", differs: LABELS_CHANGED },
-  contrastCapabilities: { stage: 'identify', takes: 'seconds', differs: LABELS_CHANGED },
+  planLabels: { takes: 'seconds', differs: LABELS_CHANGED },
+  tallyRun: { takes: "labels of the agent's cache", differs: LABELS_CHANGED },
+  contrastCapabilities: { takes: 'seconds', differs: LABELS_CHANGED },
   synthesiseEnvironment: {
-    stage: 'sharpen',
     takes: 'the recorded answer of the analyst',
     differs: 'the answer was asked for anew, or this version of Whetstone asks otherwise',
     answers: ({ capability, attempt }: { capability: { id: string }; attempt: number }) =>
       `analyst-synthesise-${capability.id}-${attempt}`,
   },
   validateEnvironment: {
-    stage: 'sharpen',
     takes: 'the checks that need no model',
     differs: 'this version of Whetstone checks otherwise',
   },
-  rollOutRefused: { stage: 'sharpen', takes: ROLLOUTS, differs: MODEL_CHANGED },
-  calibrateEnvironment: { stage: 'sharpen', takes: ROLLOUTS, differs: MODEL_CHANGED },
+  rollOutRefused: { takes: ROLLOUTS, differs: MODEL_CHANGED },
+  calibrateEnvironment: { takes: ROLLOUTS, differs: MODEL_CHANGED },
   trainAdapter: {
-    stage: 'sharpen',
     takes: "the training's own folder, else its last checkpoint, else the whole training",
     differs:
       'it was trained anew: the manifest has its times in it, and another processor rounds otherwise, which gives ' +
       'other weights',
   },
   keepMembers: {
-    stage: 'sharpen',
     takes: 'the records of the runs that trained them',
     differs: 'a record or a manifest of an earlier run is gone',
   },
   planEvaluation: {
-    stage: 'evaluate',
     takes: 'seconds',
     differs: 'another version has become active, or a canary was started or has ended',
   },
-  chooseRouter: { stage: 'evaluate', takes: ROLLOUTS, differs: MODEL_CHANGED },
-  routeTasks: { stage: 'evaluate', takes: 'the decisions of its work file', differs: MODEL_CHANGED },
-  rollOutArm: { stage: 'evaluate', takes: ROLLOUTS, differs: MODEL_CHANGED },
+  chooseRouter: { takes: ROLLOUTS, differs: MODEL_CHANGED },
+  routeTasks: { takes: 'the decisions of its work file', differs: MODEL_CHANGED },
+  rollOutArm: { takes: ROLLOUTS, differs: MODEL_CHANGED },
   compareArms: {
-    stage: 'evaluate',
     takes: 'seconds',
     differs: 'this version of Whetstone computes otherwise',
   },
   renderReport: {
-    stage: 'report',
     takes: 'seconds',
     differs: 'it says when it was made, or this version of Whetstone writes it otherwise',
     keepsOther: true,
   },
-  recordIdentification: { stage: 'study', takes: 'seconds', differs: 'this version of Whetstone writes it otherwise' },
+  recordIdentification: { takes: 'seconds', differs: 'this version of Whetstone writes it otherwise' },
   prepareStudy: {
-    stage: 'study',
     takes: 'the run that the study is about',
     differs: "the studied run's artifacts or the analyst's address have changed",
   },
   renderStudy: {
-    stage: 'study',
     takes: 'seconds',
     differs: 'it says when it was made, or this version of Whetstone writes it otherwise',
     keepsOther: true,

@@ -1,5 +1,4 @@
-import { artifactsIn } from './artifact-refs';
-import type { Wanted } from './check-artifacts';
+import { artifactsIn, type Wanted } from './check-artifacts';
 import type { RunHistory, ScheduledActivity } from './run-histories';
 import { REPEATABLE } from './repeatable';
 
@@ -25,12 +24,7 @@ export interface RunArtifact {
 export function runArtifacts(runId: string, { activities, edits }: RunHistory): RunArtifact[] {
   const found = new Map<string, RunArtifact>();
   const add = (value: unknown, originOf: (key: string) => Origin) => {
-    const { artifacts, adapters } = artifactsIn(value);
-    const all: Wanted[] = [
-      ...artifacts.map((ref) => ({ kind: 'artifact', key: ref.key, sha256: ref.sha256, ref }) as const),
-      ...adapters.map(({ key, sha256 }) => ({ kind: 'adapter', key, sha256 }) as const),
-    ];
-    for (const wanted of all) {
+    for (const wanted of artifactsIn(value)) {
       const id = `${wanted.kind} ${wanted.key} ${wanted.sha256}`;
       const before = found.get(id);
       const origin = originOf(wanted.key);

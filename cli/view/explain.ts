@@ -3,7 +3,7 @@ import { STAGES } from '../../contracts/names';
 import type { RunProgress } from '../../contracts/messages/run';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
-import { activityTitle } from './activity-titles';
+import { activityView } from './activities';
 import { duration } from '../output';
 import { LONG_POLL_MS } from '../pollers';
 import type { PendingActivity, RunState } from './run-state';
@@ -93,7 +93,7 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
     activity.workflowId === state.runId
       ? ''
       : ` [${activity.workflowId.slice(state.runId.length).replace(/^[/:.-]+/, '') || activity.workflowId}]`;
-  const head = `${activityTitle(activity.activityType)}${where}`;
+  const head = `${activityView(activity.activityType).title}${where}`;
   const of = activity.maximumAttempts === null ? '' : ` of ${activity.maximumAttempts}`;
   switch (activity.status) {
     case 'paused':

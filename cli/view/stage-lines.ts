@@ -2,29 +2,9 @@ import { cleanLine } from '../../contracts/clean-text';
 import { type StageName, STAGES } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { duration } from '../output';
+import { activityView } from './activities';
 import { progressText } from './explain';
 import type { RunState } from './run-state';
-
-/** Stages of activities, for the time before they send their progress. */
-const STAGE_OF_ACTIVITY: Record<string, StageName> = {
-  collectTrajectories: 'collect',
-  readServedTraffic: 'collect',
-  discoverCandidates: 'identify',
-  planLabels: 'identify',
-  labelChunk: 'identify',
-  contrastCapabilities: 'identify',
-  synthesiseEnvironment: 'sharpen',
-  validateEnvironment: 'sharpen',
-  rollOutRefused: 'sharpen',
-  calibrateEnvironment: 'sharpen',
-  planEvaluation: 'evaluate',
-  chooseRouter: 'evaluate',
-  routeTasks: 'evaluate',
-  rollOutArm: 'evaluate',
-  compareArms: 'evaluate',
-  promoteAdapters: 'promote',
-  renderReport: 'report',
-};
 
 /** One stage of a run, as the live table shows it. */
 export interface StageLine {
@@ -78,7 +58,7 @@ function addUp(all: readonly StageProgress[]): StageProgress[] {
 export function stageLines(state: RunState): StageLine[] {
   return STAGES.map((name) => {
     const stage = state.progress?.stages.find((s) => s.name === name);
-    const running = state.activities.filter((a) => (a.progress?.stage ?? STAGE_OF_ACTIVITY[a.activityType]) === name);
+    const running = state.activities.filter((a) => (a.progress?.stage ?? activityView(a.activityType).stage) === name);
     const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
     const trouble = running.flatMap((a) =>
       a.lastFailure !== null && a.status !== 'started'

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { artifactsIn } from '../../cli/repair/artifact-refs';
+import { artifactsIn, stateOf } from '../../cli/repair/check-artifacts';
 import { layout, type LocalStore } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import { storeAdapter } from '../../activities/train/store-adapter';
@@ -73,10 +73,9 @@ const runIdOf = (input: { runId?: string; context?: { runId: string }; plan?: { 
 const capabilityOf = (input: { capability?: { id: string } }) => input.capability?.id ?? 'none';
 
 async function readAll(store: LocalStore, input: unknown): Promise<void> {
-  const { artifacts, adapters } = artifactsIn(input);
-  for (const ref of artifacts) await store.get(ref);
-  for (const { key, sha256 } of adapters)
-    if ((await modelDirectorySha256(store.localPath(key))) !== sha256) throw new Error(`${key} is damaged`);
+  for (const wanted of artifactsIn(input))
+    if (wanted.kind === 'artifact') await store.get(wanted);
+    else if ((await stateOf(store, wanted)) !== 'intact') throw new Error(`${wanted.key} is damaged`);
 }
 
 /** Replaces each made-up reference of a result by that of an artifact in the store. */
