@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { AGENT_NAME } from '../contracts/config/agent-name';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { AgentSpecError, loadAgentSpec } from '../loaders/agent-spec';
-import { CliError } from './errors';
+import { CliError, type CliErrorOptions } from './errors';
 import { projectRoot } from '../contracts/project-root';
 
 /** An agent's checked spec and the absolute path of its agent.yaml. */
@@ -32,6 +33,20 @@ function refuseFolder(path: string): void {
   const inside = join(path, 'agent.yaml');
   const hint = existsSync(inside) ? `Name the file in it: ${inside}` : 'There is no agent.yaml in it.';
   throw new CliError(`${path}: is a folder. ${hint}`, { exitCode: 2, type: 'Spec.Invalid' });
+}
+
+/**
+ * The agent that an argument names, by its name or its agent.yaml.
+ * @throws CliError (exit 2), with `options` for an argument that is neither.
+ */
+export function agentNamed(nameOrPath: string, options: CliErrorOptions): string {
+  if (/\.ya?ml$/.test(nameOrPath) || nameOrPath.includes('/')) return readAgent(nameOrPath).spec.name;
+  if (AGENT_NAME.test(nameOrPath)) return nameOrPath;
+  throw new CliError(
+    `${JSON.stringify(nameOrPath)} is neither the name of an agent (lower-case letters, digits and dashes) nor an ` +
+      'agent.yaml.',
+    options,
+  );
 }
 
 /** The agent.yaml that is used where none is named: this directory's, else the demo's. Null when neither exists. */

@@ -44,7 +44,7 @@ export function refuseEmpty({ registeredArguments, processedArgs }: Command): vo
     const given = [processedArgs[i]].flat() as unknown[];
     if (!given.some((text) => typeof text === 'string' && text.trim() === '')) return;
     const sentence = `The argument ${argument.name()} is empty: perhaps a variable of the shell is not set.`;
-    throw new CliError(sentence, { type: 'Cli.Usage', exitCode: 2 });
+    throw new CliError(sentence, { type: 'Cli.Usage' });
   });
 }
 

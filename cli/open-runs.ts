@@ -2,12 +2,12 @@ import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { type PreparedSpec, preparedSpecSchema } from '../contracts/artifacts/prepared-spec';
-import { WORKFLOWS } from '../contracts/names';
 import { layout, LocalStore } from '../store';
 import { CliError } from './errors';
 import type { Settings } from './settings';
 import type { Plan } from './supervisor/plan';
 import { askTemporal } from './probe-temporal';
+import { OPEN_RUNS } from './view/run-state';
 
 /** A run that has begun and not ended, with what it froze at its beginning. */
 export interface OpenRun {
@@ -55,9 +55,8 @@ export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promis
 
 /** Open improvement runs whose frozen spec lies in this store. Runs of other stores have workers of their own. */
 async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
-  const query = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
   const found: OpenRun[] = [];
-  for await (const { workflowId: runId, memo } of client.workflow.list({ query })) {
+  for await (const { workflowId: runId, memo } of client.workflow.list({ query: OPEN_RUNS })) {
     const prepared = await frozenSpec(store, runId);
     if (prepared === null) continue;
     const { specPath, modelSeed } = memo ?? {};

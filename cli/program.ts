@@ -3,22 +3,22 @@ import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
 import { TASK_QUEUES } from '../contracts/names';
 import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber, refuseEmpty } from './arguments';
 import { answerCommand, approveCommand } from './commands/answers';
-import { type BudgetFlags, budgetCommand } from './commands/budget';
-import { type CanaryFlags, canaryCommand } from './commands/canary';
-import { type CancelFlags, cancelCommand } from './commands/cancel';
+import { budgetCommand } from './commands/budget';
+import { canaryCommand } from './commands/canary';
+import { cancelCommand } from './commands/cancel';
 import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
-import { gatewayCommand, type GatewayFlags } from './commands/gateway';
-import { gcCommand, type GcFlags } from './commands/gc';
-import { historyCommand, type HistoryFlags } from './commands/history';
+import { gatewayCommand } from './commands/gateway';
+import { gcCommand } from './commands/gc';
+import { historyCommand } from './commands/history';
 import { lineageCommand } from './commands/lineage';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
-import { type RepairFlags, repairCommand } from './commands/repair';
+import { repairCommand } from './commands/repair';
 import { reportCommand } from './commands/report';
 import { type RunFlags, runCommand } from './commands/run';
-import { type ScheduleFlags, scheduleCommand } from './commands/schedule';
+import { scheduleCommand } from './commands/schedule';
 import {
   scheduleLsCommand,
   schedulePauseCommand,
@@ -128,17 +128,15 @@ function addRunCommands(program: Command): void {
   add(program, 'why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
   add(program, 'cancel <run>', 'stop a run for good; what it has written stays')
     .option('--no-wait', 'do not wait until its trainers have stopped')
-    .action(withContext((context: Context, run: string, flags: CancelFlags) => cancelCommand(context, run, flags)));
+    .action(withContext(cancelCommand));
   add(program, 'history <agent>', "an agent's nights: what each found, changed and used")
     .option('--html <file>', 'write it as a page with pictures, too')
-    .action(
-      withContext((context: Context, agent: string, flags: HistoryFlags) => historyCommand(context, agent, flags)),
-    );
+    .action(withContext(historyCommand));
   add(
     program,
     'lineage <id>',
     'what a trajectory, capability, adapter, version ... came from, and what came from it',
-  ).action(withContext((context: Context, id: string) => lineageCommand(context, id)));
+  ).action(withContext(lineageCommand));
   add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
 }
 
@@ -148,7 +146,7 @@ function addAnswerCommands(program: Command): void {
   add(program, 'budget <run>', 'what a run has spent on the analyst, and what it may spend')
     .option('--usd <n>', 'US dollars that it may spend', positiveAmount)
     .option('--tokens <n>', 'tokens that it may spend', positiveNumber)
-    .action(withContext((context: Context, run: string, flags: BudgetFlags) => budgetCommand(context, run, flags)));
+    .action(withContext(budgetCommand));
   add(program, 'retry <run> [waiting]', 'let what waits in a run try again: all of it, or a stage or capability')
     .option('--spec <agent.yaml>', 'go on with corrected endpoints, limits and resources of this file')
     .action(
@@ -170,7 +168,7 @@ function addStoreCommands(program: Command): void {
   add(program, 'repair <run>', 'make the artifacts of a run again that are damaged or gone')
     .option('--dry-run', 'say what is damaged, and change nothing; exit code 1 when something is')
     .option('--yes', 'ask the analyst again where its recorded answers are gone, which is paid again')
-    .action(withContext((context: Context, run: string, flags: RepairFlags) => repairCommand(context, run, flags)));
+    .action(withContext(repairCommand));
   const setting = (flags: string, description: string, variable: string) =>
     new Option(flags, description).env(variable);
   add(program, 'gc', 'remove from the store what is old and what nothing refers to')
@@ -190,7 +188,7 @@ function addStoreCommands(program: Command): void {
         .argParser(positiveNumber)
         .default(5),
     )
-    .action(withContext((context: Context, flags: GcFlags) => gcCommand(context, flags)));
+    .action(withContext(gcCommand));
 }
 
 function addEnvironmentCommands(env: Command): void {
@@ -205,11 +203,7 @@ function addEnvironmentCommands(env: Command): void {
     env,
     'edit <run> <capability> [file]',
     'with a file: give it to the run that waits; without: copy the last environment here, once there is one',
-  ).action(
-    withContext((context: Context, run: string, capability: string, file: string | undefined) =>
-      envEditCommand(context, run, capability, file),
-    ),
-  );
+  ).action(withContext(envEditCommand));
 }
 
 function addStudyCommands(study: Command): void {
@@ -222,7 +216,7 @@ function addStudyCommands(study: Command): void {
 function addAdapterCommands(program: Command): void {
   add(program, 'promote <agent>', "make a version of the agent's adapters the active one")
     .argument('<version>', '', positiveNumber)
-    .action(withContext((context: Context, agent: string, version: number) => promoteCommand(context, agent, version)));
+    .action(withContext(promoteCommand));
   add(program, 'rollback <agent>', 'take back the canary, or make the version before the active one active').action(
     withContext(rollbackCommand),
   );
@@ -231,11 +225,7 @@ function addAdapterCommands(program: Command): void {
     .option('--share <share>', 'of new conversations, up to 0.5', shareUpTo(0.5), 0.1)
     .option('--false-rollback <chance>', 'of a rollback although it is as good', shareUpTo(0.4), 0.05)
     .option('--stop', 'end the canary')
-    .action(
-      withContext((context: Context, agent: string, version: number | undefined, flags: CanaryFlags) =>
-        canaryCommand(context, agent, version ?? null, flags),
-      ),
-    );
+    .action(withContext(canaryCommand));
 }
 
 /** What runs for long: the gateway, a schedule of runs, workers of one's own. */
@@ -251,9 +241,7 @@ function addProductionCommands(program: Command): void {
       (url: string, all: string[]) => [...all, url],
       [] as string[],
     )
-    .action(
-      withContext((context: Context, paths: string[], flags: GatewayFlags) => gatewayCommand(context, paths, flags)),
-    );
+    .action(withContext(gatewayCommand));
   // Options after a subcommand are the subcommand's.
   const schedule = add(program, 'schedule [agent.yaml]', 'run an agent regularly')
     .enablePositionalOptions()
@@ -262,16 +250,12 @@ function addProductionCommands(program: Command): void {
     .option('--jitter <span>', 'start up to so much later, chosen at random', '10m')
     .option('--catch-up <span>', 'make up for a start that was missed this long ago at most', '6h')
     .option('--delete', 'remove the schedule')
-    .action(
-      withContext((context: Context, path: string | undefined, flags: ScheduleFlags) =>
-        scheduleCommand(context, path, flags),
-      ),
-    );
+    .action(withContext(scheduleCommand));
   addScheduleCommands(schedule);
   const queues = Object.keys(TASK_QUEUES);
   add(program, 'worker', 'one worker in the foreground')
     .option('--queues <names>', queues.join(', '), queues.join(','))
-    .action(withContext((context: Context, flags: { queues: string }) => workerCommand(context, flags.queues)));
+    .action(withContext(workerCommand));
 }
 
 /** What is done with a schedule that exists; an agent is named by its name or its agent.yaml. */
@@ -279,11 +263,7 @@ function addScheduleCommands(schedule: Command): void {
   add(schedule, 'ls', 'every schedule with its next and its last night').action(withContext(scheduleLsCommand));
   add(schedule, 'pause <agent>', 'let no night begin until it is resumed; one that has begun goes on')
     .option('--note <text>', 'why, for `whet schedule ls`')
-    .action(
-      withContext((context: Context, agent: string, flags: { note?: string }) =>
-        schedulePauseCommand(context, agent, flags),
-      ),
-    );
+    .action(withContext(schedulePauseCommand));
   add(schedule, 'resume <agent>', 'let the nights begin again').action(withContext(scheduleResumeCommand));
   add(schedule, 'trigger <agent>', 'let a night begin now').action(withContext(scheduleTriggerCommand));
 }

@@ -58,7 +58,7 @@ export function explainSystemError(error: unknown): CliError | null {
   if (error instanceof StoreKeyError) {
     const name = JSON.stringify(error.key);
     const sentence = `${name} is no place in the store: names of runs, agents and capabilities are no paths.`;
-    return new CliError(sentence, { type: 'Cli.Usage', exitCode: 2, cause: error });
+    return new CliError(sentence, { type: 'Cli.Usage', cause: error });
   }
   if (error instanceof StoreCorruptError) return new CliError(error.message, { type: 'Store.Corrupt', cause: error });
   const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;

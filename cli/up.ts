@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AgentSpec } from '../contracts/config/agent-spec';
 import { makeFolder } from '../store';
+import type { Agent } from './agent';
 import { CliError } from './errors';
+import { withInterrupt } from './foreground';
 import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
@@ -32,7 +33,7 @@ const PLAIN_EVERY_MS = 15_000;
 
 /** What `up` starts, and how. */
 export interface UpOptions {
-  agent: { path: string; spec: AgentSpec } | null;
+  agent: Agent | null;
   /** Seed of the model, where a recipe makes it; the agent's own when undefined. */
   modelSeed?: number | undefined;
   /** true: another port where one is taken. */
@@ -41,7 +42,7 @@ export interface UpOptions {
   ignoreOpenRuns?: boolean | undefined;
   /** true: nothing is started where a run would find no analyst. Default false: it is said. */
   needsAnalyst?: boolean;
-  /** Aborting ends the wait and stops what was started. */
+  /** Aborting ends the wait and stops what was started. Default: Ctrl-C ends the wait only. */
   signal?: AbortSignal;
 }
 
@@ -65,37 +66,18 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
       refuseOtherAgent(running, options);
       return false;
     }
-    refuseSilentSupervisor(settings);
-    await endLeftovers(settings, out);
-    const plan = await planServices(settings, options);
-    if (options.ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
-    const missing = missingAnalyst(settings, options.agent, plan);
+    const { plan, missing } = await planServices(settings, out, options);
     if (missing !== null && options.needsAnalyst === true)
-      throw new CliError(`${missing} Nothing was started.`, { exitCode: 2, type: 'Demo.NoAnalyst' });
+      throw new CliError(`${missing} Nothing was started.`, { type: 'Demo.NoAnalyst' });
     if (missing !== null) out.line(`${missing} A run will stop until there is one.`);
     await startSupervisor(settings, plan);
     return true;
   });
   const state =
     options.signal === undefined
-      ? await untilReadyOrInterrupted(settings, out)
+      ? await withInterrupt((signal) => waitUntilReady(settings, out, false, signal))
       : await waitUntilReady(settings, out, started, options.signal);
   return { state, started };
-}
-
-/**
- * Waits for the services; Ctrl-C ends the wait only.
- * @throws CliError `Up.GoesOn` after Ctrl-C.
- */
-async function untilReadyOrInterrupted(settings: Settings, out: Output): Promise<SupervisorState> {
-  const stop = new AbortController();
-  const interrupt = () => stop.abort();
-  process.once('SIGINT', interrupt);
-  try {
-    return await waitUntilReady(settings, out, false, stop.signal);
-  } finally {
-    process.removeListener('SIGINT', interrupt);
-  }
 }
 
 /**
@@ -124,13 +106,22 @@ export async function withUpLock<T>({ home }: Settings, out: Output, action: () 
 }
 
 /**
- * Decides what `up` would start.
- * @throws CliError when the user's own Temporal server does not answer, or a port is taken.
+ * Ends what an earlier supervisor left and decides what to start. `missing` says why a run would find no analyst; null:
+ * it will find one. The caller holds the lock of `withUpLock`.
+ * @throws CliError when a supervisor gives no answer, the user's own Temporal server does not answer, a port is taken,
+ *   or open runs could not continue with these services.
  */
-export async function planServices(settings: Settings, { agent, modelSeed, anyPort }: UpOptions): Promise<Plan> {
+export async function planServices(
+  settings: Settings,
+  out: Output,
+  { agent, modelSeed, anyPort, ignoreOpenRuns }: UpOptions,
+): Promise<{ plan: Plan; missing: string | null }> {
+  refuseSilentSupervisor(settings);
+  await endLeftovers(settings, out);
   const plan = await makePlan(settings, { instance: randomUUID(), agent, modelSeed, anyPort });
   if (plan.temporal.start === null) await requireOwnServer(settings);
-  return plan;
+  if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
+  return { plan, missing: missingAnalyst(settings, agent, plan) };
 }
 
 /**
@@ -171,7 +162,7 @@ export function down(settings: Settings, out: Output): Promise<string[]> {
 const STOP_THEM = 'Stop them with `whet down` first, or use another state directory (WHET_HOME).';
 
 /** @throws CliError when a supervisor runs here that gives no answer: two of them would fight for the same services. */
-export function refuseSilentSupervisor({ home }: Settings): void {
+function refuseSilentSupervisor({ home }: Settings): void {
   const holder = holderOf(supervisorLock(home));
   if (holder === null) return;
   throw new CliError(
@@ -228,12 +219,12 @@ async function waitUntilReady(
   settings: Settings,
   out: Output,
   own: boolean,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<SupervisorState> {
   const began = Date.now();
   const progress = createProgress(out);
   for (;;) {
-    if (signal?.aborted === true) {
+    if (signal.aborted) {
       if (!own)
         throw new CliError(
           'The services go on starting. `whet up` with the same agent shows it again, `whet down` stops them.',

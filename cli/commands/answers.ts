@@ -14,7 +14,7 @@ import { MESSAGES } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
-import { readRunState } from '../view/run-state';
+import { readRunState, requireRunning } from '../view/run-state';
 
 /** A run takes an answer in well under a second when a worker is there. */
 const WORKER_PATIENCE_MS = 20_000;
@@ -26,7 +26,7 @@ const waitForStage = WorkflowUpdateStage.ACCEPTED;
 /** `whet approve RUN`: lets a run that asks for an approval promote its adapters. */
 export async function approveCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
-    await requireRunning(client, runId);
+    requireRunning(await readRunState(client, runId), 'so it waits for nothing');
     const handle = client.workflow.getHandle(runId);
     await tellRun(client, runId, () => handle.startUpdate(MESSAGES.approveUpdate, { waitForStage }));
     out.result({ runId, approved: true }, `${runId}: approved`);
@@ -45,7 +45,7 @@ export async function answerCommand(
   { spec }: { spec?: string } = {},
 ): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
-    await requireRunning(client, runId);
+    requireRunning(await readRunState(client, runId), 'so it waits for nothing');
     const input: AnswerInput = {
       answer,
       ...(key !== undefined && { key }),
@@ -99,12 +99,4 @@ function toCliError(error: unknown, runId: string): unknown {
         exitCode: type === 'Spec.Invalid' ? 2 : 1,
         cause: error,
       });
-}
-
-async function requireRunning(client: Client, runId: string): Promise<void> {
-  const state = await readRunState(client, runId);
-  if (state.status === 'running') return;
-  throw new CliError(`${runId} has ended (${state.result?.verdict ?? state.status}), so it waits for nothing.`, {
-    type: 'Run.Ended',
-  });
 }

@@ -7,7 +7,7 @@ import type { Context } from '../context';
 import { readDamageable } from '../documents';
 import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
-import { readRunState } from '../view/run-state';
+import { readRunState, requireRunning } from '../view/run-state';
 import { retryWaits } from '../view/waits';
 
 const DAMAGE_REMEDY = 'Restore it from a backup, or move it away.';
@@ -32,12 +32,7 @@ export async function budgetCommand(
     const state = await readRunState(client, runId);
     const setting: BudgetSpec = { ...(usd === undefined ? {} : { usd }), ...(tokens === undefined ? {} : { tokens }) };
     const changes = Object.keys(setting).length > 0;
-    if (changes && state.status !== 'running') {
-      throw new CliError(
-        `${runId} has ended (${state.result?.verdict ?? state.status}), so its budget has no effect any more.`,
-        { type: 'Run.Ended' },
-      );
-    }
+    if (changes) requireRunning(state, 'so its budget has no effect any more');
     const prices = await pricesOfRun(store, runId);
     if (usd !== undefined && prices === null) {
       throw new CliError(

@@ -3,7 +3,7 @@ import type { Canary, Registry } from '../../contracts/artifacts/registry';
 import { endCanary, LocalStore, startCanary } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
-import { changeOrRefuse, readAgentRegistry, requireVersions } from './registry';
+import { changeOrRefuse, readAgentRegistry, requireVersions, servedName } from './registry';
 
 /** Flags of `whet canary`. */
 export interface CanaryFlags {
@@ -18,7 +18,7 @@ export interface CanaryFlags {
 export async function canaryCommand(
   context: Context,
   agent: string,
-  version: number | null,
+  version: number | undefined,
   flags: CanaryFlags,
 ): Promise<void> {
   const { settings, out } = context;
@@ -26,17 +26,17 @@ export async function canaryCommand(
   const registry = await readAgentRegistry(store, agent);
   requireVersions(context, agent, registry);
   if (flags.stop === true) {
-    if (version !== null)
+    if (version !== undefined)
       throw new CliError('--stop takes no version: it ends the canary that is on.', {
         type: 'Canary.Usage',
       });
     await changeOrRefuse(store, agent, (now) => endCanary(now, 'stopped', 'Stopped by hand.'));
     return out.result(
       { agent, active: registry.active, canary: null },
-      `${agent}: no canary any more; all conversations go to ${nameOf(registry.active)}`,
+      `${agent}: no canary any more; all conversations go to ${servedName(registry.active)}`,
     );
   }
-  if (version === null)
+  if (version === undefined)
     return out.result(
       { agent, active: registry.active, canary: registry.canary ?? null, lastCanary: registry.lastCanary ?? null },
       describe(registry),
@@ -52,21 +52,20 @@ export async function canaryCommand(
   out.result(
     { agent, active: registry.active, canary },
     `${agent}: version ${version} gets ${percent(flags.share)} of new conversations, ` +
-      `${nameOf(registry.active)} the rest.\n` +
+      `${servedName(registry.active)} the rest.\n` +
       `Post outcomes to the gateway's /v1/outcomes; a significant loss rolls it back. ` +
       `Go on with \`whet promote ${agent} ${version}\` or \`whet canary ${agent} --stop\`.`,
   );
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
-const nameOf = (version: number | null): string => (version === null ? 'the base model alone' : `version ${version}`);
 
 function describe({ agent, active, canary, lastCanary }: Registry): string {
   const now =
     canary === undefined
-      ? `${agent}: no canary; all conversations go to ${nameOf(active)}`
+      ? `${agent}: no canary; all conversations go to ${servedName(active)}`
       : `${agent}: version ${canary.version} gets ${percent(canary.share)} of conversations ` +
-        `since ${canary.startedAt}, ${nameOf(active)} the rest`;
+        `since ${canary.startedAt}, ${servedName(active)} the rest`;
   return lastCanary === undefined
     ? now
     : `${now}\nthe last one, version ${lastCanary.version}: ${lastCanary.outcome}, ${lastCanary.endedAt}. ` +

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '../context';
 import { CliError } from '../errors';
+import { withInterrupt } from '../foreground';
 import { type Temporal, withTemporal } from '../temporal';
 import { isTroubleOfServer, promptly } from '../temporal-errors';
 import { explainStopping } from '../view/explain';
-import { readRunState, type RunState } from '../view/run-state';
+import { endOf, readRunState, type RunState } from '../view/run-state';
 
 const POLL_MS = 500;
 /** Without a terminal, a line about what still runs is printed this often. */
@@ -29,21 +30,14 @@ export async function cancelCommand({ settings, out }: Context, runId: string, {
       const text = `${runId}: asked to stop; \`whet status ${runId}\` says when it has.`;
       return out.result({ runId, status: 'cancelling', asked: true }, text);
     }
-    const stop = new AbortController();
-    const interrupt = () => stop.abort();
-    process.once('SIGINT', interrupt);
-    try {
-      const after = await untilEnded(temporal, runId, (line) => out.line(line), stop.signal);
-      out.result(...ended(after, true));
-    } finally {
-      process.removeListener('SIGINT', interrupt);
-    }
+    const after = await withInterrupt((signal) => untilEnded(temporal, runId, (line) => out.line(line), signal));
+    out.result(...ended(after, true));
   });
 }
 
 /** The result and its text for a run that has ended. */
 function ended(state: RunState, asked: boolean): [unknown, string] {
-  const how = state.result?.verdict ?? state.status;
+  const how = endOf(state);
   const text = asked
     ? `${state.runId}: ${how}`
     : `${state.runId} has ended already (${how}); there is nothing to stop.`;

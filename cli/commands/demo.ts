@@ -1,12 +1,14 @@
 import { pathToFileURL } from 'node:url';
-import { SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
+import { SEARCH_ATTRIBUTES } from '../../contracts/names';
 import { type Agent, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
+import { withInterrupt } from '../foreground';
 import { duration } from '../output';
 import { type Temporal, withTemporal } from '../temporal';
 import { down, up } from '../up';
 import { followRun } from '../view/follow';
+import { OPEN_RUNS } from '../view/run-state';
 import { showEnd, startRun } from './run';
 
 /**
@@ -30,46 +32,42 @@ export async function demoCommand(
   if (chosen === null)
     throw new CliError('There is no agent.yaml here. Name one: whet demo AGENT_YAML.', { exitCode: 2 });
   const agent = readAgent(chosen);
-  const stop = new AbortController();
-  const interrupt = () => stop.abort();
-  process.once('SIGINT', interrupt);
-  process.once('SIGTERM', interrupt);
-  let started = false;
-  try {
-    // A demo must not fail because somebody else uses one of the usual ports.
-    let modelSeed: number | null;
-    ({
-      started,
-      state: { modelSeed },
-    } = await up(settings, out, {
-      agent,
-      modelSeed: seed ?? agent.spec.seed,
-      anyPort: true,
-      needsAnalyst: true,
-      ignoreOpenRuns,
-      signal: stop.signal,
-    }));
-    await withTemporal(settings, async (temporal) => {
-      const open = await openRun(temporal, agent, seed ?? agent.spec.seed);
-      const runId = open ?? (await startRun(temporal, agent, seed, {}, modelSeed));
-      out.line(`${open === null ? 'run' : 'going on with run'} ${runId}`);
-      const state = await followRun(temporal.client, runId, out, stop.signal);
-      if (stop.signal.aborted && state.status === 'running') throw interrupted(runId);
-      if (started && keep !== true) {
-        await down(settings, out);
-        started = false;
-        out.line('services stopped');
+  await withInterrupt(
+    async (signal) => {
+      let started = false;
+      try {
+        const services = await up(settings, out, {
+          agent,
+          modelSeed: seed ?? agent.spec.seed,
+          // A demo must not fail because somebody else uses one of the usual ports.
+          anyPort: true,
+          needsAnalyst: true,
+          ignoreOpenRuns,
+          signal,
+        });
+        started = services.started;
+        await withTemporal(settings, async (temporal) => {
+          const open = await openRun(temporal, agent, seed ?? agent.spec.seed);
+          const runId = open ?? (await startRun(temporal, agent, seed, {}, services.state.modelSeed));
+          out.line(`${open === null ? 'run' : 'going on with run'} ${runId}`);
+          const state = await followRun(temporal.client, runId, out, signal);
+          if (signal.aborted && state.status === 'running') throw interrupted(runId);
+          if (started && keep !== true) {
+            await down(settings, out);
+            started = false;
+            out.line('services stopped');
+          }
+          out.line(`total time ${duration(Date.now() / 1000 - since)}`);
+          await showEnd(context, state);
+          const directory = state.result?.reportDirectory ?? null;
+          if (directory !== null) for (const line of afterDemo(chosen, directory)) out.line(line);
+        });
+      } finally {
+        if (started && keep !== true) await down(settings, out);
       }
-      out.line(`total time ${duration(Date.now() / 1000 - since)}`);
-      await showEnd(context, state);
-      const directory = state.result?.reportDirectory ?? null;
-      if (directory !== null) for (const line of afterDemo(chosen, directory)) out.line(line);
-    });
-  } finally {
-    process.removeListener('SIGINT', interrupt);
-    process.removeListener('SIGTERM', interrupt);
-    if (started && keep !== true) await down(settings, out);
-  }
+    },
+    ['SIGINT', 'SIGTERM'],
+  );
 }
 
 /** Where the report can be opened, and three commands that a newcomer may try next. */
@@ -92,9 +90,7 @@ function interrupted(runId: string): CliError {
 
 /** The id of a run of this agent and seed that has not ended; null when there is none. */
 async function openRun({ client }: Temporal, agent: Agent, seed: number): Promise<string | null> {
-  const query =
-    `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running' ` +
-    `AND ${SEARCH_ATTRIBUTES.agent} = '${agent.spec.name}'`;
+  const query = `${OPEN_RUNS} AND ${SEARCH_ATTRIBUTES.agent} = '${agent.spec.name}'`;
   for await (const info of client.workflow.list({ query })) {
     if (info.memo?.['seed'] === seed && info.memo['specPath'] === agent.path) return info.workflowId;
   }

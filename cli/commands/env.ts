@@ -12,7 +12,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { withTemporal } from '../temporal';
-import { readRunState } from '../view/run-state';
+import { readRunState, requireRunning } from '../view/run-state';
 
 /**
  * `whet env check FILE [--agent AGENT_YAML]`: makes every check that needs no model and prints each as it ends. Exit
@@ -156,8 +156,7 @@ export async function envEditCommand(
   const { path, content } = environmentFile(file);
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
-    if (state.status !== 'running')
-      throw new CliError(`${runId} has ended, so it takes no environment.`, { type: 'Run.Ended' });
+    requireRunning(state, 'so it takes no environment');
     if (state.progress?.waitingFor == null) {
       throw new CliError(`${runId} does not wait for a person. \`whet why ${runId}\` says what it does.`, {
         type: 'Run.NotWaiting',

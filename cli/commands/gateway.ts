@@ -7,6 +7,7 @@ import { readAgent } from '../agent';
 import { gatewayArguments } from '../supervisor/gateway-arguments';
 import type { Context } from '../context';
 import { CliError } from '../errors';
+import { waitInForeground } from '../foreground';
 import type { Settings } from '../settings';
 import { projectRoot } from '../../contracts/project-root';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
@@ -35,14 +36,7 @@ export async function gatewayCommand({ settings }: Context, agentPaths: string[]
   const pipe = child.stdio[3] as Writable;
   pipe.on('error', () => undefined);
   pipe.end(JSON.stringify(config));
-  // The gateway gets the terminal's Ctrl-C itself; this process only waits for it.
-  process.on('SIGINT', () => undefined);
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', resolve);
-  });
-  process.exitCode = code ?? 1;
+  await waitInForeground(child);
 }
 
 /**

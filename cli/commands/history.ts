@@ -16,6 +16,7 @@ import {
   retiredText,
 } from '../history/read-history';
 import { duration, table } from '../output';
+import { servedName } from './registry';
 
 /** Flags of `whet history`. */
 export interface HistoryFlags {
@@ -88,11 +89,10 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
   const silent = nights.filter(({ spend }) => spend === null);
   const reasons = silent.flatMap(({ runId, reasons: [reason] }) => (reason ? [`${runId}: ${cleanLine(reason)}`] : []));
   const minutes = nights.reduce((sum, night) => sum + night.minutes, 0);
-  const serves = active === null ? 'the base model alone' : `version ${active}`;
   return [
     table([[...head, ...more], ...rows], [0, 6, 10]),
     ...reasons,
-    `${agent}: ${pluralise(nights.length, 'run')}, ${duration(minutes * 60)}; ${serves} serves now`,
+    `${agent}: ${pluralise(nights.length, 'run')}, ${duration(minutes * 60)}; ${servedName(active)} serves now`,
     ...damaged.map(({ file, problem }) => `Left out, because it is damaged: ${file}: ${problem}`),
   ].join('\n');
 }

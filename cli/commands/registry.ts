@@ -28,16 +28,19 @@ async function change(context: Context, agent: string, transition: (registry: Re
   const before = await readAgentRegistry(store, agent);
   requireVersions(context, agent, before);
   const { result, registry } = await changeOrRefuse(store, agent, transition);
-  const name = (version: number | null) => (version === null ? 'the base model alone' : `version ${version}`);
   const ended =
     before.canary !== undefined && registry.canary === undefined
       ? `; the canary of version ${before.canary.version} has ended`
       : '';
   context.out.result(
     { agent, before: before.active, active: result, ...(ended === '' ? {} : { endedCanary: before.canary?.version }) },
-    `${agent}: ${name(result)} is active now (before: ${name(before.active)})${ended}`,
+    `${agent}: ${servedName(result)} is active now (before: ${servedName(before.active)})${ended}`,
   );
 }
+
+/** What serves where a version is active; null: none is. */
+export const servedName = (version: number | null): string =>
+  version === null ? 'the base model alone' : `version ${version}`;
 
 const REGISTRY_REMEDY =
   'Restore it from a backup. Without one move it away: the agent is then served by its base model until a run ' +

@@ -11,7 +11,7 @@ import { isTroubleOfServer } from '../temporal-errors';
 import { requireSearchAttributes, type Temporal, withTemporal } from '../temporal';
 import { type FirstChecks, watchFirstChecks } from '../view/first-checks';
 import { followToEnd } from '../view/follow';
-import { agentOf, type RunState } from '../view/run-state';
+import { agentOf, OPEN_RUNS, type RunState } from '../view/run-state';
 import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 import { unsignedNoticesWarning } from '../unsigned-notices-warning';
@@ -28,8 +28,8 @@ export async function startRun(
   temporal: Temporal,
   agent: Agent,
   seed: number | undefined,
-  ablation: Ablation = {},
-  modelSeed: number | null = null,
+  ablation: Ablation,
+  modelSeed: number | null,
 ): Promise<string> {
   const { client } = temporal;
   await requireSearchAttributes(temporal);
@@ -100,10 +100,9 @@ export async function runCommand({ settings, out }: Context, path: string, optio
 
 /** Ids of the agent's runs that have not ended, without the one that was just started. */
 async function otherOpenRuns({ client }: Temporal, agent: string, started: string): Promise<string[]> {
-  const query = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
   const others: string[] = [];
   try {
-    for await (const info of client.workflow.list({ query }))
+    for await (const info of client.workflow.list({ query: OPEN_RUNS }))
       if (info.workflowId !== started && agentOf(info) === agent) others.push(info.workflowId);
   } catch (error) {
     // The run has begun; what the server cannot list now is not its failure.

@@ -1,4 +1,10 @@
-import { ScheduleNotFoundError, ScheduleOverlapPolicy, type ScheduleOptions } from '@temporalio/client';
+import {
+  type ScheduleDescription,
+  type ScheduleHandle,
+  ScheduleNotFoundError,
+  type ScheduleOptions,
+  ScheduleOverlapPolicy,
+} from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { scheduleIdOf, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { ImprovementRunInput } from '../../contracts/messages/run';
@@ -90,10 +96,7 @@ export async function scheduleCommand(
     const { client } = temporal;
     if (options !== null) await requireSearchAttributes(temporal);
     const handle = client.schedule.getHandle(scheduleIdOf(agent.spec.name));
-    const existing = await handle.describe().catch((error: unknown) => {
-      if (error instanceof ScheduleNotFoundError) return null;
-      throw error;
-    });
+    const existing = await describeSchedule(handle);
     if (options === null) {
       if (existing === null) throw new CliError(`${agent.spec.name} has no schedule.`, { type: 'Schedule.NotFound' });
       await handle.delete();
@@ -111,6 +114,14 @@ export async function scheduleCommand(
     const done = existing === null ? 'created' : 'replaced';
     const text = `${handle.scheduleId}: ${done}, next runs at ${next.join(', ') || '(none)'}`;
     out.result({ scheduleId: handle.scheduleId, replaced: existing !== null, next }, text);
+  });
+}
+
+/** A schedule as the server has it; null when there is none. */
+export function describeSchedule(handle: ScheduleHandle): Promise<ScheduleDescription | null> {
+  return handle.describe().catch((error: unknown) => {
+    if (error instanceof ScheduleNotFoundError) return null;
+    throw error;
   });
 }
 

@@ -1,16 +1,12 @@
-import {
-  type ScheduleDescription,
-  type ScheduleHandle,
-  ScheduleNotFoundError,
-  ScheduleOverlapPolicy,
-} from '@temporalio/client';
-import { agentNameSchema } from '../../contracts/config/agent-name';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ScheduleDescription, type ScheduleHandle, ScheduleOverlapPolicy } from '@temporalio/client';
 import { scheduleIdOf, SEARCH_ATTRIBUTES } from '../../contracts/names';
-import { readAgent } from '../agent';
+import { agentNamed } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { table } from '../output';
 import { requireSearchAttributes, type Temporal, withTemporal } from '../temporal';
+import { describeSchedule } from './schedule';
 
 const PREFIX = scheduleIdOf('');
 
@@ -34,7 +30,7 @@ export async function scheduleLsCommand({ settings, out }: Context): Promise<voi
     const rows: ScheduleRow[] = [];
     for await (const { scheduleId } of temporal.client.schedule.list()) {
       if (!scheduleId.startsWith(PREFIX)) continue;
-      const description = await existing(temporal.client.schedule.getHandle(scheduleId));
+      const description = await describeSchedule(temporal.client.schedule.getHandle(scheduleId));
       if (description !== null) rows.push(await rowOf(temporal, description));
     }
     rows.sort((a, b) => (a.agent < b.agent ? -1 : 1));
@@ -126,7 +122,7 @@ async function nextSecondAfter(last: Date | undefined): Promise<void> {
   if (last === undefined) return;
   const left = Math.floor(last.getTime() / 1000) * 1000 + 1000 - Date.now();
   // The server's clock may be another one: what is further off is no reason to wait.
-  if (left > 0 && left <= 1000) await new Promise((resolve) => setTimeout(resolve, left));
+  if (left > 0 && left <= 1000) await sleep(left);
 }
 
 /** How often the server is asked for the run that it was told to start, and how long between. */
@@ -138,7 +134,7 @@ async function startedRun(handle: ScheduleHandle, known: ReadonlySet<string>): P
     const { info } = await handle.describe();
     const started = info.recentActions.map(runIdOf).findLast((runId) => runId !== '' && !known.has(runId));
     if (started !== undefined) return started;
-    await new Promise((resolve) => setTimeout(resolve, BETWEEN_LOOKS_MS));
+    await sleep(BETWEEN_LOOKS_MS);
   }
   throw new CliError('The server took the order and has not started a run yet: `whet ls` shows it when it has.', {
     type: 'Temporal.Failed',
@@ -155,33 +151,15 @@ async function change(
     temporal: Temporal,
   ) => Promise<{ text: string } & Record<string, unknown>>,
 ): Promise<void> {
-  const agent = nameOf(agentOrPath);
+  const agent = agentNamed(agentOrPath, { type: 'Schedule.Invalid' });
   await withTemporal(settings, async (temporal) => {
     const handle = temporal.client.schedule.getHandle(scheduleIdOf(agent));
-    const before = await existing(handle);
+    const before = await describeSchedule(handle);
     if (before === null)
       throw new CliError(`${agent} has no schedule. \`whet schedule ls\` lists the schedules.`, {
         type: 'Schedule.NotFound',
       });
     const { text, ...result } = await action(handle, before, temporal);
     out.result({ agent, scheduleId: handle.scheduleId, ...result }, `${handle.scheduleId}: ${text}`);
-  });
-}
-
-/** The agent that an argument names. @throws CliError (exit 2) */
-function nameOf(agentOrPath: string): string {
-  if (/\.ya?ml$/.test(agentOrPath) || agentOrPath.includes('/')) return readAgent(agentOrPath).spec.name;
-  if (agentNameSchema.safeParse(agentOrPath).success) return agentOrPath;
-  throw new CliError(
-    `${JSON.stringify(agentOrPath)} is neither the name of an agent (lower-case letters, digits and dashes) nor an ` +
-      'agent.yaml.',
-    { type: 'Schedule.Invalid' },
-  );
-}
-
-function existing(handle: ScheduleHandle): Promise<ScheduleDescription | null> {
-  return handle.describe().catch((error: unknown) => {
-    if (error instanceof ScheduleNotFoundError) return null;
-    throw error;
   });
 }

@@ -9,7 +9,7 @@ import { askSupervisor, readKeptState, supervisorLock } from '../supervisor/supe
 import { temporalAddress, withTemporal } from '../temporal';
 import { explainRun } from '../view/explain';
 import { followToEnd } from '../view/follow';
-import { readRunState } from '../view/run-state';
+import { endOf, readRunState } from '../view/run-state';
 import { formatStageLine, stageLines } from '../view/stage-lines';
 import { showEnd } from './run';
 
@@ -24,7 +24,7 @@ export async function statusCommand(
   await withTemporal(settings, async ({ client, address }) => {
     if (follow === true) return showEnd(context, await followToEnd(client, runId, out));
     const state = await readRunState(client, runId);
-    const head = `${runId}: ${state.result?.verdict ?? state.status}`;
+    const head = `${runId}: ${endOf(state)}`;
     out.result(
       state,
       [

@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { stabilityStudySchema } from '../../contracts/artifacts/study';
-import { AGENT_NAME } from '../../contracts/config/agent-name';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { StudyInput, StudyResult } from '../../contracts/messages/identify-stage';
-import { readAgent } from '../agent';
+import { agentNamed } from '../agent';
 import type { Context } from '../context';
 import { readDamageable } from '../documents';
 import { CliError } from '../errors';
@@ -27,7 +25,7 @@ export async function studyStabilityCommand(
 ): Promise<void> {
   if (runs < 2 || runs > MAX_RUNS)
     throw new CliError(`--runs ${runs} is not allowed. Allowed: 2 to ${MAX_RUNS}.`, { exitCode: 2 });
-  const name = agentName(agent);
+  const name = agentNamed(agent, { exitCode: 2 });
   const studyId = newRunId(name).replace(/^run-/, 'study-');
   const input: StudyInput = { studyId, agent: name, identifications: runs, sourceRun: from ?? null };
   await withTemporal(settings, async ({ client }) => {
@@ -60,16 +58,6 @@ export async function studyStabilityCommand(
       `${text}\n${result.summary}\nfigure: ${result.directory}/stability.svg\nreport: ${result.directory}/study.html`,
     );
   });
-}
-
-/** The agent's name, from its agent.yaml where one is given. */
-function agentName(agent: string): string {
-  if (/\.ya?ml$/.test(agent) || (existsSync(agent) && agent.includes('/'))) return readAgent(agent).spec.name;
-  if (AGENT_NAME.test(agent)) return agent;
-  throw new CliError(
-    `${JSON.stringify(agent)} is neither an agent.yaml nor an agent's name (lower-case letters, digits and dashes).`,
-    { exitCode: 2 },
-  );
 }
 
 function studyFailure(studyId: string, error: unknown): CliError {

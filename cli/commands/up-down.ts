@@ -1,11 +1,9 @@
-import { defaultAgentPath, readAgent } from '../agent';
+import { type Agent, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { askSupervisor } from '../supervisor/supervisor-state';
-import { refuseToStrandRuns } from '../open-runs';
-import { missingAnalyst } from '../supervisor/plan';
 import { supervise } from '../supervisor/supervisor';
-import { down, endLeftovers, planServices, refuseSilentSupervisor, up, withUpLock } from '../up';
+import { down, planServices, up, withUpLock } from '../up';
 
 /** `whet up [AGENT_YAML] [--foreground] [--ignore-open-runs]`: starts the services, detached or in this process. */
 export async function upCommand(
@@ -24,7 +22,7 @@ export async function upCommand(
 
 async function superviseHere(
   { settings, out }: Context,
-  agent: ReturnType<typeof readAgent> | null,
+  agent: Agent | null,
   ignoreOpenRuns: boolean | undefined,
 ): Promise<void> {
   const running = await askSupervisor(settings.home);
@@ -34,12 +32,8 @@ async function superviseHere(
       { type: 'Up.AlreadyUp' },
     );
   const plan = await withUpLock(settings, out, async () => {
-    refuseSilentSupervisor(settings);
-    await endLeftovers(settings, out);
-    const planned = await planServices(settings, { agent, anyPort: false });
-    const missing = missingAnalyst(settings, agent, planned);
+    const { plan: planned, missing } = await planServices(settings, out, { agent, anyPort: false, ignoreOpenRuns });
     if (missing !== null) out.line(missing);
-    if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, planned);
     return planned;
   });
   const stop = new AbortController();

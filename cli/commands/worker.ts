@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { TASK_QUEUES } from '../../contracts/names';
 import type { Context } from '../context';
 import { CliError } from '../errors';
+import { waitInForeground } from '../foreground';
 import { projectRoot } from '../../contracts/project-root';
 import { temporalAddress } from '../temporal';
 
 /** `whet worker [--queues a,b]`: runs one worker in the foreground, for machines that serve only some task queues. */
-export async function workerCommand({ settings }: Context, queues: string): Promise<void> {
+export async function workerCommand({ settings }: Context, { queues }: { queues: string }): Promise<void> {
   const known = Object.keys(TASK_QUEUES);
   const wrong = queues.split(',').filter((name) => !known.includes(name));
   if (wrong.length > 0)
@@ -31,12 +32,5 @@ export async function workerCommand({ settings }: Context, queues: string): Prom
       },
     },
   );
-  // The worker gets the terminal's Ctrl-C itself; this process only waits for it.
-  process.on('SIGINT', () => undefined);
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', resolve);
-  });
-  process.exitCode = code ?? 1;
+  await waitInForeground(child);
 }

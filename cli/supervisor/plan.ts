@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { VllmSpec } from '../../contracts/config/model-spec';
+import type { Agent } from '../agent';
 import { CliError } from '../errors';
 import { projectRoot } from '../../contracts/project-root';
 import { type PortName, PORTS, type Settings } from '../settings';
@@ -60,7 +61,7 @@ export interface Plan {
 /** What `makePlan` plans for. */
 export interface PlanOptions {
   instance: string;
-  agent: { path: string; spec: AgentSpec } | null;
+  agent: Agent | null;
   /** Seed for the model's recipe; the agent's own when undefined. */
   modelSeed?: number | undefined;
   /** true: another port where one is taken; false: a port that is taken is an error. */
@@ -145,7 +146,7 @@ async function portsTaken({ ports }: Settings, taken: readonly PortName[]): Prom
   return new CliError(`${sentences.join('\n')}\n${remedy}: export ${assignments.join(' ')}`, { type: 'Up.PortTaken' });
 }
 
-function modelSource({ path, spec }: { path: string; spec: AgentSpec }, seed: number): ModelSource | null {
+function modelSource({ path, spec }: Agent, seed: number): ModelSource | null {
   const { baseUrl, recipe, recipeArguments, path: directory } = spec.model;
   if (baseUrl !== undefined) return null;
   const folder = dirname(path);

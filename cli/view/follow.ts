@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { CliError } from '../errors';
+import { withInterrupt } from '../foreground';
 import { duration, type Output } from '../output';
 import { isTroubleOfServer, serverError } from '../temporal-errors';
 import { readRunState, type RunState } from './run-state';
@@ -23,7 +24,7 @@ const PATIENCE_MS = 600_000;
  * While the server has trouble it says so, asks again, and says when it is back.
  * @throws the server's error when that lasts ten minutes.
  */
-export async function followRun(client: Client, runId: string, out: Output, signal?: AbortSignal): Promise<RunState> {
+export async function followRun(client: Client, runId: string, out: Output, signal: AbortSignal): Promise<RunState> {
   const printer = createPrinter(out);
   let troubleSince: number | null = null;
   let last: RunState | null = null;
@@ -45,10 +46,10 @@ export async function followRun(client: Client, runId: string, out: Output, sign
         );
       troubleSince ??= performance.now();
       if (performance.now() - troubleSince > PATIENCE_MS) throw error;
-      if (signal?.aborted === true && last === null) throw error;
+      if (signal.aborted && last === null) throw error;
     }
-    if (signal?.aborted === true && last !== null) return last;
-    await sleep(POLL_MS, undefined, signal ? { signal } : {}).catch(() => undefined);
+    if (signal.aborted && last !== null) return last;
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
@@ -57,19 +58,13 @@ export async function followRun(client: Client, runId: string, out: Output, sign
  * @throws CliError `Run.GoesOn` after Ctrl-C.
  */
 export async function followToEnd(client: Client, runId: string, out: Output): Promise<RunState> {
-  const stop = new AbortController();
-  const interrupt = () => stop.abort();
-  process.once('SIGINT', interrupt);
-  try {
-    const state = await followRun(client, runId, out, stop.signal);
-    if (!stop.signal.aborted || state.status !== 'running') return state;
-    throw new CliError(
-      `${runId} goes on. \`whet status ${runId} --follow\` shows it again; \`whet cancel ${runId}\` ends it for good.`,
-      { type: 'Run.GoesOn' },
-    );
-  } finally {
-    process.removeListener('SIGINT', interrupt);
-  }
+  const state = await withInterrupt((signal) => followRun(client, runId, out, signal));
+  // Only Ctrl-C ends it before the run has ended.
+  if (state.status !== 'running') return state;
+  throw new CliError(
+    `${runId} goes on. \`whet status ${runId} --follow\` shows it again; \`whet cancel ${runId}\` ends it for good.`,
+    { type: 'Run.GoesOn' },
+  );
 }
 
 /**

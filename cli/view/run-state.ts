@@ -1,7 +1,8 @@
 import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
-import { MESSAGES, SEARCH_ATTRIBUTES } from '../../contracts/names';
+import { MESSAGES, SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
+import { CliError } from '../errors';
 import { lastPollAt, toMilliseconds } from '../pollers';
 import { fromPayload } from '../temporal';
 import { promptly } from '../temporal-errors';
@@ -172,6 +173,18 @@ async function askServer(client: Client, runId: string): Promise<RunState> {
     ...outcome,
     now,
   };
+}
+
+/** The server's query for improvement runs that have not ended. */
+export const OPEN_RUNS = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
+
+/** How a run ended: its verdict, else what the server says. */
+export const endOf = ({ result, status }: Pick<RunState, 'result' | 'status'>): string => result?.verdict ?? status;
+
+/** Refuses a run that has ended; `consequence` is the end of the sentence. @throws CliError `Run.Ended` */
+export function requireRunning(state: RunState, consequence: string): void {
+  if (state.status === 'running') return;
+  throw new CliError(`${state.runId} has ended (${endOf(state)}), ${consequence}.`, { type: 'Run.Ended' });
 }
 
 /** The agent that a run's search attribute or memo names; null when neither does. */

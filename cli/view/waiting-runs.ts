@@ -1,6 +1,6 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES, type WaitingFor, WORKFLOWS } from '../../contracts/names';
-import { agentOf, readProgress } from './run-state';
+import { SEARCH_ATTRIBUTES, type WaitingFor } from '../../contracts/names';
+import { agentOf, OPEN_RUNS, readProgress } from './run-state';
 import { type Wait, WAITS_FOR, waitsOf } from './waits';
 
 /** Something that waits, and its run. */
@@ -26,8 +26,7 @@ const AT_ONCE = 8;
 export async function waitingRuns(client: Client, agent: string | undefined): Promise<WaitingRow[]> {
   const values = Object.keys(WAITS_FOR).map((who) => `'${who}'`);
   const query = [
-    `WorkflowType = '${WORKFLOWS.improvementRun}'`,
-    "ExecutionStatus = 'Running'",
+    OPEN_RUNS,
     `${SEARCH_ATTRIBUTES.waiting} IN (${values.join(', ')})`,
     ...(agent === undefined ? [] : [`${SEARCH_ATTRIBUTES.agent} = '${agent}'`]),
   ].join(' AND ');

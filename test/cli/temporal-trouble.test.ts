@@ -154,7 +154,7 @@ test('a run is followed through the death of the server, which is said', async (
     await runCommand(context({}, lines), agentPath, {});
     const runId = /started (\S+)/.exec(lines[0]!)![1]!;
     const told: string[] = [];
-    const following = followRun(client, runId, context({}, told).out);
+    const following = followRun(client, runId, context({}, told).out, new AbortController().signal);
     await killServer();
     while (!told.some((line) => line.startsWith('The Temporal server gives no answer ('))) await sleep(50);
     await startServer();

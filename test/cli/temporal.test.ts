@@ -142,7 +142,7 @@ test('a run is followed stage by stage, waits for its approval and ends with its
   await withWorkers(server, activities, async () => {
     const runId = await startRun();
     const { context, lines } = capture();
-    const following = followRun(server.client, runId, context.out);
+    const following = followRun(server.client, runId, context.out, new AbortController().signal);
     await untilWhy(runId, /It waits .*\. promote: .*whet approve/);
     await approveCommand(capture().context, runId);
     const state = await following;

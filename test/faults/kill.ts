@@ -85,7 +85,7 @@ async function runOnce(name: string, home: string, agent: Agent, killer: Killer 
     await up(settings, out, { agent, anyPort: true });
     return await withTemporal(settings, async (temporal) => {
       const began = Date.now();
-      const runId = await startRun(temporal, agent, undefined);
+      const runId = await startRun(temporal, agent, undefined, {}, null);
       out.line(`${name}: ${runId}`);
       const end = await untilEnded(temporal, runId, killer);
       const seconds = (Date.now() - began) / 1000;

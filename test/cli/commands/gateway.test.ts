@@ -105,9 +105,9 @@ describe('whet canary', () => {
       share: 0.1,
       id: expect.stringMatching(/^[0-9a-f]{12}$/),
     });
-    await canaryCommand(context, 'desk', null, flags);
+    await canaryCommand(context, 'desk', undefined, flags);
     expect(said.at(-1)).toMatchObject({ active: 1, canary: { version: 2 } });
-    await canaryCommand(context, 'desk', null, { ...flags, stop: true });
+    await canaryCommand(context, 'desk', undefined, { ...flags, stop: true });
     await canaryCommand(context, 'desk', 2, flags);
     await rollbackCommand(context, 'desk');
     expect(said.at(-1)).toEqual({ agent: 'desk', before: 1, active: 1, endedCanary: 2 });
@@ -122,7 +122,7 @@ describe('whet canary', () => {
       message: expect.stringContaining('gets all conversations already'),
     });
     await expect(canaryCommand(context, 'desk', 9, flags)).rejects.toMatchObject({ exitCode: 2 });
-    await expect(canaryCommand(context, 'desk', null, { ...flags, stop: true })).rejects.toMatchObject({
+    await expect(canaryCommand(context, 'desk', undefined, { ...flags, stop: true })).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringContaining('has no canary'),
     });

@@ -1,0 +1,28 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+
+/**
+ * Waits until a program of ours that has the terminal ends; its exit code becomes that of this process. The program gets
+ * the terminal's Ctrl-C itself.
+ */
+export async function waitInForeground(child: ChildProcess): Promise<void> {
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = code ?? 1;
+}
+
+/** Runs an action with a signal that Ctrl-C aborts; the process goes on. `signals` are those that count as Ctrl-C. */
+export async function withInterrupt<T>(
+  action: (signal: AbortSignal) => Promise<T>,
+  signals: readonly NodeJS.Signals[] = ['SIGINT'],
+): Promise<T> {
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  for (const signal of signals) process.once(signal, interrupt);
+  try {
+    return await action(stop.signal);
+  } finally {
+    for (const signal of signals) process.removeListener(signal, interrupt);
+  }
+}
