@@ -2,7 +2,6 @@ import { cleanLine, cleanText } from '../contracts/clean-text';
 
 /** Where a command writes: text for people, or with --json one JSON document for programs. */
 export interface Output {
-  readonly json: boolean;
   /** Whether lines can be drawn over: on a terminal, without --json. */
   readonly live: boolean;
   /** A line for people; not written with --json. */
@@ -37,7 +36,6 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
   let drawn = 0;
   const live = !json && stream.isTTY === true && process.env['TERM'] !== 'dumb';
   return {
-    json,
     live,
     line(text = '') {
       if (json) return;

@@ -1,6 +1,7 @@
 import { Command, Option, type OutputConfiguration } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
 import { TASK_QUEUES } from '../contracts/names';
+import { projectVersion } from '../contracts/project-version';
 import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber, refuseEmpty } from './arguments';
 import { answerCommand, approveCommand } from './commands/answers';
 import { budgetCommand } from './commands/budget';
@@ -37,18 +38,12 @@ const EXIT_CODES = `
 Exit codes: 0 done, 1 failed, 2 wrong input (nothing was started).
 Every command takes --json: one JSON document on standard output; an error is {"error": {"type", "message"}}.`;
 
-/** What a caller of `createProgram` may set. */
-export interface ProgramOptions {
-  version?: string;
-  /** Where commander writes help and usage errors. Default: the standard streams. */
-  output?: OutputConfiguration;
-}
-
 /**
  * The `whet` command line. The help lists the commands in the order in which they are added. Usage errors, help and
  * version end in a CommanderError, never in the end of the process.
+ * @param output where commander writes help and usage errors. Default: the standard streams.
  */
-export function createProgram({ version = '', output = {} }: ProgramOptions = {}): Command {
+export function createProgram(output: OutputConfiguration = {}): Command {
   // Commands inherit what is set before they are added.
   const program = new Command('whet')
     // Otherwise a command with subcommands takes the options after a subcommand as its own.
@@ -60,7 +55,7 @@ export function createProgram({ version = '', output = {} }: ProgramOptions = {}
       'Finds what a deployed LLM agent cannot do, trains an adapter for each missing capability, ' +
         'proves the gain and serves it.',
     );
-  program.version(version, '--version', 'print the version');
+  program.version(projectVersion(), '--version', 'print the version');
   program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
   addServiceCommands(program);
   addRunCommands(program);

@@ -21,12 +21,11 @@ export async function runCommandLine(
   const json = argv.includes('--json');
   const print = (value: unknown) => stdout.write(`${JSON.stringify(value, null, 2)}\n`);
   // With --json a program reads the output: usage errors become a document below, instead of text.
-  const program = createProgram({
-    version: projectVersion(),
-    output: json
+  const program = createProgram(
+    json
       ? { writeErr: () => undefined, writeOut: () => undefined }
       : { writeErr: (text) => stderr.write(text), writeOut: (text) => stdout.write(text) },
-  });
+  );
   try {
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? 0);

@@ -14,11 +14,9 @@ export const PORTS = {
 export type PortName = keyof typeof PORTS;
 
 /** Decimal digits only: JavaScript also takes 0x50, 1e3 and blanks for numbers. */
-const port = z.string().regex(/^\d+$/).transform(Number).pipe(z.number().int().min(1).max(65535)).optional();
-const text = z
-  .string()
-  .optional()
-  .transform((value) => (value === '' ? undefined : value));
+const port = ({ fallback }: { fallback: number }) =>
+  z.string().regex(/^\d+$/).transform(Number).pipe(z.number().int().min(1).max(65535)).default(fallback);
+const text = z.string().optional();
 
 const variables = z.object({
   WHET_HOME: text,
@@ -27,13 +25,12 @@ const variables = z.object({
   TEMPORAL_NAMESPACE: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs, without blanks')
-    .optional(),
-  TEMPORAL_CLI_PATH: text,
-  WHET_TEMPORAL_PORT: port,
-  WHET_TEMPORAL_UI_PORT: port,
-  WHET_MODEL_PORT: port,
-  WHET_ANALYST_PORT: port,
-  WHET_GATEWAY_PORT: port,
+    .default('default'),
+  WHET_TEMPORAL_PORT: port(PORTS.temporal),
+  WHET_TEMPORAL_UI_PORT: port(PORTS.ui),
+  WHET_MODEL_PORT: port(PORTS.model),
+  WHET_ANALYST_PORT: port(PORTS.analyst),
+  WHET_GATEWAY_PORT: port(PORTS.gateway),
   OPENAI_API_KEY: text,
   OPENAI_BASE_URL: text,
 });
@@ -47,7 +44,6 @@ export interface Settings {
   /** TEMPORAL_ADDRESS: a Temporal server of your own; `whet up` then starts none. Null when unset. */
   temporalAddress: string | null;
   temporalNamespace: string;
-  temporalCliPath: string | null;
   ports: Record<PortName, number>;
   /** Whether an analyst's endpoint or key is set; `whet up` then starts no demo analyst. */
   analystConfigured: boolean;
@@ -77,14 +73,13 @@ export function readSettings(
     home,
     storeRoot: value.WHET_STORE === undefined ? resolve(home, 'store') : resolve(directory, value.WHET_STORE),
     temporalAddress: value.TEMPORAL_ADDRESS ?? null,
-    temporalNamespace: value.TEMPORAL_NAMESPACE ?? 'default',
-    temporalCliPath: value.TEMPORAL_CLI_PATH ?? null,
+    temporalNamespace: value.TEMPORAL_NAMESPACE,
     ports: {
-      temporal: value.WHET_TEMPORAL_PORT ?? PORTS.temporal.fallback,
-      ui: value.WHET_TEMPORAL_UI_PORT ?? PORTS.ui.fallback,
-      model: value.WHET_MODEL_PORT ?? PORTS.model.fallback,
-      analyst: value.WHET_ANALYST_PORT ?? PORTS.analyst.fallback,
-      gateway: value.WHET_GATEWAY_PORT ?? PORTS.gateway.fallback,
+      temporal: value.WHET_TEMPORAL_PORT,
+      ui: value.WHET_TEMPORAL_UI_PORT,
+      model: value.WHET_MODEL_PORT,
+      analyst: value.WHET_ANALYST_PORT,
+      gateway: value.WHET_GATEWAY_PORT,
     },
     analystConfigured: value.OPENAI_API_KEY !== undefined || value.OPENAI_BASE_URL !== undefined,
   };

@@ -4,11 +4,8 @@ import type { NotifySpec } from '../contracts/config/notify-spec';
  * A sentence where an agent's notices go to a webhook and are not signed, as far as this shell's variables tell; null
  * where there is no webhook or a key. A worker on another machine has variables of its own.
  */
-export function unsignedNoticesWarning(
-  { webhook, keyVariable }: NotifySpec,
-  environment: NodeJS.ProcessEnv = process.env,
-): string | null {
-  const isSet = (variable: string) => (environment[variable] ?? '') !== '';
+export function unsignedNoticesWarning({ webhook, keyVariable }: NotifySpec): string | null {
+  const isSet = (variable: string) => (process.env[variable] ?? '') !== '';
   if ((webhook === undefined && !isSet('WHET_WEBHOOK_URL')) || isSet(keyVariable)) return null;
   const where = webhook === undefined ? 'WHET_WEBHOOK_URL' : 'notify.webhook';
   return (

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../store';
-import type { Agent } from './agent';
 import { CliError } from './errors';
 import { withInterrupt } from './foreground';
 import { refuseToStrandRuns } from './open-runs';
@@ -12,7 +10,7 @@ import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
 import { errorsOfLog, logTail } from './supervisor/log-tail';
-import { makePlan, missingAnalyst, type Plan } from './supervisor/plan';
+import { makePlan, missingAnalyst, type Plan, type PlanOptions } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
 import { currentStep, isWaitedFor, TITLES, waitingText } from './supervisor/service-text';
@@ -32,12 +30,7 @@ const READY_LIMIT_MS = 60 * 60_000;
 const PLAIN_EVERY_MS = 15_000;
 
 /** What `up` starts, and how. */
-export interface UpOptions {
-  agent: Agent | null;
-  /** Seed of the model, where a recipe makes it; the agent's own when undefined. */
-  modelSeed?: number | undefined;
-  /** true: another port where one is taken. */
-  anyPort: boolean;
+export interface UpOptions extends PlanOptions {
   /** true: also where open runs cannot go on with these services. Default false. */
   ignoreOpenRuns?: boolean | undefined;
   /** true: nothing is started where a run would find no analyst. Default false: it is said. */
@@ -118,7 +111,7 @@ export async function planServices(
 ): Promise<{ plan: Plan; missing: string | null }> {
   refuseSilentSupervisor(settings);
   await endLeftovers(settings, out);
-  const plan = await makePlan(settings, { instance: randomUUID(), agent, modelSeed, anyPort });
+  const plan = await makePlan(settings, { agent, modelSeed, anyPort });
   if (plan.temporal.start === null) await requireOwnServer(settings);
   if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
   return { plan, missing: missingAnalyst(settings, agent, plan) };

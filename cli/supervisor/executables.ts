@@ -7,19 +7,18 @@ import { CliError } from '../errors';
  * Path of the Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on the PATH, then the one that `make setup` installed.
  * Null when there is none.
  */
-export function findTemporalCli(env: NodeJS.ProcessEnv = process.env): string | null {
+export function findTemporalCli(): string | null {
+  const { env } = process;
   const fromPath = (env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
   const installed = join(projectRoot(), '.toolchain', 'venv', 'bin', 'temporal');
   const candidates = [env['TEMPORAL_CLI_PATH'], ...fromPath, installed];
   return candidates.find((path) => path !== undefined && existsSync(path)) ?? null;
 }
 
-/**
- * As `findTemporalCli`; `explicit` is the value of TEMPORAL_CLI_PATH, null where it is unset.
- * @throws CliError when there is none, or TEMPORAL_CLI_PATH names no file.
- */
-export function requireTemporalCli(explicit: string | null): string {
-  if (explicit !== null && !existsSync(explicit)) {
+/** As `findTemporalCli`. @throws CliError when there is none, or TEMPORAL_CLI_PATH names no file. */
+export function requireTemporalCli(): string {
+  const explicit = process.env['TEMPORAL_CLI_PATH'];
+  if (explicit && !existsSync(explicit)) {
     throw new CliError(
       `TEMPORAL_CLI_PATH is ${explicit}, which does not exist. ` +
         'Correct it, or unset it to use the one that `make setup` installs.',
@@ -48,9 +47,9 @@ export function pythonCommand(): string {
  * `whetstone.sampling.vllm_command` looks in the same places.
  * @throws CliError when there is none; nothing has been started by then.
  */
-export function requireVllmPython(env: NodeJS.ProcessEnv = process.env, root: string = projectRoot()): string {
-  const named = env['WHET_VLLM_PYTHON'];
-  const python = named || join(root, '.toolchain', 'vllm', 'bin', 'python');
+export function requireVllmPython(): string {
+  const named = process.env['WHET_VLLM_PYTHON'];
+  const python = named || join(projectRoot(), '.toolchain', 'vllm', 'bin', 'python');
   try {
     accessSync(python, constants.X_OK);
     return python;

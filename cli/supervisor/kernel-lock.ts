@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { findProcess, type ProcessId } from './processes';
+import { findProcess, holderOfSocket, type ProcessId } from './processes';
 
 /**
  * A lock that the kernel holds: an abstract socket of Linux, which no second process can listen at. It ends with its
@@ -67,9 +67,8 @@ export function askHolder(address: string): Promise<string | null> {
 /** The process of this user that holds a lock; null when none does. Processes of other users cannot be seen. */
 export function holderOf(address: string): ProcessId | null {
   const inode = inodeOf(address);
-  if (inode === null) return null;
-  const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holdsSocket(name, inode));
-  return pid === undefined ? null : findProcess(Number(pid));
+  const pid = inode === null ? null : holderOfSocket(inode);
+  return pid === null ? null : findProcess(pid);
 }
 
 /** Inode of the abstract socket that listens at an address, as /proc/net/unix has it. */
@@ -80,19 +79,4 @@ function inodeOf(address: string): string | null {
     if (path === `@${address.slice(1)}` && flags === '00010000' && inode !== undefined) return inode;
   }
   return null;
-}
-
-function holdsSocket(pid: string, inode: string): boolean {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => {
-      try {
-        return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`;
-      } catch {
-        return false;
-      }
-    });
-  } catch {
-    // Another user's process, or one that just ended.
-    return false;
-  }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
@@ -6,8 +7,7 @@ import type { Agent } from '../agent';
 import { CliError } from '../errors';
 import { projectRoot } from '../../contracts/project-root';
 import { type PortName, PORTS, type Settings } from '../settings';
-import { claimPort } from './port-claims';
-import { freePort, isFree, whoListens } from './ports';
+import { claimPort, freePort, isFree, whoListens } from './ports';
 import { pythonCommand, requireTemporalCli, requireVllmPython } from './executables';
 
 /** Where the base model comes from: the agent's recipe makes it, or it lies in a directory. */
@@ -60,7 +60,6 @@ export interface Plan {
 
 /** What `makePlan` plans for. */
 export interface PlanOptions {
-  instance: string;
   agent: Agent | null;
   /** Seed for the model's recipe; the agent's own when undefined. */
   modelSeed?: number | undefined;
@@ -69,10 +68,7 @@ export interface PlanOptions {
 }
 
 /** Decides what to start. @throws CliError that names all ports that are taken, or when the Temporal CLI is missing. */
-export async function makePlan(
-  settings: Settings,
-  { instance, agent, modelSeed, anyPort }: PlanOptions,
-): Promise<Plan> {
+export async function makePlan(settings: Settings, { agent, modelSeed, anyPort }: PlanOptions): Promise<Plan> {
   const taken: PortName[] = [];
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
@@ -100,7 +96,7 @@ export async function makePlan(
       : { source, servedName: agent.spec.model.name, port: await choose('model'), vllm };
   const replica = model === null ? agent?.spec.model.baseUrl : `http://127.0.0.1:${model.port}/v1`;
   const plan: Plan = {
-    instance,
+    instance: randomUUID(),
     home: settings.home,
     storeRoot: settings.storeRoot,
     logs: join(settings.home, 'logs'),
@@ -112,7 +108,7 @@ export async function makePlan(
       namespace: settings.temporalNamespace,
       start: own
         ? {
-            cli: requireTemporalCli(settings.temporalCliPath),
+            cli: requireTemporalCli(),
             port: temporalPort,
             uiPort: await choose('ui'),
             database: join(settings.home, 'temporal.sqlite'),

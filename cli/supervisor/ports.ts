@@ -1,12 +1,16 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { tryLock } from './kernel-lock';
+import { holderOfSocket } from './processes';
+
+const LOOPBACK = '127.0.0.1';
 
 /** Whether a process could listen at a port of this machine's loopback address. */
-export function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));
-    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => server.close(() => resolve(true)));
   });
 }
 
@@ -42,14 +46,29 @@ const MOST_TRIES = 1_000;
  * A port at which nobody listens at this moment. No outgoing connection takes it before its service listens. Throws
  * when none was found.
  */
-export async function freePort(host = '127.0.0.1'): Promise<number> {
+export async function freePort(): Promise<number> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const port = UNASKED_PORTS.first + Math.floor(Math.random() * UNASKED_PORTS.count);
-    if (await isFree(port, host)) return port;
+    if (await isFree(port)) return port;
   }
   const { first, count } = UNASKED_PORTS;
   const last = first + count - 1;
-  throw new Error(`None of ${MOST_TRIES} ports that were tried from ${first} to ${last} is free at ${host}.`);
+  throw new Error(`None of ${MOST_TRIES} ports that were tried from ${first} to ${last} is free at ${LOOPBACK}.`);
+}
+
+/** Ports that this process has claimed. */
+const claimed = new Set<number>();
+
+/**
+ * Claims a port for this process, so that two `whet up` at the same time choose different ports. Minutes may pass
+ * between the choice and the first `listen`, while a model is made. A claim ends with its process; by then a service
+ * listens at the port, or none needs it. Returns false when another process has claimed it.
+ */
+export async function claimPort(port: number): Promise<boolean> {
+  if (claimed.has(port)) return true;
+  if ((await tryLock(`\0whet-port-${port}`)) === null) return false;
+  claimed.add(port);
+  return true;
 }
 
 /**
@@ -57,24 +76,15 @@ export async function freePort(host = '127.0.0.1'): Promise<number> {
  */
 export function whoListens(port: number): string | null {
   const inode = listeningInode(port);
-  if (inode === null) return null;
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const holds = readdirSync(`/proc/${pid}/fd`).some((fd) => {
-        try {
-          return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`;
-        } catch {
-          return false;
-        }
-      });
-      if (!holds) continue;
-      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim().slice(0, 80);
-      return `process ${pid} (${command})`;
-    } catch {
-      // Another user's process, or one that just ended.
-    }
+  const pid = inode === null ? null : holderOfSocket(inode);
+  if (pid === null) return null;
+  try {
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim().slice(0, 80);
+    return `process ${pid} (${command})`;
+  } catch {
+    // It just ended.
+    return null;
   }
-  return null;
 }
 
 /** Inode of the socket that listens at a port (state 0A in /proc/net/tcp); null when there is none. */

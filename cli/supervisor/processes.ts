@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
@@ -24,22 +24,14 @@ function statFields(pid: number): string[] | null {
   }
 }
 
-/** Start time of a process in clock ticks since boot; null when it does not run (a zombie does not). */
-function startTicks(pid: number): number | null {
-  const fields = statFields(pid);
-  return fields === null || fields[0] === 'Z' ? null : Number(fields[19]);
-}
-
-/** The process with its start time; null when it does not run. */
+/** The process with its start time; null when it does not run (a zombie does not). */
 export function findProcess(pid: number): ProcessId | null {
-  const ticks = startTicks(pid);
-  return ticks === null ? null : { pid, startTicks: ticks };
+  const fields = statFields(pid);
+  return fields === null || fields[0] === 'Z' ? null : { pid, startTicks: Number(fields[19]) };
 }
 
 /** Whether this very process runs, not another one with its number. */
-export function isRunning(id: ProcessId): boolean {
-  return startTicks(id.pid) === id.startTicks;
-}
+export const isRunning = ({ pid, startTicks }: ProcessId): boolean => findProcess(pid)?.startTicks === startTicks;
 
 /**
  * Running processes that carry the mark of an instance: only this user's. Jailed processes carry no mark; they end with
@@ -62,6 +54,25 @@ export const processesOfGroup = (leader: number): ProcessId[] =>
     .filter((pid) => statFields(pid)?.[2] === String(leader))
     .flatMap((pid) => findProcess(pid) ?? []);
 
+/** Number of a process that holds a socket, by the socket's inode. Null for none, and for one of another user. */
+export const holderOfSocket = (inode: string): number | null =>
+  processIds().find((pid) => orNone(() => readdirSync(`/proc/${pid}/fd`)).some(linksTo(pid, `socket:[${inode}]`))) ??
+  null;
+
+const linksTo =
+  (pid: number, target: string) =>
+  (fd: string): boolean =>
+    orNone(() => [readlinkSync(`/proc/${pid}/fd/${fd}`)]).includes(target);
+
+/** The lines or names that were read; none of another user's process, or of one that just ended. */
+function orNone(read: () => string[]): string[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
 const processIds = (): number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -70,14 +81,8 @@ const processIds = (): number[] =>
 function processesWith(isWanted: (environment: readonly string[]) => boolean): ProcessId[] {
   return processIds()
     .filter((pid) => pid !== process.pid)
-    .flatMap((pid) => {
-      try {
-        if (!isWanted(readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0'))) return [];
-      } catch {
-        return [];
-      }
-      return findProcess(pid) ?? [];
-    });
+    .filter((pid) => isWanted(orNone(() => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0'))))
+    .flatMap((pid) => findProcess(pid) ?? []);
 }
 
 /**

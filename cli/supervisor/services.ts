@@ -1,13 +1,13 @@
 import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import { TASK_QUEUES } from '../../contracts/names';
-import { LONG_POLL_MS } from '../pollers';
+import { lastPollAt, LONG_POLL_MS } from '../pollers';
 import { gatewayArguments } from './gateway-arguments';
 import { INSTANCE_VARIABLE, type ProcessId } from './processes';
 import type { Plan, VllmPlan } from './plan';
 import { accepts } from './ports';
 import type { ServiceName } from './supervisor-state';
-import { hasPollerSince } from './worker-poll';
 
 /**
  * Server settings without which the fairness keys of runs have no effect. One partition, because the server is fair
@@ -55,6 +55,24 @@ async function answersOk(url: string): Promise<boolean> {
     return response.ok;
   } catch {
     return false;
+  }
+}
+
+/**
+ * Whether a worker has asked for workflow tasks since a time (milliseconds since 1970); null when the server does not
+ * answer.
+ */
+async function hasPollerSince({ address, namespace }: Plan['temporal'], since: number): Promise<boolean | null> {
+  try {
+    const connection = await Connection.connect({ address, connectTimeout: '2s' });
+    try {
+      const last = await lastPollAt(new Client({ connection, namespace }), TASK_QUEUES.orchestration);
+      return last !== null && last >= since;
+    } finally {
+      await connection.close();
+    }
+  } catch {
+    return null;
   }
 }
 

@@ -17,13 +17,12 @@ export class StateKeeper {
   constructor(
     private readonly plan: Pick<Plan, 'home' | 'storeRoot'>,
     private readonly state: SupervisorState,
-    private readonly everyMs = LOOK_MS,
   ) {}
 
   /** Writes the state and goes on looking after it. */
   start(): void {
     this.look();
-    this.timer = setInterval(() => this.look(), this.everyMs);
+    this.timer = setInterval(() => this.look(), LOOK_MS);
   }
 
   /** Writes the state now, if that is possible. Never throws. */

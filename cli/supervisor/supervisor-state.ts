@@ -32,7 +32,7 @@ const supervisorStateSchema = z.object({
   temporal: z.object({ address: z.string(), namespace: z.string(), uiUrl: z.string().nullable() }),
   services: z.array(serviceStateSchema),
   /** What is wrong with the disk of the state directory or of the store; null when it can be written. */
-  disk: z.string().nullable().default(null),
+  disk: z.string().nullable(),
 });
 
 /** What the supervisor knows of a service. */

@@ -27,7 +27,6 @@ ${more}`,
 async function dryRun(): Promise<{ value: RunEstimate & { overBudget: boolean }; text: string }> {
   let printed: { value: unknown; text: string } | null = null;
   const out = {
-    json: false,
     live: false,
     line: () => undefined,
     result: (value: unknown, text: string) => void (printed = { value, text }),

@@ -128,7 +128,7 @@ describe('before the services are started', () => {
         address: '',
         namespace: 'default',
         start: {
-          cli: requireTemporalCli(null),
+          cli: requireTemporalCli(),
           port: await freePort(),
           uiPort: await freePort(),
           database: join(home, 'temporal.sqlite'),

@@ -38,7 +38,6 @@ function capture(address = server.address): { context: Context; lines: string[];
   const lines: string[] = [];
   const values: unknown[] = [];
   const out: Output = {
-    json: false,
     live: false,
     line: (text = '') => void lines.push(text),
     result: (value, text) => {

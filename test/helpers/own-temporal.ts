@@ -24,7 +24,7 @@ export async function startOwnTemporal(
   for (let starts = 1; starts <= MOST_STARTS; starts++) {
     const { port, uiPort } = earlier ?? { port: await freePort(), uiPort: await freePort() };
     const flags = ['--port', `${port}`, '--ui-port', `${uiPort}`, '--db-filename', database, '--log-level', 'never'];
-    const child = spawn(requireTemporalCli(null), ['server', 'start-dev', ...flags], { stdio: 'ignore' });
+    const child = spawn(requireTemporalCli(), ['server', 'start-dev', ...flags], { stdio: 'ignore' });
     if (await answers(child, port)) return { child, port, uiPort };
   }
   throw new Error(`The Temporal server ended ${MOST_STARTS} times before it answered.`);

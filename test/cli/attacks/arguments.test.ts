@@ -171,7 +171,7 @@ function commands(parent: Command, words: string[] = []): [string[], Command][] 
     ...commands(command, [...words, command.name()]),
   ]);
 }
-const PROGRAM = commands(createProgram({ version: '0' }));
+const PROGRAM = commands(createProgram());
 
 test.each(PROGRAM.map(([words, command]) => [words.join(' '), words, command] as const))(
   '--json: the usage errors of `whet %s` are documents',

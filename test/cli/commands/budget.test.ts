@@ -28,7 +28,6 @@ afterAll(async () => {
 function capture() {
   const values: unknown[] = [];
   const out = {
-    json: true,
     live: false,
     line: () => undefined,
     result: (value: unknown) => void values.push(value),

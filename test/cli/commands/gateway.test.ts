@@ -68,7 +68,7 @@ describe('the configuration of `whet gateway`', () => {
 });
 
 test('`whet up` starts a gateway in front of the agent', async () => {
-  const plan = await makePlan(settings, { instance: 'x', agent: readAgent(AGENT), anyPort: true });
+  const plan = await makePlan(settings, { agent: readAgent(AGENT), anyPort: true });
   const gateway = services(plan, () => null).find(({ name }) => name === 'gateway');
   const config = JSON.parse(gateway?.environment()['WHET_GATEWAY_CONFIG'] ?? '{}') as unknown;
   expect(config).toMatchObject({

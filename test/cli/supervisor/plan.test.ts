@@ -20,7 +20,7 @@ afterEach(() => {
 async function planned(environment: NodeJS.ProcessEnv = {}) {
   const agent = readAgent(writeSmallAgent(folder));
   const settings = readSettings({ WHET_HOME: join(folder, 'home'), ...environment });
-  const plan = await makePlan(settings, { instance: 'x', agent, anyPort: true });
+  const plan = await makePlan(settings, { agent, anyPort: true });
   return { plan, missing: missingAnalyst(settings, agent, plan) };
 }
 

@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makePlan } from '../../../cli/supervisor/plan';
-import { claimPort } from '../../../cli/supervisor/port-claims';
-import { freePort, isFree, whoListens } from '../../../cli/supervisor/ports';
+import { claimPort, freePort, isFree, whoListens } from '../../../cli/supervisor/ports';
 import { ManagedService } from '../../../cli/supervisor/managed-service';
 import {
   endProcesses,
@@ -202,7 +201,7 @@ describe('a port that is taken', () => {
   test('stops `whet up` with port, holder and what to do', async () => {
     const [taken, free] = [String(port), String(await freePort())];
     const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: taken, WHET_TEMPORAL_UI_PORT: free });
-    const planning = makePlan(settings, { instance: 'x', agent: null, anyPort: false });
+    const planning = makePlan(settings, { agent: null, anyPort: false });
     await expect(planning).rejects.toThrow(CliError);
     await expect(planning).rejects.toThrow(
       new RegExp(
@@ -216,7 +215,6 @@ describe('a port that is taken', () => {
   test('is named together with all others that are taken, with free ones', async () => {
     const ports = { WHET_TEMPORAL_PORT: String(port), WHET_TEMPORAL_UI_PORT: String(port) };
     const planning = makePlan(readSettings({ WHET_HOME: folder, ...ports }), {
-      instance: 'x',
       agent: null,
       anyPort: false,
     });
@@ -226,7 +224,7 @@ describe('a port that is taken', () => {
 
   test('is stepped around by the demo', async () => {
     const settings = readSettings({ WHET_HOME: folder, WHET_TEMPORAL_PORT: String(port) });
-    const plan = await makePlan(settings, { instance: 'x', agent: null, anyPort: true });
+    const plan = await makePlan(settings, { agent: null, anyPort: true });
     expect(plan.temporal.start?.port).not.toBe(port);
   });
 

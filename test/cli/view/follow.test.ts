@@ -11,7 +11,7 @@ function linesOf(seconds: number, waitsAt: (second: number) => RunWait[]): { sec
   let second = 0;
   const unused = () => undefined;
   const printer = createPrinter({
-    ...{ json: false, live: false, result: unused, redraw: unused },
+    ...{ live: false, result: unused, redraw: unused },
     line: (text = '') => void lines.push({ second, text }),
   });
   for (; second <= seconds; second++) {
@@ -77,7 +77,7 @@ test('each wait is told once with whom it is for, since when and the commands, a
   const told: string[] = [];
   const unused = () => undefined;
   const printer = createPrinter({
-    ...{ json: false, live: false, result: unused, redraw: unused },
+    ...{ live: false, result: unused, redraw: unused },
     line: (text = '') => void told.push(text),
   });
   for (const second of [5, 6, 7]) printer.show(waitingState(second, [owners]));
