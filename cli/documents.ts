@@ -1,6 +1,7 @@
+import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { jsonFault } from '../contracts/json-fault';
-import { StoreCorruptError } from '../store';
+import { type ArtifactStore, StoreCorruptError } from '../store';
 import { CliError } from './errors';
 
 /**
@@ -26,4 +27,37 @@ function damage(error: unknown): string | null {
   if (!(error instanceof z.ZodError)) return null;
   const [issue] = error.issues;
   return `${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'it does not have the expected form'}`;
+}
+
+/** A file that is damaged, and what is wrong with it in a few words. */
+export interface DamagedFile {
+  file: string;
+  problem: string;
+}
+
+/** A reader of files that adds those that are damaged to `damaged`, and returns null for them. */
+export const readerOf =
+  (store: ArtifactStore, damaged: DamagedFile[]) =>
+  async <T>(key: string, read: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await read();
+    } catch (error) {
+      damaged.push({ file: store.localPath(key), problem: problemOf(error) });
+      return null;
+    }
+  };
+
+function problemOf(error: unknown): string {
+  if (error instanceof SyntaxError) return 'it is not whole JSON';
+  const issues = (error as { issues?: { path: PropertyKey[]; message: string }[] }).issues;
+  if (issues?.[0] !== undefined) return `${issues[0].path.join('.') || 'the document'}: ${issues[0].message}`;
+  return ((error as Error).message.split('\n')[0] ?? '').trim();
+}
+
+/** Key of the newest file in a folder of the store, of those whose names fit; null when there is none. */
+export async function newestIn(store: ArtifactStore, folder: string, names: RegExp): Promise<string | null> {
+  const files = (await store.list(folder))
+    .filter((name) => names.test(name))
+    .map((name) => ({ key: `${folder}/${name}`, time: statSync(store.localPath(`${folder}/${name}`)).mtimeMs }));
+  return files.sort((a, b) => b.time - a.time)[0]?.key ?? null;
 }

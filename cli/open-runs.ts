@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { type PreparedSpec, preparedSpecSchema } from '../contracts/artifacts/prepared-spec';
 import { layout, LocalStore } from '../store';
+import { newestIn } from './documents';
 import { CliError } from './errors';
 import type { Settings } from './settings';
 import type { Plan } from './supervisor/plan';
@@ -19,7 +19,7 @@ export interface OpenRun {
   prepared: PreparedSpec;
 }
 
-/** How the services would treat an open run: it cannot go on with them, for this reason. */
+/** An open run that cannot continue with the services, and why. */
 interface Stranded {
   runId: string;
   reason: string;
@@ -53,7 +53,7 @@ export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promis
   );
 }
 
-/** Open improvement runs whose frozen spec lies in this store. Runs of other stores have workers of their own. */
+/** Open improvement runs whose frozen spec is in this store. Runs of other stores have workers of their own. */
 async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
   const found: OpenRun[] = [];
   for await (const { workflowId: runId, memo } of client.workflow.list({ query: OPEN_RUNS })) {
@@ -72,18 +72,13 @@ async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
 
 /** The newest frozen spec of a run; null when it has none yet, or one of another version. */
 async function frozenSpec(store: LocalStore, runId: string): Promise<PreparedSpec | null> {
-  const folder = layout.run(runId);
-  const [newest] = (await store.list(folder))
-    .filter((name) => /^(amended-)?spec-.*\.json$/.test(name))
-    .map((name) => ({ key: `${folder}/${name}`, time: statSync(store.localPath(`${folder}/${name}`)).mtimeMs }))
-    .sort((a, b) => b.time - a.time);
-  if (newest === undefined) return null;
-  const read = await store.getNamed(newest.key).catch(() => null);
+  const key = await newestIn(store, layout.run(runId), /^(amended-)?spec-.*\.json$/);
+  const read = key === null ? null : await store.getNamed(key).catch(() => null);
   if (read === null) return null;
   return preparedSpecSchema.safeParse(JSON.parse(read.toString('utf8'))).data ?? null;
 }
 
-/** Why an open run could not go on with the services of a plan; null when it could, or when nobody can tell. */
+/** Why an open run could not continue with the services of a plan; null when it could, or when that is not known. */
 export function strandedBy(
   plan: Pick<Plan, 'model' | 'analyst' | 'agentPath'>,
   settings: Pick<Settings, 'analystConfigured'>,

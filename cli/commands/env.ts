@@ -1,5 +1,5 @@
-import { copyFileSync, existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { copyFileSync, existsSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
 import { cleanBlock, cleanLine } from '../../contracts/clean-text';
 import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, giveCommand, MESSAGES } from '../../contracts/names';
@@ -9,6 +9,7 @@ import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../lo
 import { layout, LocalStore } from '../../store';
 import { agentPathNear, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
+import { newestIn } from '../documents';
 import { CliError } from '../errors';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { withTemporal } from '../temporal';
@@ -123,9 +124,9 @@ export async function envEditCommand(
   const store = new LocalStore(settings.storeRoot);
   const folder = layout.environments(runId, capabilityId);
   if (file === undefined) {
-    const last = lastAttempt(store.localPath(folder));
-    if (last === null) {
-      const others = capabilitiesWithEnvironments(store, runId);
+    const newest = await newestIn(store, folder, /\.py$/);
+    if (newest === null) {
+      const others = await store.list(dirname(layout.environments(runId, 'any')));
       // If the run has environments for other capabilities, this id is probably misspelt, or one that the owner made
       // up.
       const named = others.length === 0 ? capabilityId : 'CAPABILITY';
@@ -141,6 +142,7 @@ export async function envEditCommand(
     }
     const copy = resolve(`${capabilityId}.py`);
     if (existsSync(copy)) throw new CliError(`${copy} is there already; move it away first.`, { type: 'Env.Exists' });
+    const last = store.localPath(newest);
     copyFileSync(last, copy);
     const { agent, isAwaited } = await aboutRun(settings, runId, capabilityId);
     const check = `whet env check ${basename(copy)} --agent ${agent ?? 'AGENT_YAML'}`;
@@ -218,22 +220,4 @@ function environmentFile(file: string): { path: string; content: Buffer } {
     if (!(error instanceof UnreadableFileError)) throw error;
     throw new CliError(`${path}: ${error.sentence} Name a Python file with class Environment.`, { type: 'Env.NoFile' });
   }
-}
-
-/** Ids of the capabilities of a run for which an environment was written. */
-function capabilitiesWithEnvironments(store: LocalStore, runId: string): string[] {
-  const folder = store.localPath(dirname(layout.environments(runId, 'any')));
-  if (!existsSync(folder)) return [];
-  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return folders.map(({ name }) => name).sort();
-}
-
-/** Path of the newest source in a capability's folder; null when there is none. */
-function lastAttempt(folder: string): string | null {
-  if (!existsSync(folder)) return null;
-  const sources = readdirSync(folder)
-    .filter((name) => name.endsWith('.py'))
-    .map((name) => ({ path: join(folder, name), at: statSync(join(folder, name)).mtimeMs }))
-    .sort((a, b) => b.at - a.at);
-  return sources[0]?.path ?? null;
 }

@@ -6,12 +6,12 @@ import { type ArtifactStore, isMissing, layout, readRegistry, readWholeFile, Sto
 import { CliError } from '../errors';
 import { agentOf } from '../view/run-state';
 import { idOf, ownerOf, type RunFacts } from './plan';
-import type { Inventory } from './units';
+import { type Inventory, isRun } from './units';
 
 /** Largest document that is searched for references. Documents of a run have a few KB, label plans some MB. */
 const MOST_BYTES = 64 << 20;
 
-/** The registries of all agents. @throws CliError when one cannot be read: what it needs cannot be told. */
+/** The registries of all agents. @throws CliError when one cannot be read: what its versions need is then not known. */
 export async function readRegistries(store: ArtifactStore): Promise<Registry[]> {
   const names = (await store.list('registry')).flatMap((file) => /^(.*)\.json$/.exec(file)?.[1] ?? []);
   return Promise.all(
@@ -32,8 +32,7 @@ export async function readRegistries(store: ArtifactStore): Promise<Registry[]> 
 /** Agents of the runs in the store, from their frozen specs, else from their ids. */
 export async function readAgents(store: ArtifactStore, { units }: Inventory): Promise<Map<string, string>> {
   const agents = new Map<string, string>();
-  for (const unit of units) {
-    if (unit.kind !== 'run' && unit.kind !== 'study') continue;
+  for (const unit of units.filter(isRun)) {
     const spec = unit.files.find((file) => /\/spec-[0-9a-f]{12}\.json$/.test(file));
     const name = spec === undefined ? null : await agentOfSpec(store, spec);
     const agent = name ?? /^(?:run|study)-(.+?)-\d{4}-?\d{2}-?\d{2}/.exec(idOf(unit))?.[1];
@@ -94,9 +93,7 @@ export async function readFacts(
   for (const [id, agent] of listed) if (agent !== null) agents.set(id, agent);
   const open = new Set(listed.keys());
   const unknown = new Set<string>();
-  const owners = new Set(
-    units.filter(({ kind }) => kind === 'run' || kind === 'study').map((unit) => ownerOf(idOf(unit))),
-  );
+  const owners = new Set(units.filter(isRun).map((unit) => ownerOf(idOf(unit))));
   let asked = 0;
   for (const id of owners) {
     onAsked(++asked, owners.size);

@@ -1,12 +1,12 @@
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import { pruneVersions } from '../../store';
-import type { Inventory, Unit } from './units';
+import { type Inventory, isRun, type Unit } from './units';
 
 const DAY_MS = 86_400_000;
 /** Nothing younger is ever touched: a run that begins now may refer to what nobody referred to a moment ago. */
 export const MIN_AGE_MS = DAY_MS;
 
-/** What is old enough to go, and how much stays whatever its age. */
+/** Least age of what is removed, and how much is kept at any age. */
 export interface GcPolicy {
   olderThanMs: number;
   /**
@@ -33,20 +33,20 @@ export interface GcInput {
   policy: GcPolicy;
   /** Milliseconds since 1970. */
   now: number;
-  /** Agent of each run, where it can be told. */
+  /** Agent of each run, where it is known. */
   agents: ReadonlyMap<string, string>;
   /** Reads a small document of the store as text; empty when there is none. Rejects when it cannot be read. */
   read: (key: string) => Promise<string>;
 }
 
-/** What goes, and what stays with the reason. */
+/** What is removed, and what stays, with the reason. */
 export interface GcPlan {
   versions: { agent: string; versions: RegistryVersion[] }[];
   goes: Unit[];
   stays: { unit: Unit; why: string }[];
 }
 
-/** Decides about every unit. What cannot be told stays. */
+/** Decides about every unit. Where something is not known, the unit stays. */
 export async function planGc(input: GcInput): Promise<GcPlan> {
   const { inventory, registries, policy, now } = input;
   const pruned = registries.map((registry) => pruneVersions(registry, versionKeeper(registry, input)));
@@ -73,7 +73,7 @@ export async function planGc(input: GcInput): Promise<GcPlan> {
     else plan.stays.push({ unit, why });
   }
   // What goes with its run is not counted twice.
-  const goingRuns = plan.goes.filter(({ kind }) => kind === 'run' || kind === 'study').map(({ key }) => `${key}/`);
+  const goingRuns = plan.goes.filter(isRun).map(({ key }) => `${key}/`);
   plan.goes = plan.goes.filter(({ key }) => !goingRuns.some((run) => key.startsWith(run)));
   plan.stays = plan.stays.filter(({ unit }) => !goingRuns.some((run) => unit.key.startsWith(run)));
   return plan;
@@ -98,7 +98,7 @@ export function versionKeeper(
 async function keepRunsAndStudies(input: GcInput, served: readonly RegistryVersion[]): Promise<Map<string, string>> {
   const { inventory, facts, policy, now, agents } = input;
   const kept = new Map<string, string>();
-  const owners = inventory.units.filter(({ kind }) => kind === 'run' || kind === 'study');
+  const owners = inventory.units.filter(isRun);
   const versionRuns = new Set(served.map(({ runId }) => runId));
   const perAgent = new Map<string, number>();
   for (const unit of [...owners].sort((a, b) => b.newestMs - a.newestMs)) {
@@ -153,19 +153,17 @@ interface Mentions {
 
 async function readMentions(input: GcInput, kept: ReadonlyMap<string, string>): Promise<Mentions> {
   const mentions: Mentions = { hashes: new Set(), labelSets: new Set() };
-  for (const unit of input.inventory.units) {
-    if ((unit.kind !== 'run' && unit.kind !== 'study') || !kept.has(idOf(unit))) continue;
+  for (const unit of input.inventory.units.filter((one) => isRun(one) && kept.has(idOf(one))))
     for (const key of documentsOf(unit)) {
       const text = await input.read(key);
       for (const [hash] of text.matchAll(/(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f])/g))
         mentions.hashes.add(hash.slice(0, 12));
       for (const [, set = ''] of text.matchAll(/"set": ?"([0-9a-f]{16}\.r\d+)"/g)) mentions.labelSets.add(set);
     }
-  }
   return mentions;
 }
 
-/** The small documents of a run. Trajectories and labels lie in line-delimited files and name nothing. */
+/** The small documents of a run. Trajectories and labels are in line-delimited files and name nothing. */
 const documentsOf = ({ files }: Unit): string[] => files.filter((file) => file.endsWith('.json'));
 
 interface Grounds {
@@ -234,7 +232,7 @@ function reasonToKeepLabels({ key, agent }: Unit, { keptRuns, mentions, isOpenAg
   return mentions.labelSets.has(set) ? 'a run that stays refers to it' : null;
 }
 
-/** Whether a run of the agent has not ended. A run whose agent cannot be told counts for every agent. */
+/** Whether a run of the agent has not ended. A run whose agent is not known counts for every agent. */
 function openAgents({ facts, agents }: GcInput): (agent: string | null) => boolean {
   const open = [...facts.open].map((id) => agents.get(id) ?? null);
   return (agent) => open.includes(agent) || open.includes(null);

@@ -1,6 +1,6 @@
 import { type ArtifactStore, changeRegistry, pruneVersions } from '../../store';
 import { type GcInput, type GcPlan, idOf, MIN_AGE_MS, ownerOf, versionKeeper } from './plan';
-import type { Unit, UnitKind } from './units';
+import { isRun, type Unit, type UnitKind } from './units';
 
 /** What the removal asks before each step. */
 export interface SweepQuestions {
@@ -50,7 +50,8 @@ export async function sweep(
   const order = [...goes].sort((a, b) => rankOf(a) - rankOf(b));
   for (const unit of order) {
     const mayBeUsed =
-      (isRun(unit) && (await isOpen(ownerOf(idOf(unit))))) || (SHARED.includes(unit.kind) && (await hasNewRun()));
+      ((isRun(unit) || unit.kind === 'checkpoints') && (await isOpen(ownerOf(idOf(unit))))) ||
+      (SHARED.includes(unit.kind) && (await hasNewRun()));
     const newest = unit.kind === 'leftover of a removal' ? Infinity : now - MIN_AGE_MS;
     if (!mayBeUsed && (await store.remove(unit.key, newest))) swept.removed.push(unit);
     else swept.left.push(unit);
@@ -59,5 +60,4 @@ export async function sweep(
   return swept;
 }
 
-const isRun = ({ kind }: Unit): boolean => kind === 'run' || kind === 'study' || kind === 'checkpoints';
 const rankOf = ({ kind }: Unit): number => (kind === 'temporary file' || kind === 'checkpoints' ? 1 : 0);

@@ -15,7 +15,7 @@ export const UNIT_KINDS = [
 /** Kind of a unit. */
 export type UnitKind = (typeof UNIT_KINDS)[number];
 
-/** What is removed as a whole, or stays. */
+/** A part of the store that is removed as a whole or stays as a whole. */
 export interface Unit {
   kind: UnitKind;
   key: string;
@@ -27,6 +27,9 @@ export interface Unit {
   newestMs: number;
 }
 
+/** Whether a unit is the folder of a run or of a study. */
+export const isRun = ({ kind }: Pick<Unit, 'kind'>): boolean => kind === 'run' || kind === 'study';
+
 /** Everything in the store, as units, and what belongs to none: it is never removed. */
 export interface Inventory {
   units: Unit[];
@@ -34,8 +37,8 @@ export interface Inventory {
 }
 
 /**
- * Divides the files of a store into units. A temporary file and the checkpoints of a training are units of their own
- * beside their run.
+ * Divides the files of a store into units. A temporary file and the checkpoints of a training are units of their own,
+ * next to their run.
  */
 export async function readInventory(files: AsyncIterable<StoredFile>): Promise<Inventory> {
   const units = new Map<string, Unit>();
@@ -71,7 +74,7 @@ const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean;
   '.removed': { kind: 'leftover of a removal', parts: 2, ofAgent: false, mayBeFile: true },
 };
 
-/** Labels lie in `labels-cache/<agent>/<hash>/sets/<set>/<run>.jsonl`; what else is in that folder goes as a whole. */
+/** Labels are in `labels-cache/<agent>/<hash>/sets/<set>/<run>.jsonl`; what else is in that folder goes as a whole. */
 const LABEL_SEGMENT_PARTS = 6;
 
 function folderOf(parts: readonly string[]) {
@@ -89,7 +92,7 @@ function placesOf(key: string): Place[] {
     places.push({ kind: 'temporary file', key: temporary, agent: null });
   const checkpoints = /^runs\/[^/]+\/training\/[^/]+\/checkpoints(?=\/)/.exec(key)?.[0];
   if (checkpoints !== undefined) places.push({ kind: 'checkpoints', key: checkpoints, agent: null });
-  // A file beside the folders of units, such as one in `runs/` itself, belongs to none.
+  // A file outside of the folders of units, such as one in `runs/` itself, belongs to none.
   if (folder === undefined || parts.length < folder.parts + (folder.mayBeFile ? 0 : 1)) return places;
   if (temporary === null || !folder.mayBeFile)
     places.push({

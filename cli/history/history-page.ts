@@ -112,7 +112,7 @@ const gainOf = ({ gain }: Night) => (gain === null ? '–' : `${points(gain.esti
 function spendRow(night: Night): Parameters<typeof barsPlot>[0][number] {
   const { rollouts = 0, trainingRollouts = 0, analystCalls = 0 } = night.spend ?? {};
   return {
-    // The room beside a bar is small.
+    // There is little space next to a bar.
     name: night.night === null ? night.startedAt.slice(0, 10) : `night ${night.night}`,
     parts: [
       { name: 'measuring', value: rollouts, look: 's1' },

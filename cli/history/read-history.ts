@@ -1,6 +1,7 @@
 import { type Registry } from '../../contracts/artifacts/registry';
 import { type RunRecord, runRecordSchema } from '../../contracts/artifacts/run-record';
 import { layout, type LocalStore, readNights, readRegistry } from '../../store';
+import { type DamagedFile, readerOf } from '../documents';
 
 /** One run of an agent, with what it changed in the agent's version. Capabilities by name. */
 export interface Night {
@@ -16,11 +17,11 @@ export interface Night {
   fixed: string[];
   regressed: string[];
   drifting: string[];
-  /** Capabilities whose adapters were not trained anew, with the run that each is from. */
+  /** Capabilities whose adapters were reused, with the run that trained each. */
   reused: { name: string; from: string }[];
-  /** Capabilities whose adapters the version that it replaced had and its own lacks; null where that cannot be told. */
+  /** Capabilities with an adapter in the replaced version and none in the night's own; null where that is not known. */
   retired: string[] | null;
-  /** Capabilities whose adapters the night wanted to do without, and why, whether or not that was promoted. */
+  /** Capabilities whose adapters the night wanted to leave out, and why, whether or not that was promoted. */
   retires: { id: string; why: 'harms' | 'no-longer-helps' }[];
   version: number | null;
   gain: { estimate: number; low: number; high: number } | null;
@@ -34,25 +35,18 @@ export interface AgentHistory {
   agent: string;
   nights: Night[];
   active: number | null;
-  damaged: { file: string; problem: string }[];
+  damaged: DamagedFile[];
 }
 
 /** Reads the runs of an agent that have ended, from the store alone. A file that is damaged is named and left out. */
 export async function readHistory(store: LocalStore, agent: string): Promise<AgentHistory> {
-  const damaged: AgentHistory['damaged'] = [];
+  const damaged: DamagedFile[] = [];
+  const read = readerOf(store, damaged);
   const records = new Map<string, RunRecord>();
   const keep = (record: RunRecord) => {
     const before = records.get(record.runId);
     // A run that was repaired has left two.
     if (before === undefined || before.endedAt <= record.endedAt) records.set(record.runId, record);
-  };
-  const read = async <T>(key: string, action: () => Promise<T>): Promise<T | null> => {
-    try {
-      return await action();
-    } catch (error) {
-      damaged.push({ file: store.localPath(key), problem: problemOf(error) });
-      return null;
-    }
   };
   for (const name of await store.list(layout.history(agent))) {
     const key = `${layout.history(agent)}/${name}`;
@@ -130,11 +124,3 @@ export const retiredText = ({ retired, retires }: Pick<Night, 'retired' | 'retir
     const why = retires.find((one) => one.id === id)?.why;
     return why === undefined ? id : `${id} (${why === 'harms' ? 'did harm' : 'no longer helped'})`;
   });
-
-/** What is wrong with a damaged file, in a few words. */
-export function problemOf(error: unknown): string {
-  if (error instanceof SyntaxError) return 'it is not whole JSON';
-  const issues = (error as { issues?: { path: PropertyKey[]; message: string }[] }).issues;
-  if (issues?.[0] !== undefined) return `${issues[0].path.join('.') || 'the document'}: ${issues[0].message}`;
-  return ((error as Error).message.split('\n')[0] ?? '').trim();
-}

@@ -1,4 +1,4 @@
-/** What something in the store can be, in the order in which one comes from the other. */
+/** Kinds of things in the store, in the order in which one comes from the other. */
 export const LINEAGE_KINDS = [
   'trajectory',
   'capability',
@@ -32,13 +32,13 @@ export const keys = {
   conversation: (id: string) => `conversation ${id}`,
 };
 
-/** What came from what. A capability is there once for each run that kept it. */
+/** Things in the store and which came from which. A capability is there once for each run that kept it. */
 export class LineageGraph {
   private readonly items = new Map<string, LineageItem>();
   private readonly from = new Map<string, Set<string>>();
   private readonly to = new Map<string, Set<string>>();
 
-  /** Adds an item, or tells more of it. `key` is its own in the whole store. */
+  /** Adds an item, or its `about` where that is still empty. `key` is unique in the whole store. */
   add(key: string, item: LineageItem): void {
     const before = this.items.get(key);
     this.items.set(key, before?.about ? before : item);
@@ -53,11 +53,6 @@ export class LineageGraph {
   /** Keys and items that fit. */
   find(fits: (item: LineageItem, key: string) => boolean): [key: string, item: LineageItem][] {
     return [...this.items].filter(([key, item]) => fits(item, key));
-  }
-
-  /** Keys of one kind that came from this in one step. */
-  next(key: string, kind: LineageKind): string[] {
-    return [...(this.to.get(key) ?? [])].filter((other) => this.items.get(other)?.kind === kind);
   }
 
   /** All that these came from, over any number of steps. */

@@ -5,20 +5,25 @@ import { reportSchema, type TrainedReport } from '../../contracts/artifacts/repo
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import { MIXED } from '../../contracts/names';
 import { getJson, layout, type LocalStore, readIfExists, readRegistry } from '../../store';
-import { problemOf } from '../history/read-history';
+import { type DamagedFile, readerOf } from '../documents';
 import { addCollected, addTraces } from './conversations';
 import { keys, LineageGraph } from './graph';
 
 /** What could be read of the store, and the files that could not. */
 export interface StoreLineage {
   graph: LineageGraph;
-  damaged: { file: string; problem: string }[];
+  damaged: DamagedFile[];
 }
 
 /** What links things. */
 const lineageSchema = reportSchema
   .pick({
-    ...{ runId: true, agent: true, createdAt: true, identification: true, sharpened: true, mixed: true },
+    runId: true,
+    agent: true,
+    createdAt: true,
+    identification: true,
+    sharpened: true,
+    mixed: true,
     artifacts: true,
   })
   .extend({ collect: z.object({ live: z.number() }) })
@@ -33,14 +38,8 @@ const COLLECTED = 'trajectories of the base agent on train tasks';
 /** Reads reports, registries and live traffic of a store. What is damaged is named and left out. */
 export async function readLineage(store: LocalStore): Promise<StoreLineage> {
   const graph = new LineageGraph();
-  const damaged: StoreLineage['damaged'] = [];
-  const read = async (key: string, action: () => Promise<void>): Promise<void> => {
-    try {
-      await action();
-    } catch (error) {
-      damaged.push({ file: store.localPath(key), problem: problemOf(error) });
-    }
-  };
+  const damaged: DamagedFile[] = [];
+  const read = readerOf(store, damaged);
   const reports: Report[] = [];
   for (const runId of await store.list('runs')) {
     const key = `${layout.report(runId)}/report.json`;
