@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Waits until a program of ours that has the terminal ends; its exit code becomes that of this process. The program gets
- * the terminal's Ctrl-C itself.
+ * Waits until a program of ours that has the terminal ends; its exit code becomes that of this process. The program
+ * gets the terminal's Ctrl-C itself.
  */
 export async function waitInForeground(child: ChildProcess): Promise<void> {
   process.on('SIGINT', () => undefined);
@@ -12,7 +12,7 @@ export async function waitInForeground(child: ChildProcess): Promise<void> {
   process.exitCode = code ?? 1;
 }
 
-/** Runs an action with a signal that Ctrl-C aborts; the process goes on. `signals` are those that count as Ctrl-C. */
+/** Runs an action with an AbortSignal that Ctrl-C aborts, instead of ending the process. `signals` count as Ctrl-C. */
 export async function withInterrupt<T>(
   action: (signal: AbortSignal) => Promise<T>,
   signals: readonly NodeJS.Signals[] = ['SIGINT'],

@@ -6,7 +6,7 @@ import { runCommandLine } from './run-command-line';
 const PIPE_CLOSED = 141;
 onStreamError((error) => {
   if (error.code === 'EPIPE') process.exit(PIPE_CLOSED);
-  // The output lies on a disk that is full: what is left to say cannot be said there.
+  // The output is on a disk that is full: nothing more can be written there.
   if (error.code === 'ENOSPC' || error.code === 'EDQUOT') process.exit(1);
   throw error;
 });

@@ -14,7 +14,7 @@ const STARTS = 3;
 const TRIES = 20;
 
 /**
- * Asks the Temporal server of a plan before its services are started, so that no worker goes on with anything yet. The
+ * Asks the Temporal server of a plan before its services are started, so that no worker continues anything yet. The
  * embedded server runs only as long as `action`. Null when there is nothing to ask: no database yet, or no server that
  * answers. The supervisor says why it cannot start one.
  */

@@ -135,7 +135,7 @@ function addRunCommands(program: Command): void {
   add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
 }
 
-/** What a person tells a run that waits. */
+/** Commands by which a person answers a run that waits. */
 function addAnswerCommands(program: Command): void {
   add(program, 'approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
   add(program, 'budget <run>', 'what a run has spent on the analyst, and what it may spend')

@@ -16,7 +16,7 @@ const ANSWER_MS = 15_000;
 /** gRPC status codes that say something about the server, not about the request. */
 const CODES = { cancelled: 1, deadline: 4, notFound: 5, denied: 7, unavailable: 14, unauthenticated: 16 } as const;
 
-/** A server that restarts is asked again for about two seconds; longer trouble is told instead of waited for. */
+/** A server that restarts is asked again for about two seconds; longer trouble is reported. */
 export const fewRetries = () => [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: 5 }))];
 
 /** Runs questions to the server that must be answered within fifteen seconds together. */

@@ -97,7 +97,7 @@ export async function withTemporal<T>(settings: Settings, action: (temporal: Tem
   }
 }
 
-/** The sentence for an error of the server; the services on this machine may know more than the server tells. */
+/** The sentence for an error of the server; the services on this machine may know more than the server says. */
 async function explained(error: unknown, temporal: Temporal, settings: Settings): Promise<unknown> {
   const sentence = explainTemporalError(error, temporal) ?? (error instanceof CliError ? error : null);
   if (sentence?.type === 'Temporal.AttributesMissing')

@@ -1,8 +1,8 @@
 import type { NotifySpec } from '../contracts/config/notify-spec';
 
 /**
- * A sentence where an agent's notices go to a webhook and are not signed, as far as this shell's variables tell; null
- * where there is no webhook or a key. A worker on another machine has variables of its own.
+ * The sentence for an agent whose notices go to a webhook unsigned, by the variables of this shell. Null where there is
+ * no webhook, and where there is a key. A worker on another machine has its own variables.
  */
 export function unsignedNoticesWarning({ webhook, keyVariable }: NotifySpec): string | null {
   const isSet = (variable: string) => (process.env[variable] ?? '') !== '';

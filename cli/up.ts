@@ -31,9 +31,9 @@ const PLAIN_EVERY_MS = 15_000;
 
 /** What `up` starts, and how. */
 export interface UpOptions extends PlanOptions {
-  /** true: also where open runs cannot go on with these services. Default false. */
+  /** true: also where open runs cannot continue with these services. Default false. */
   ignoreOpenRuns?: boolean | undefined;
-  /** true: nothing is started where a run would find no analyst. Default false: it is said. */
+  /** true: nothing is started where a run would find no analyst. Default false: a line says so. */
   needsAnalyst?: boolean;
   /** Aborting ends the wait and stops what was started. Default: Ctrl-C ends the wait only. */
   signal?: AbortSignal;
@@ -251,7 +251,7 @@ const hasFailed = (s: ServiceState) => s.status === 'failed' || (s.status === 'r
 /** Stops everything; the error says which service failed and how its log ends. */
 async function startFailure(settings: Settings, out: Output, { services, disk }: SupervisorState): Promise<CliError> {
   const failed = services.filter(hasFailed);
-  // A service that only waited for another one has nothing to tell.
+  // A service that only waited for another one has no cause of its own.
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings, out);
   const sentences = (causes.length > 0 ? causes : failed).map(

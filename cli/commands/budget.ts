@@ -20,7 +20,7 @@ export interface BudgetFlags {
 
 /**
  * `whet budget RUN [--usd N] [--tokens N]`: shows what the run has spent, and raises or lowers what it may spend. Work
- * that waits for the budget goes on.
+ * that waits for the budget continues.
  */
 export async function budgetCommand(
   { settings, out }: Context,

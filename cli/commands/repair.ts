@@ -20,7 +20,7 @@ export interface RepairFlags {
 
 /**
  * `whet repair RUN [--dry-run] [--yes]`: compares every artifact of a run with its hash, makes those again that are
- * damaged or gone, and lets the run go on that waits for them. Exit code 1 when something stays damaged.
+ * damaged or gone, and lets a run continue that waits for them. Exit code 1 when something stays damaged.
  */
 export async function repairCommand(
   { settings, out }: Context,

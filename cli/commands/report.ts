@@ -13,7 +13,7 @@ import { readRunState } from '../view/run-state';
 const WITHOUT_SERVER: readonly string[] = ['Temporal.Unreachable', 'Run.NotFound'];
 
 /**
- * `whet report RUN`: the result's table and where the report lies; with --json the report itself. Where no Temporal
+ * `whet report RUN`: the result's table and where the report is; with --json the report itself. Where no Temporal
  * server answers, or it no longer knows the run, the report in the store is shown.
  */
 export async function reportCommand(context: Context, runId: string): Promise<void> {

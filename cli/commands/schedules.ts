@@ -80,7 +80,7 @@ async function outcomeOf(client: Temporal['client'], runId: string): Promise<str
   }
 }
 
-/** `whet schedule pause AGENT [--note TEXT]`: no night begins until `resume`. One that has begun goes on. */
+/** `whet schedule pause AGENT [--note TEXT]`: no night begins until `resume`. One that has begun continues. */
 export function schedulePauseCommand(context: Context, agent: string, { note }: { note?: string }): Promise<void> {
   return change(context, agent, async (handle, { state }) => {
     if (!state.paused) await handle.pause(note ?? 'paused with whet schedule pause');
@@ -88,7 +88,7 @@ export function schedulePauseCommand(context: Context, agent: string, { note }: 
   });
 }
 
-/** `whet schedule resume AGENT`: the nights go on. What was due meanwhile is not made up for. */
+/** `whet schedule resume AGENT`: nights begin again. Those that were due meanwhile are not made up for. */
 export function scheduleResumeCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, async (handle, { state }) => {
     if (state.paused) await handle.unpause('resumed with whet schedule resume');
@@ -121,11 +121,11 @@ const runIdOf = ({ action }: ScheduleDescription['info']['recentActions'][number
 async function nextSecondAfter(last: Date | undefined): Promise<void> {
   if (last === undefined) return;
   const left = Math.floor(last.getTime() / 1000) * 1000 + 1000 - Date.now();
-  // The server's clock may be another one: what is further off is no reason to wait.
+  // The server's clock may differ from ours: a time that is further away is no reason to wait.
   if (left > 0 && left <= 1000) await sleep(left);
 }
 
-/** How often the server is asked for the run that it was told to start, and how long between. */
+/** How often the server is asked for the run that it shall start, and the time between. */
 const LOOKS = 150;
 const BETWEEN_LOOKS_MS = 200;
 

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type ArtifactStore, readWholeFile } from '../../store';
 
 /**
- * Restores an artifact from a file beside it that has its bytes: a report lies there under a plain name as well.
+ * Restores an artifact from a file of its folder that has the same bytes: a report is there under a plain name, too.
  * Returns that file's key, or null when there is none.
  */
 export async function restoreFromCopy(store: ArtifactStore, ref: ArtifactRef): Promise<string | null> {

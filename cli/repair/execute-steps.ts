@@ -69,7 +69,7 @@ function partsOf(steps: readonly RepairStep[]): RepairStep[][] {
 
 type Description = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;
 
-/** Draws what is executed now until the signal. It never fails: it only shows. */
+/** Draws the step that is executed now, until the signal aborts. Never throws: a repair does not depend on it. */
 async function showProgress(describe: () => Promise<Description>, out: Output, signal: AbortSignal): Promise<void> {
   while (out.live && !signal.aborted) {
     const description = await describe().catch(() => null);

@@ -6,8 +6,9 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type ArtifactStore, getJson, readWholeFile } from '../../store';
 
 /**
- * What a run reads besides its artifacts and what is wrong with it, a sentence each: the base model and the owner's
- * environment. No stage makes them, so they can only be put back. Empty while the spec itself cannot be read.
+ * Checks the files that a run reads besides its artifacts: the base model and the owner's environment. Returns a
+ * sentence for each problem. No stage makes these files, so they can only be put back. Empty while the spec cannot be
+ * read.
  */
 export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef | null): Promise<string[]> {
   const prepared = spec && (await getJson(store, spec, preparedSpecSchema).catch(() => null));

@@ -74,7 +74,7 @@ export interface RepairOptions {
 
 /**
  * Repairs what an examination found: from a copy where there is one, else by executing again what made it. Every
- * artifact is compared with its hash afterwards; what came out otherwise is removed again, unless it is of use.
+ * artifact is compared with its hash afterwards. One with other bytes is removed again, unless it is of use.
  */
 export async function repairRun(options: RepairOptions, examination: Examination): Promise<RepairedArtifact[]> {
   const { store, client, out, runId, agent, mayAskAnalyst } = options;
@@ -128,8 +128,8 @@ async function verify(
 }
 
 /**
- * Removes what came out otherwise than the first time from the run's own folder: nothing refers to it, and a reader
- * that looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same one.
+ * Removes artifacts with other bytes than the first time from the run's own folder: nothing refers to them, and a
+ * reader that looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same one.
  */
 async function removeOthers(
   store: ArtifactStore,

@@ -39,12 +39,12 @@ export function runArtifacts(runId: string, { activities, edits }: RunHistory): 
         : foreign(runId, key),
     );
   for (const edit of edits) add(edit, () => ({ kind: 'person' }));
-  // What only inputs name was made by a run before this one, such as the trajectories of a study.
+  // An artifact that only inputs name was made by an earlier run, such as the trajectories of a study.
   for (const { input } of activities) add(input, (key) => foreign(runId, key));
   return [...found.values()];
 }
 
-/** Whether a key lies in a folder of the run. A study's identifications have theirs, named `<study>.<number>`. */
+/** Whether a key is in a folder of the run. Each identification of a study has a folder, `<study>.<number>`. */
 export function isOwn(runId: string, key: string): boolean {
   const [place, owner = ''] = key.split('/');
   return (place === 'runs' || place === 'studies') && (owner === runId || owner.startsWith(`${runId}.`));

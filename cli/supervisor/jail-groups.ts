@@ -6,7 +6,7 @@ import { findProcess } from './processes';
 const MOUNT = '/sys/fs/cgroup';
 /** Control groups of jails, by the name that `sandbox/cgroup.ts` gives them: with the process that made each. */
 const NAME = /^whetstone-jail-(\d+)-\d+$/;
-/** How long the kernel may go on counting processes that were just killed. */
+/** How long the kernel may still count processes that were just killed. */
 const LIMIT_MS = 2_000;
 
 /**

@@ -8,7 +8,7 @@ export function logTail(path: string, lines = 15): string {
   return linesOf(path).slice(-lines).join('\n');
 }
 
-/** Where a service was started: what stands before is of earlier starts. */
+/** The line of a service's start. Lines before it are of earlier starts. */
 const START = /^--- \S+ start /;
 /** What vLLM's processes write before a message. */
 const PREFIX = /^\([^)]*pid=\d+\) (?:(INFO|WARNING|ERROR|DEBUG) [\d-]+ [\d:]+ \[[^\]]*\] )?/;
@@ -19,7 +19,7 @@ const MOST_CHARACTERS = 400;
 
 /**
  * What the last start of a service says about its end, for messages: the last lines that name an error, without the
- * tracebacks between them, else the last lines. vLLM's root cause stands hundreds of lines before the end.
+ * tracebacks between them, else the last lines. vLLM writes its root cause hundreds of lines before the end.
  */
 export function errorsOfLog(path: string): string {
   const errors = linesOfLastStart(path)

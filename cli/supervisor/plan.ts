@@ -10,7 +10,7 @@ import { type PortName, PORTS, type Settings } from '../settings';
 import { claimPort, freePort, isFree, whoListens } from './ports';
 import { pythonCommand, requireTemporalCli, requireVllmPython } from './executables';
 
-/** Where the base model comes from: the agent's recipe makes it, or it lies in a directory. */
+/** Where the base model comes from: the agent's recipe makes it, or a directory holds it. */
 type ModelSource =
   { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
@@ -164,8 +164,8 @@ function vllmOf({ model, training }: AgentSpec): VllmPlan | null {
 }
 
 /**
- * The demo analyst beside an agent.yaml: the compiled `analyst/main` of this project, or the recorded answers of a
- * world, which may lie anywhere. Null when there is none.
+ * The demo analyst in the folder of an agent.yaml: the compiled `analyst/main` of this project, or the recorded answers
+ * of a world, which may be anywhere. Null when there is none.
  */
 function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
   const folder = relative(root, dirname(agentPath));
@@ -176,7 +176,7 @@ function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
   return isWorld ? { script: join(root, 'dist', 'examples', 'shared', 'analyst', 'main.js'), assets } : null;
 }
 
-/** What to say where a run would find no analyst; null where it will. */
+/** The sentence for a start after which a run would find no analyst; null where it will find one. */
 export function missingAnalyst(
   { analystConfigured }: Pick<Settings, 'analystConfigured'>,
   agent: PlanOptions['agent'],

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A process: its number, and its start time in clock ticks since boot (Linux), which tells it from a later process with
- * the same number.
+ * A process: its number, and its start time in clock ticks since boot (Linux). A later process with the same number has
+ * another start time.
  */
 export interface ProcessId {
   pid: number;
@@ -17,7 +17,7 @@ export const INSTANCE_VARIABLE = 'WHET_INSTANCE';
 function statFields(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command's name stands in parentheses and may hold anything, so count the fields after the last one.
+    // The command's name is in parentheses and may hold anything, so fields are counted from the last parenthesis.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;

@@ -40,7 +40,7 @@ export interface Service {
   /** Whether the service works now. Never throws. */
   isReady(process: ProcessId, startedAt: number): Promise<boolean>;
   /**
-   * Whether a service that was ready still works; true also where that cannot be told. Never throws. Default: `isReady`
+   * Whether a service that was ready still works; true also where that is not known. Never throws. Default: `isReady`
    * decides.
    */
   stillWorks?(): Promise<boolean>;

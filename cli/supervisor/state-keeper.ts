@@ -19,7 +19,7 @@ export class StateKeeper {
     private readonly state: SupervisorState,
   ) {}
 
-  /** Writes the state and goes on looking after it. */
+  /** Writes the state, and from then on writes it again whenever the file does not hold it. */
   start(): void {
     this.look();
     this.timer = setInterval(() => this.look(), LOOK_MS);

@@ -8,11 +8,11 @@ const POLL_MS = 250;
 /** The checks of a large model's files take minutes; nobody wants to wait for those. */
 const PATIENCE_MS = 15_000;
 
-/** What came of a run's first checks: agent.yaml, environment, model, analyst and jail. */
+/** The outcome of a run's first checks: agent.yaml, environment, model, analyst and jail. */
 export interface FirstChecks {
   /** Whether the run has got past them. */
   passed: boolean;
-  /** Sentences that say why it does not go on; empty where it does, or where the checks are still made. */
+  /** Sentences that say why it does not continue; empty where it does, or where the checks still run. */
   trouble: string[];
 }
 

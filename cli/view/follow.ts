@@ -19,7 +19,7 @@ const PATIENCE_MS = 600_000;
 /**
  * Shows one live line for each stage until the run ends or `signal` aborts, and returns the last state. Without a
  * terminal it prints a line when a stage changes, one every ten seconds for a stage that has news, and one a minute for
- * a stage that has none. What waits is told with the commands that answer it, when it begins or changes, and without a
+ * a stage that has none. A wait is printed with the commands that answer it, when it begins or changes, and without a
  * terminal every five minutes.
  * While the server has trouble it says so, asks again, and says when it is back.
  * @throws the server's error when that lasts ten minutes.
@@ -54,7 +54,7 @@ export async function followRun(client: Client, runId: string, out: Output, sign
 }
 
 /**
- * Shows a run to its end, for a command that does nothing else: Ctrl-C ends the command, and the run goes on.
+ * Shows a run to its end, for a command that does nothing else: Ctrl-C ends the command, not the run.
  * @throws CliError `Run.GoesOn` after Ctrl-C.
  */
 export async function followToEnd(client: Client, runId: string, out: Output): Promise<RunState> {

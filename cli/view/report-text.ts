@@ -88,7 +88,7 @@ export function reportText(report: Report): string {
       ({ capability, status, reason }) => `  without an adapter: ${capability.id}, ${status}: ${reason}`,
     ),
     ...(reused.length === 0 ? [] : [`adapters of earlier runs: ${list(reused)}`]),
-    // Without an evaluation it stands where the table would.
+    // Without an evaluation the sentence is in the table's place.
     ...(report.night && report.evaluation !== null ? [report.night.sentence] : []),
     ...(planted === undefined
       ? []

@@ -3,20 +3,20 @@ import type { RunProgress } from '../../contracts/messages/run';
 import { duration } from '../output';
 import { sinceText, untilText, type Wait, WAITS_FOR, waitsOf } from './waits';
 
-/** What a person has to do is told again this often. */
+/** A wait for a person is printed again this often. */
 const WAIT_EVERY_MS = 300_000;
 
-/** Something that waits, and when it was told last. */
-interface Told {
+/** A wait as it was printed, and when. */
+interface Printed {
   text: string;
   at: number;
 }
 
-/** What a run waits for a person with. */
+/** The waits of a run that need a person. */
 const personsWaits = (runId: string, progress: RunProgress): Wait[] => waitsOf(runId, { ...progress, failing: [] });
 
-/** A wait as it is told: for whom, since when, why, and the commands for another terminal. */
-function told({ key, who, since, until, reason, commands }: Wait, runId: string, now: number): string {
+/** The text of a wait: for whom, since when, why, and the commands for another terminal. */
+function waitText({ key, who, since, until, reason, commands }: Wait, runId: string, now: number): string {
   const deadline = untilText(until === null ? undefined : Date.parse(until), now);
   const answers = commands.length > 0 ? commands : [`whet why ${runId}`];
   const why = withoutCommands(reason, commands);
@@ -27,7 +27,7 @@ function told({ key, who, since, until, reason, commands }: Wait, runId: string,
   ].join('\n');
 }
 
-/** A reason without its last sentence, where that names nothing but the commands, which stand below. */
+/** A reason without its last sentence, where that names only the commands: they are printed below it. */
 function withoutCommands(reason: string, commands: readonly string[]): string {
   const at = reason.lastIndexOf(' Then: ');
   if (at < 0) return reason;
@@ -35,30 +35,30 @@ function withoutCommands(reason: string, commands: readonly string[]): string {
   return last.every((part) => commands.includes(part)) ? reason.slice(0, at) : reason;
 }
 
-/** Tells what waits in a run, and remembers what was told. */
+/** Says which waits of a run to print, and remembers what was printed. */
 interface WaitLines {
   /**
-   * The text of each wait that began or changed since the last call and, with `repeats`, of each that was told five
-   * minutes ago.
+   * The text of each wait that began or changed since the last call and, with `repeats`, of each that was printed
+   * five minutes ago.
    */
   news(runId: string, progress: RunProgress, now: number, repeats: boolean): string[];
 }
 
-/** Makes a memory of the waits of one run, in which nothing was told yet. */
+/** The waits of one run, of which none was printed yet. */
 export function createWaitLines(): WaitLines {
-  let known = new Map<string, Told>();
+  let known = new Map<string, Printed>();
   return {
     news(runId, progress, now, repeats) {
       const waits = personsWaits(runId, progress);
-      const next = new Map<string, Told>();
+      const next = new Map<string, Printed>();
       const texts: string[] = [];
       for (const wait of waits) {
         const text = JSON.stringify([wait.who, wait.reason, wait.since]);
         const before = known.get(wait.key);
         const isNew = before?.text !== text;
-        const isTold = isNew || (repeats && now - before.at >= WAIT_EVERY_MS);
-        if (isTold) texts.push(told(wait, runId, now));
-        next.set(wait.key, { text, at: isTold ? now : before.at });
+        const isPrinted = isNew || (repeats && now - before.at >= WAIT_EVERY_MS);
+        if (isPrinted) texts.push(waitText(wait, runId, now));
+        next.set(wait.key, { text, at: isPrinted ? now : before.at });
       }
       known = next;
       return texts;

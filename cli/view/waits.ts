@@ -23,7 +23,7 @@ export interface Wait {
   /** When its deadline passes, as an ISO date; null: never. */
   until: string | null;
   reason: string;
-  /** The commands that answer it. Empty where it goes on by itself. */
+  /** The commands that answer it. Empty where it continues by itself. */
   commands: string[];
 }
 
@@ -50,7 +50,7 @@ export function waitsOf(runId: string, { waits, failing }: Pick<RunProgress, 'wa
   ];
 }
 
-/** That an activity fails again and again, without the time since when. Not every attempt is told to the run. */
+/** That an activity fails again and again, without the time since when. Not every attempt is reported to the run. */
 export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempts' | 'reason'>): string =>
   `At least ${attempts} attempts have failed. The last one: ${reason}`;
 
@@ -69,7 +69,7 @@ export async function retryWaits(
   return keys;
 }
 
-/** The commands that a wait's reason names; they stand in it as a person types them. */
+/** The commands that a wait's reason names, as a person types them. */
 function commandsIn(runId: string, { key, reason }: RunWait): string[] {
   const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const command = new RegExp(
