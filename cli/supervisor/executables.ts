@@ -8,10 +8,9 @@ import { CliError } from '../errors';
  * Null when there is none.
  */
 export function findTemporalCli(): string | null {
-  const { env } = process;
-  const fromPath = (env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
+  const fromPath = (process.env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
   const installed = join(projectRoot(), '.toolchain', 'venv', 'bin', 'temporal');
-  const candidates = [env['TEMPORAL_CLI_PATH'], ...fromPath, installed];
+  const candidates = [process.env['TEMPORAL_CLI_PATH'], ...fromPath, installed];
   return candidates.find((path) => path !== undefined && existsSync(path)) ?? null;
 }
 
