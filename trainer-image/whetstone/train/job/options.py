@@ -8,7 +8,7 @@ in docs/reference/training.md. Nothing that stands in the table is repeated here
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,55 +87,8 @@ JOB_OPTIONS, ALGORITHM_OPTIONS = _read_table()
 """The rows by name: options that stand in the job itself, and those under `algorithm`."""
 
 
-def option(name: str) -> Any:
-    """A dataclass field with the default of this option. Raises LookupError when the table has no such row."""
-    if name not in ALGORITHM_OPTIONS:
-        raise LookupError(
-            f"{TABLE.name} has no option {name}; add it to contracts/config/training-options.ts and run npm run docs"
-        )
-    return field(default=ALGORITHM_OPTIONS[name].default)
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """GRPO's hyperparameters. `options.json` describes each; docs/explanations/training.md gives reasons.
-
-    `rolloutsPerGroup` rollouts share a task and are normalised together. `groups` of them make an iteration, which is
-    one optimiser step.
-
-    Raises JobError for a value outside its option's range, or a warm-up that is longer than the training.
-    """
-
-    rank: int = option("rank")
-    alpha: float = option("alpha")
-    groups: int = option("groups")
-    rolloutsPerGroup: int = option("rolloutsPerGroup")
-    iterations: int = option("iterations")
-    learningRate: float = option("learningRate")
-    clip: float = option("clip")
-    klBeta: float = option("klBeta")
-    temperature: float = option("temperature")
-    maxTurns: int = option("maxTurns")
-    maxCompletionTokens: int = option("maxCompletionTokens")
-    warmupIterations: int = option("warmupIterations")
-    maxGradNorm: float = option("maxGradNorm")
-    dropConstantGroups: bool = option("dropConstantGroups")
-    hintShare: float = option("hintShare")
-    decisionTurnsOnly: bool = option("decisionTurnsOnly")
-    supervisedWeight: float = option("supervisedWeight")
-    updateTokens: int = option("updateTokens")
-    rewardCollapse: float = option("rewardCollapse")
-    lossType: str = option("lossType")
-    learningRateSchedule: str = option("learningRateSchedule")
-    maxKl: float = option("maxKl")
-    hintBaseline: bool = option("hintBaseline")
-    maskTruncated: bool = option("maskTruncated")
-    gradientCheckpointing: bool = option("gradientCheckpointing")
-    attention: str = option("attention")
-    resampleGroups: int = option("resampleGroups")
-    validateEvery: int = option("validateEvery")
-    validationTasks: int = option("validationTasks")
-    reportTo: str = option("reportTo")
+class _Checked:
+    """What `Algorithm` has besides its fields."""
 
     def __post_init__(self) -> None:
         for name, row in ALGORITHM_OPTIONS.items():
@@ -158,3 +111,18 @@ class Algorithm:
         """Most tasks of a training: those of its iterations, those that may be drawn again, those of validation."""
         validation = self.validationTasks if self.validateEvery else 0
         return self.iterations * (self.groups + self.resampleGroups) + validation
+
+
+Algorithm = make_dataclass(
+    "Algorithm",
+    [(name, row.kind, field(default=row.default)) for name, row in ALGORITHM_OPTIONS.items()],
+    bases=(_Checked,),
+    frozen=True,
+)
+"""GRPO's hyperparameters: a frozen dataclass with a field for each row of `ALGORITHM_OPTIONS`.
+
+`rolloutsPerGroup` rollouts share a task and are normalised together. `groups` of them make an iteration, which is one
+optimiser step. docs/explanations/training.md gives the reasons of each option.
+
+Raises JobError for a value outside its option's range, or a warm-up that is longer than the training.
+"""
