@@ -43,12 +43,12 @@ def main(argv: list[str] | None = None) -> int:
     # Ask the driver whether there is a GPU, not CUDA: a process that has started CUDA cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     try:
-        trial = read_trial(arguments.job[0], os.environ.get("WHET_WORKER_VERSION")) if len(arguments.job) == 1 else None
+        trial = read_trial(arguments.job[0]) if len(arguments.job) == 1 else None
         if trial is not None:
             from .trial.run import run_trial
 
             return run_trial(trial, STARTED)
-        jobs, codes = open_jobs(arguments.job, dict(os.environ))
+        jobs, codes = open_jobs(arguments.job)
     except JobError as error:
         return end_with_failure(BAD_JOB, error)
     except Locked as error:

@@ -1,6 +1,6 @@
 """The job file: what a trainer is asked to do, the rules that its values obey, and the exit codes that answer it."""
 
-from .errors import JobError, UnknownField
+from .errors import JobError
 from .job_file import CalibratedReward, EnvironmentRef, ServedAdapter, TrainingJob, check_inputs, parse_job
 from .options import Algorithm
 
@@ -11,7 +11,6 @@ __all__ = [
     "JobError",
     "ServedAdapter",
     "TrainingJob",
-    "UnknownField",
     "check_inputs",
     "parse_job",
 ]

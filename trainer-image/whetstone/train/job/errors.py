@@ -9,10 +9,6 @@ class JobError(Exception):
     """A job file that cannot be run. The message names the field, its value and what is allowed."""
 
 
-class UnknownField(JobError):
-    """The job file has a field that this trainer does not know: a worker of another version wrote it."""
-
-
 def require(holds: bool, name: str, value: object, rule: str) -> None:
     """Raises JobError unless `holds`; `rule` completes the sentence 'it must be ...'."""
     if not holds:

@@ -9,9 +9,11 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
-from .errors import JobError, UnknownField, require
+from whetstone import __version__
+
+from .errors import JobError, require
 from .options import JOB_OPTIONS, Algorithm
 
 # Seeds are exact numbers in JavaScript, too.
@@ -147,27 +149,40 @@ def _build(schema: type, raw: object, where: str):
     prefix = f"{where}." if where else ""
     unknown = sorted(set(raw) - set(hints))
     if unknown:
-        raise UnknownField(f"unknown field {prefix}{unknown[0]}; the fields are {', '.join(hints)}")
+        raise JobError(f"unknown field {prefix}{unknown[0]}; the fields are {', '.join(hints)}. {_versions()}")
     values: dict[str, object] = {}
     for entry in dataclasses.fields(schema):
         kind, name = hints[entry.name], f"{prefix}{entry.name}"
+        # The kind itself, that of a list's items, or that of a field which may be None.
+        nested = next((one for one in (kind, *get_args(kind)) if dataclasses.is_dataclass(one)), None)
         if entry.name not in raw:
             if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
                 raise JobError(f"{name} is missing")
-        elif kind == list[EnvironmentRef]:
+        elif nested is EnvironmentRef:
             listed = raw[entry.name]
             if not isinstance(listed, list):
                 raise JobError(f"{name} must be a list of environments")
-            values[entry.name] = [_build(EnvironmentRef, item, f"{name}[{i}]") for i, item in enumerate(listed)]
-        elif kind is Algorithm:
-            values[entry.name] = _build(Algorithm, raw[entry.name], name)
-        elif kind == ServedAdapter | None:
-            values[entry.name] = _build(ServedAdapter, raw[entry.name], name)
-        elif kind == CalibratedReward | None:
-            values[entry.name] = _build(CalibratedReward, raw[entry.name], name)
+            values[entry.name] = [_build(nested, item, f"{name}[{i}]") for i, item in enumerate(listed)]
+        elif nested is not None:
+            values[entry.name] = _build(nested, raw[entry.name], name)
         else:
             values[entry.name] = _value(kind, raw[entry.name], name)
     return schema(**values)
+
+
+def _versions() -> str:
+    """The versions of worker and trainer, and which of the two to change."""
+    worker = os.environ.get("WHET_WORKER_VERSION")
+    if worker == __version__:
+        return (
+            f"Worker and trainer both have version {__version__} but are of different builds: build the trainer image "
+            "from the sources of the worker"
+        )
+    return (
+        f"The worker ({f'version {worker}' if worker else 'of unknown version'}) is newer than this trainer (version "
+        f"{__version__}): set training.kubernetes.image to the trainer image of the worker's version, or use the "
+        "worker's own trainer"
+    )
 
 
 def parse_job(text: str) -> TrainingJob:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..job import JobError, TrainingJob, check_inputs
+from ..job import JobError, TrainingJob, check_inputs, parse_job
 from ..job.exit_codes import BAD_JOB, DISK_FULL
-from ..job.versions import parse_job_of
 from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
 from ..output.reports import report_address
@@ -26,26 +26,29 @@ class OpenJob:
     store: OutputStore
 
 
-def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[OpenJob], list[int]]:
+def open_jobs(paths: list[Path]) -> tuple[list[OpenJob], list[int]]:
     """The jobs that have to be trained, and the exit codes of the others.
 
-    `paths` are job files, `environment` the environment variables. A job that is bad (64), cancelled (143) or done (0)
-    does not stop the others. Raises JobError when the jobs do not fit together or `WHET_REPORTS` is malformed, and
-    Locked when another trainer works in one of the directories.
+    `paths` are job files. A job that is bad (64), cancelled (143) or done (0) does not stop the others. Raises JobError
+    when the jobs do not fit together or `WHET_REPORTS` is malformed, and Locked when another trainer works in one of
+    the directories.
     """
     jobs, codes = [], []
     for path in paths:
         try:
-            text = path.read_text()
-            jobs.append(_parse(text, environment.get("WHET_WORKER_VERSION")))
+            jobs.append(_parse(path.read_text()))
         except OSError as error:
-            codes.append(end_with_failure(BAD_JOB, _unreadable(path, error)))
+            message = (
+                f"the job file {path} cannot be read here: {error.strerror}; the trainer must see the store where the"
+                " worker has it, in a cluster by training.kubernetes.store"
+            )
+            codes.append(end_with_failure(BAD_JOB, message))
         except (JobError, UnicodeDecodeError) as error:
             codes.append(end_with_failure(BAD_JOB, error if len(paths) == 1 else f"{path}: {error}"))
     _agree(jobs)
     try:
         for job in jobs:
-            report_address(job.outputDir, environment)
+            report_address(job.outputDir, os.environ)
     except ValueError as error:
         raise JobError(f"WHET_REPORTS cannot be used: {error}") from None
     opened = []
@@ -60,13 +63,6 @@ def open_jobs(paths: list[Path], environment: dict[str, str]) -> tuple[list[Open
             continue
         opened.append(OpenJob(job, store))
     return _ready(opened, codes)
-
-
-def _unreadable(path: Path, error: OSError) -> str:
-    return (
-        f"the job file {path} cannot be read here: {error.strerror}; the trainer must see the store where the worker "
-        "has it, in a cluster by training.kubernetes.store"
-    )
 
 
 def _ready(opened: list[OpenJob], codes: list[int]) -> tuple[list[OpenJob], list[int]]:
@@ -95,10 +91,10 @@ def _code_before_start(job: TrainingJob, store: OutputStore) -> int | None:
     return end_cancelled(store) if store.cancelled else None
 
 
-def _parse(text: str, worker_version: str | None) -> TrainingJob:
+def _parse(text: str) -> TrainingJob:
     """Parses a job. A JobError is also written to the job's output directory, unless another job has that."""
     try:
-        return parse_job_of(text, worker_version)
+        return parse_job(text)
     except JobError as error:
         try:
             root = Path(json.loads(text)["outputDir"])

@@ -8,13 +8,14 @@ import os
 import threading
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 # Of one post.
 TIMEOUT_SECONDS = 3.0
 
 
-def report_address(output_dir: str, environment: dict[str, str]) -> tuple[str | None, str | None]:
+def report_address(output_dir: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
     """URL and token file of a job's reports, by its output directory; each None where there is none.
 
     Several jobs have theirs in `WHET_REPORTS`, a JSON object `outputDir -> {"url", "tokenFile"}`. Without it, the only
@@ -39,10 +40,8 @@ class Reporter:
     because a cluster renews it there.
     """
 
-    def __init__(self, output_dir: str, environment: dict[str, str] | None = None) -> None:
-        self._url, self._token_file = report_address(
-            output_dir, dict(os.environ) if environment is None else environment
-        )
+    def __init__(self, output_dir: str) -> None:
+        self._url, self._token_file = report_address(output_dir, os.environ)
         self._ready = threading.Event()
         self._newest: dict | None = None
         self._sequence = 0

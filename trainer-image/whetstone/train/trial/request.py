@@ -9,8 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..job import JobError, TrainingJob
-from ..job.versions import parse_job_of
+from ..job import JobError, TrainingJob, parse_job
 
 FIELD = "trial"
 
@@ -37,7 +36,7 @@ class Trial:
     modelFiles: list[ModelFile]
 
 
-def read_trial(path: Path, worker_version: str | None) -> Trial | None:
+def read_trial(path: Path) -> Trial | None:
     """The trial of a job file; None when the file holds no trial or cannot be read. Raises JobError."""
     try:
         raw = json.loads(path.read_text())
@@ -46,7 +45,7 @@ def read_trial(path: Path, worker_version: str | None) -> Trial | None:
     if not isinstance(raw, dict) or FIELD not in raw:
         return None
     asked = raw.pop(FIELD)
-    job = parse_job_of(json.dumps(raw), worker_version)
+    job = parse_job(json.dumps(raw))
     try:
         files = [ModelFile(str(file["name"]), int(file["bytes"]), file["sha256"]) for file in asked["modelFiles"]]
         return Trial(job, int(asked["gpus"]), files)
