@@ -77,14 +77,11 @@ class Option:
         return ", ".join(word for word in words if word)
 
 
-def _read_table() -> tuple[dict[str, Option], dict[str, Option]]:
-    table = json.loads(TABLE.read_text())
-    job, algorithm = ({name: Option.read(row) for name, row in table[part].items()} for part in ("job", "algorithm"))
-    return job, algorithm
-
-
-JOB_OPTIONS, ALGORITHM_OPTIONS = _read_table()
-"""The rows by name: options that stand in the job itself, and those under `algorithm`."""
+JOB_OPTIONS, ALGORITHM_OPTIONS = (
+    {name: Option.read(row) for name, row in json.loads(TABLE.read_text())[part].items()}
+    for part in ("job", "algorithm")
+)
+"""The rows by name: the options in the job itself, and those under `algorithm`."""
 
 
 class _Checked:
