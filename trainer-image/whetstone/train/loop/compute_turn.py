@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Protocol
 
 Stopped = Callable[[], bool]
 
 
-class ComputeTurn(Protocol):
-    """The right of a training to compute. Of trainings that share a process, as many have it as the cores allow."""
+class ComputeTurn:
+    """The right of a training to compute. This one is for a training that has its process for itself: it never waits.
+
+    Where several trainings share a process, only as many compute at once as the cores allow (multi/compute_slots.py).
+    """
 
     def next(self, stopped: Stopped) -> bool:
         """Called between two iterations: lets others compute, and waits where there is a turn to wait for.
 
         False as soon as `stopped()` is true.
         """
-
-    def while_sampling(self, stopped: Stopped) -> contextlib.AbstractContextManager[None]:
-        """Entered for the time in which rollouts are collected. It may end with a wait, until `stopped()` is true."""
-
-
-class Alone:
-    """The turn of a training that shares its process with no other: it always has it."""
-
-    def next(self, stopped: Stopped) -> bool:
-        """There is nobody to wait for."""
         return not stopped()
 
     def while_sampling(self, stopped: Stopped) -> contextlib.AbstractContextManager[None]:
-        """There is nobody to let compute."""
+        """Entered while rollouts are collected. Leaving it may mean a wait, until `stopped()` is true."""
         return contextlib.nullcontext()
-
-
-ALONE: ComputeTurn = Alone()

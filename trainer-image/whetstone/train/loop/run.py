@@ -30,7 +30,7 @@ from ..output.result import save_result
 from ..output.store import OutputStore
 from .adapter_trainer import AdapterTrainer
 from .base_model import BaseModel
-from .compute_turn import ALONE, ComputeTurn
+from .compute_turn import ComputeTurn
 from .iteration_end import IterationEnd
 from .open_sampler import managed_server, open_sampler
 from .rollouts import Rollouts
@@ -45,7 +45,7 @@ def run_job(
     stop: Event,
     started: float,
     base: BaseModel | None = None,
-    turn: ComputeTurn = ALONE,
+    turn: ComputeTurn | None = None,
     server: ManagedServer | None = None,
 ) -> bool:
     """Trains until the manifest is written, or until a checkpoint after which it has to leave.
@@ -76,6 +76,7 @@ def run_job(
         ]
         algorithm = job.algorithm
         base = base or BaseModel.read(Path(job.baseModel), job.sampler)
+        turn = turn or ComputeTurn()
         sampler = open_things.enter_context(open_sampler(job, store, base, leaves, server))
         renderer = Renderer(Path(job.baseModel))
         rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)

@@ -28,7 +28,7 @@ from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
 from ..output.store import Locked, OutputStore
 from .base_model import BaseModel
-from .compute_turn import ALONE, ComputeTurn
+from .compute_turn import ComputeTurn
 from .device_faults import device_exit_code
 from .rollouts import EnvironmentFailed
 from .run import run_job
@@ -40,7 +40,7 @@ def run_to_exit_code(
     stop: Event,
     started: float,
     base: BaseModel | None = None,
-    turn: ComputeTurn = ALONE,
+    turn: ComputeTurn | None = None,
     server: ManagedServer | None = None,
 ) -> int:
     """Runs the job and returns its exit code. A failure is written to the output directory, too.

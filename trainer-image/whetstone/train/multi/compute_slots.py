@@ -12,7 +12,9 @@ import contextlib
 import select
 import socket
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+
+from ..loop.compute_turn import ComputeTurn, Stopped
 
 # How often a waiting job looks whether it has been told to stop.
 POLL_SECONDS = 0.2
@@ -77,13 +79,13 @@ class ComputeSlots:
             self._holding.add(end)
 
 
-class ComputeSlot:
-    """A job's side."""
+class ComputeSlot(ComputeTurn):
+    """A job's side. A job that generates its rollouts itself keeps its slot meanwhile."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
 
-    def next(self, stopped: Callable[[], bool]) -> bool:
+    def next(self, stopped: Stopped) -> bool:
         """Gives back the slot, if this job holds one, and waits for the next one.
 
         False as soon as `stopped()` is true. Raises ConnectionError when the parent process has ended.
@@ -100,30 +102,23 @@ class ComputeSlot:
         """Gives back the slot, if this job holds one, without asking for the next one."""
         self._end.sendall(_GIVEN_BACK)
 
-    def while_sampling(self, stopped: Callable[[], bool]) -> contextlib.AbstractContextManager[None]:
-        """The job itself generates the rollouts, so it keeps its slot."""
-        return contextlib.nullcontext()
-
     def close(self) -> None:
         """Gives up this side of the socket."""
         self._end.close()
 
 
-class UpdateSlot:
+class UpdateSlot(ComputeTurn):
     """The side of a job whose rollouts a server generates: it holds a slot only from their end to the iteration's end.
 
-    The server generates for all jobs at once, so rollouts wait for nobody.
+    The server generates for all jobs at once, so rollouts wait for nobody: `next` does not wait, and the next rollouts
+    give back the slot.
     """
 
     def __init__(self, slot: ComputeSlot) -> None:
         self._slot = slot
 
-    def next(self, stopped: Callable[[], bool]) -> bool:
-        """Waits for nothing: the next rollouts give back the slot."""
-        return not stopped()
-
     @contextlib.contextmanager
-    def while_sampling(self, stopped: Callable[[], bool]) -> Iterator[None]:
+    def while_sampling(self, stopped: Stopped) -> Iterator[None]:
         """Inside, another job has the slot. Afterwards this job waits for its next one, unless it is told to stop.
 
         An exception inside ends the job, so it waits for none then.
