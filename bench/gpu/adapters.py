@@ -35,20 +35,20 @@ def one_and_four(settings: dict) -> dict:
     device, tiny = settings["device"], settings["tiny"]
     rows = rows_of(128, 32) if tiny else rows_of(TOKENS, LENGTH)
     clear(device)
-    with quiet_libraries():
-        model = make_model(shape_of(SHAPE, tiny), device, precision(device))
-        model.config.pad_token_id = make_tokenizer().pad_token_id
-        base = resident(device)
-        add_fused_lm_head(model, outputs=("log_probs", "entropy"))
-        lora = make_lora(rows.algorithm(1))
-        policy = get_peft_model(model, lora, adapter_name="a0")
-        batch = make_batch(rows.episodes(), device)
-        optimisers = {"a0": make_optimiser(policy, "a0")}
-        one = measure(policy, optimisers, batch, device)
-        for number in range(1, COUNT):
-            policy.add_adapter(f"a{number}", lora)
-            optimisers[f"a{number}"] = make_optimiser(policy, f"a{number}")
-        four = measure(policy, optimisers, batch, device)
+    quiet_libraries()
+    model = make_model(shape_of(SHAPE, tiny), device, precision(device))
+    model.config.pad_token_id = make_tokenizer().pad_token_id
+    base = resident(device)
+    add_fused_lm_head(model, outputs=("log_probs", "entropy"))
+    lora = make_lora(rows.algorithm(1))
+    policy = get_peft_model(model, lora, adapter_name="a0")
+    batch = make_batch(rows.episodes(), device)
+    optimisers = {"a0": make_optimiser(policy, "a0")}
+    one = measure(policy, optimisers, batch, device)
+    for number in range(1, COUNT):
+        policy.add_adapter(f"a{number}", lora)
+        optimisers[f"a{number}"] = make_optimiser(policy, f"a{number}")
+    four = measure(policy, optimisers, batch, device)
     expected = over = None
     if base is not None:
         expected = base + COUNT * (one["residentBytes"] - base) + one["peakBytes"] - one["residentBytes"]

@@ -44,7 +44,8 @@ def compare(settings: dict, dtype: torch.dtype, tolerance: float, tree: bool = F
     device, tiny = settings["device"], settings["tiny"]
     rows, shape = (TINY_ROWS, shape_of("llama-3.1-8b", tiny)) if tiny else (ROWS, SMALL)
     algorithm = rows.algorithm(1, klBeta=BETA, rank=8, alpha=16)
-    with quiet_libraries(), tempfile.TemporaryDirectory() as folder:
+    quiet_libraries()
+    with tempfile.TemporaryDirectory() as folder:
         model = make_model(shape, device, dtype)
         weights = None
         if tree:

@@ -84,12 +84,12 @@ def _measure(shape: Shape, side: str, rows: Rows, algorithm, settings: dict) -> 
     clock = Clock(device)
     # As the trainer's run sets it (loop/run.py), and as plain TRL does not.
     torch.use_deterministic_algorithms(side == "ours", warn_only=device == "cuda")
-    with quiet_libraries():
-        model = make_model(shape, device, precision(device))
-        make = our_trainer if side == "ours" else plain_trainer
-        trainer = make(model, rows, algorithm, output)
-        trainer.add_callback(clock)
-        trainer.train()
+    quiet_libraries()
+    model = make_model(shape, device, precision(device))
+    make = our_trainer if side == "ours" else plain_trainer
+    trainer = make(model, rows, algorithm, output)
+    trainer.add_callback(clock)
+    trainer.train()
     seconds = statistics.median(clock.seconds[1:])
     shared = side == "ours" and trainer._shares_prompts
     read = rows.read(shared)

@@ -33,7 +33,8 @@ def open_trainer(family: Family, folder: Path, **algorithm: object) -> Iterator[
     model = make_checkpoint(family, folder / "model")
     raw = make_job(model, folder / "out", [LETTERS], iterations=1, maxTurns=2, maxCompletionTokens=6, **algorithm)
     job = parse_job(json.dumps(raw))
-    with contextlib.ExitStack() as stack, quiet_libraries():
+    quiet_libraries()
+    with contextlib.ExitStack() as stack:
         environments = [stack.enter_context(open_environment(str(LETTERS), "process"))]
         base = BaseModel.read(model, "vllm")
         # The engine reads none of them: not even the Llama, whose rotary embeddings are scaled.

@@ -66,7 +66,8 @@ def run_job(
         return stop.is_set() or store.cancelled or store.unattended
 
     check_tracker(job.algorithm.reportTo)
-    with contextlib.ExitStack() as open_things, quiet_libraries():
+    quiet_libraries()
+    with contextlib.ExitStack() as open_things:
         if job.sampler == "managed" and server is None:
             # First, because it takes minutes; what follows is done meanwhile.
             server = open_things.enter_context(managed_server([job], store.root))

@@ -26,11 +26,6 @@ def check_tracker(name: str) -> None:
         )
 
 
-def passed_through(name: str) -> str:
-    """The value of transformers' `report_to`. TensorBoard's files are written by TensorBoardFiles instead."""
-    return "none" if name == "tensorboard" else name
-
-
 class TensorBoardFiles(TrainerCallback):
     """Writes TensorBoard files into the training's folder, after `iteration` iterations that are there already.
 

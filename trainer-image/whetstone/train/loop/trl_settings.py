@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 from peft import LoraConfig
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, logging
 from trl import GRPOConfig
 
 from whetstone.engine import ModelError
 
 from ..job import Algorithm
-from .trackers import passed_through
 
 # Transformers' names of the schedules, each with a warm-up.
 SCHEDULES = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "cosine"}
@@ -57,7 +54,8 @@ def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRP
         logging_nan_inf_filter=False,
         logging_steps=1,
         save_strategy="no",
-        report_to=passed_through(algorithm.reportTo),
+        # TensorBoardFiles writes those.
+        report_to="none" if algorithm.reportTo == "tensorboard" else algorithm.reportTo,
         run_name=name,
         disable_tqdm=True,
     )
@@ -83,11 +81,7 @@ def make_lora(algorithm: Algorithm) -> LoraConfig:
     )
 
 
-@contextlib.contextmanager
-def quiet_libraries() -> Iterator[None]:
-    """Keeps transformers and TRL from writing progress and advice to stdout and stderr."""
-    import transformers
-
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    yield
+def quiet_libraries() -> None:
+    """Keeps transformers and TRL from writing progress and advice to stdout and stderr, for the whole process."""
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

@@ -71,9 +71,9 @@ class ForkedJobs:
         base = None
         if not torch.cuda.is_available():
             try:
-                with quiet_libraries():
-                    first = self._jobs[0].job
-                    base = BaseModel.read(Path(first.baseModel), first.sampler)
+                quiet_libraries()
+                first = self._jobs[0].job
+                base = BaseModel.read(Path(first.baseModel), first.sampler)
             except ModelError as error:
                 return [end_with_failure(BAD_JOB, error, job.store) for job in self._jobs]
         self._probe_jail()
