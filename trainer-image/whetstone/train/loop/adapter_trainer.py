@@ -21,8 +21,7 @@ from ..job import Algorithm
 from ..loss.advantages import own_baselines
 from ..loss.divergence import Diverged
 from ..loss.loss_mask import loss_mask
-from ..loss.minibatches import minibatches, token_mean
-from ..loss.part_weight import part_weight
+from ..loss.minibatches import minibatches, part_weight, token_mean
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.shared_prompt import shared_logprobs, shares_prompts
 from ..loss.supervised import is_supervised, supervised_inputs

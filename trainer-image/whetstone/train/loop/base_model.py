@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from whetstone.engine import ModelError, Weights
-
-from .base_checks import check_base
 
 # Of the files of a model whose second copy does not matter: 32 million parameters in float32.
 SMALL_BYTES = 128 * 2**20
@@ -42,6 +41,30 @@ class BaseModel:
         half = device == "cuda" and weights is None
         model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.bfloat16 if half else torch.float32)
         return cls(weights, model, AutoTokenizer.from_pretrained(directory))
+
+
+def check_base(directory: Path) -> None:
+    """Raises ModelError for a checkpoint with code of its own, or with quantised weights. Reads config.json only."""
+    try:
+        config = json.loads((directory / "config.json").read_text())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{directory / 'config.json'} cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"{directory / 'config.json'} is not a JSON object")
+    kind = config.get("model_type")
+    if kind not in CONFIG_MAPPING:
+        own = "; it brings Python code of its own, which the trainer does not run" if config.get("auto_map") else ""
+        raise ModelError(
+            f"{directory}: transformers has no model of type {kind!r}{own}. Give a checkpoint of a family that"
+            " transformers has"
+        )
+    quantised = config.get("quantization_config")
+    if quantised:
+        method = quantised.get("quant_method", "unknown") if isinstance(quantised, dict) else "unknown"
+        raise ModelError(
+            f"{directory}: its weights are quantised ({method}), and the trainer takes bfloat16, float16 or float32."
+            " Give the checkpoint before quantisation; the adapter then serves on the quantised one as well"
+        )
 
 
 def _engine_weights(directory: Path, device: str, sampler: str) -> Weights | None:

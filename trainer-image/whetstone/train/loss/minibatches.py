@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import torch
 
+# TRL divides these losses by the rollouts of what it gets, or by its tokens. The others it divides by the whole step's.
+MEANS_OVER_ROLLOUTS, MEANS_OVER_TOKENS = frozenset({"grpo", "dr_grpo"}), frozenset({"bnpo"})
+
 
 def minibatches(inputs: dict, tokens: int) -> list[dict]:
     """The step's tensors in parts of at most `tokens` tokens, padding included; in one part when `tokens` is 0.
@@ -42,6 +45,18 @@ def _select(inputs: dict, rows: list[int], prompts: list[int], completions: list
         else:
             part[key] = value[index, :completion]
     return part
+
+
+def part_weight(loss_type: str, part: dict, rollouts: int, tokens: int) -> float:
+    """The factor with which the losses of minibatches add up to that of the step.
+
+    `part` are the minibatch's tensors, `rollouts` and `tokens` the sizes of the whole step.
+    """
+    if loss_type in MEANS_OVER_ROLLOUTS:
+        return len(part["completion_ids"]) / rollouts
+    if loss_type in MEANS_OVER_TOKENS:
+        return int((part["completion_mask"] * part["tool_mask"]).sum()) / max(1, tokens)
+    return 1.0
 
 
 def token_mean(values: list[float], parts: list[dict]) -> float:

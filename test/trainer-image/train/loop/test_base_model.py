@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from whetstone.engine import ModelError
-from whetstone.train.loop.base_checks import check_base
+from whetstone.train.loop.base_model import check_base
 
 
 @pytest.mark.parametrize(
