@@ -1,14 +1,13 @@
 """What rollouts are sampled from: the engine in this process, or a vLLM server (docs/explanations/training.md)."""
 
 from .engine_sampler import EngineSampler
-from .sampler import Sample, Sampler, SampleRequest, SamplerGone, SamplerInterrupted, SamplerRefused
+from .sampler import Sample, Sampler, SampleRequest, SamplerInterrupted, SamplerRefused
 
 __all__ = [
     "EngineSampler",
     "Sample",
     "SampleRequest",
     "Sampler",
-    "SamplerGone",
     "SamplerInterrupted",
     "SamplerRefused",
 ]

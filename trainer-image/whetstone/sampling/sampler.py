@@ -10,11 +10,10 @@ if TYPE_CHECKING:
 
 
 class SamplerRefused(Exception):
-    """The sampler cannot serve this training; the message says what to change, with the flag or variable."""
+    """The sampler cannot serve this training, or keeps failing though it answers.
 
-
-class SamplerGone(Exception):
-    """The sampler keeps failing, though it answers; the message has its own words."""
+    The message says what to change, with the flag or variable; where only the server knows, it has the server's words.
+    """
 
 
 class SamplerInterrupted(Exception):
@@ -68,7 +67,7 @@ class Sampler(Protocol):
         """
 
     def sample(self, requests: list[SampleRequest]) -> list[Sample]:
-        """Completions of the requests, in order. Raises SamplerRefused, SamplerGone and SamplerInterrupted."""
+        """Completions of the requests, in order. Raises SamplerRefused and SamplerInterrupted."""
 
     def close(self) -> None:
         """Gives up what the sampler holds for this training. Idempotent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import random
 import shutil
 import threading
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from whetstone.tree_hash import tree_sha256
 
-from .sampler import Sample, SampleRequest, SamplerGone, SamplerInterrupted, SamplerRefused
+from .sampler import Sample, SampleRequest, SamplerInterrupted, SamplerRefused
 from .vllm_server import AdapterMissing, Busy, Unreachable, VllmServer
 
 if TYPE_CHECKING:
@@ -135,23 +136,21 @@ class VllmSampler:
         room = self.length - len(request.prompt)
         if not request.prompt or room < 1:
             raise ValueError(f"the prompt has {len(request.prompt)} tokens, the model takes 1 to {self.length - 1}")
-        if request.max_tokens <= room:
-            return request
-        return SampleRequest(request.prompt, room, request.temperature, request.seed, request.stop)
+        return dataclasses.replace(request, max_tokens=min(request.max_tokens, room))
 
     def _load(self) -> None:
         self._server.load(self._adapter, str(self._folder / self._adapter), self._rank)
 
     def _remove(self, name: str) -> None:
         """Unloads an adapter that is not needed any more. A server that is gone has forgotten it anyway."""
-        with contextlib.suppress(Unreachable, SamplerRefused, SamplerGone):
+        with contextlib.suppress(Unreachable, SamplerRefused):
             self._server.unload(name)
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def _patiently(self, ask: Callable[[], Answer]) -> Answer:
         """The answer to a request, however long the server is away.
 
-        A server that is healthy and fails the request MOST_FAILURES times in a row raises SamplerGone.
+        A server that is healthy and fails the request MOST_FAILURES times in a row raises SamplerRefused.
         """
         start, wait, failures = time.monotonic(), FIRST_WAIT_SECONDS, 0
         while True:
@@ -172,7 +171,7 @@ class VllmSampler:
                 self._answered()
                 return answer
             if failures >= MOST_FAILURES:
-                raise SamplerGone(
+                raise SamplerRefused(
                     f"the sampler at {self._server.url} failed {failures} times in a row: {why}. Behind one address"
                     " there may be only one server, since each holds adapters of its own"
                 )

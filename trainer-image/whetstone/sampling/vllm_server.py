@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from .sampler import Sample, SampleRequest, SamplerGone, SamplerRefused
+from .sampler import Sample, SampleRequest, SamplerRefused
 
 LOAD = "/v1/load_lora_adapter"
 # Ranks that --max-lora-rank takes.
@@ -54,7 +54,7 @@ class VllmServer:
 
     `own`: the trainer started it, and gave it the key.
 
-    Every method raises Unreachable, SamplerRefused, and SamplerGone for what only the server's own words explain.
+    Every method raises Unreachable and SamplerRefused.
     """
 
     def __init__(self, url: str, connections: int, key: str | None = None, own: bool = False) -> None:
@@ -121,7 +121,7 @@ class VllmServer:
             raise SamplerRefused(f"the sampler at {self.url} was started without adapters: start it with {ADAPTERS}")
         if answer.status_code >= 500:
             raise Unreachable(f"HTTP status {answer.status_code}: {words}")
-        raise SamplerGone(f"the sampler at {self.url} could not load an adapter: {words}")
+        raise SamplerRefused(f"the sampler at {self.url} could not load an adapter: {words}")
 
     def unload(self, name: str) -> None:
         """Removes an adapter; nothing happens when it is not there."""
@@ -177,12 +177,12 @@ class VllmServer:
                 f" {len(tokens)} tokens: start it with --max-logprobs 1 or more, without speculative decoding"
             )
         if seen != request.prompt:
-            raise SamplerGone(
+            raise SamplerRefused(
                 f"the sampler at {self.url} read {len(seen)} prompt tokens that are not the {len(request.prompt)} that"
                 " it was asked with"
             )
         if choice.get("finish_reason") not in ("stop", "length"):
-            raise SamplerGone(f"the sampler at {self.url} ended a completion with {choice.get('finish_reason')!r}")
+            raise SamplerRefused(f"the sampler at {self.url} ended a completion with {choice.get('finish_reason')!r}")
         return Sample(tokens, values, choice["finish_reason"])
 
     def _json(self, answer: httpx2.Response) -> dict:

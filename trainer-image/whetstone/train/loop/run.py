@@ -56,7 +56,7 @@ def run_job(
 
     Raises JobError for a tracker that is not installed, SandboxError and EnvironmentFailed for the environments,
     EnvironmentDiffers for their rewards, Diverged for the optimisation, ModelError for the base model, SamplerRefused
-    and SamplerGone for the sampler, Locked when another trainer has taken over the output directory, DiskFull.
+    for the sampler, Locked when another trainer has taken over the output directory, DiskFull.
     """
     torch.set_num_threads(job.threads)
     # On the CPU every kernel in use has a deterministic form. A kernel that has none raises an error.

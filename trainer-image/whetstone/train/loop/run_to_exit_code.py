@@ -6,7 +6,7 @@ from threading import Event
 
 from whetstone.engine import ModelError, NotFinite
 from whetstone.envs.errors import SandboxError
-from whetstone.sampling import SamplerGone, SamplerInterrupted, SamplerRefused
+from whetstone.sampling import SamplerInterrupted, SamplerRefused
 from whetstone.sampling.managed_server import ManagedServer
 
 from ..job import TrainingJob
@@ -60,7 +60,7 @@ def run_to_exit_code(
         return end_with_failure(ENVIRONMENT_KILLED if killed else ENVIRONMENT_FAILED, error, store)
     except EnvironmentDiffers as error:
         return end_with_failure(ENVIRONMENT_DIFFERS, error, store)
-    except (SamplerRefused, SamplerGone) as error:
+    except SamplerRefused as error:
         return end_with_failure(SAMPLER_REFUSED, error, store)
     except DiskFull as error:
         return end_with_failure(DISK_FULL, error.strerror, store)
