@@ -124,30 +124,24 @@ class Renderer:
 
         Raises ModelError and TextTooLong.
         """
-        opening = [{"role": "user", "content": "x"}]
-        before = self._render(opening, None)
         message = self._assistant((ToolCall(name, _compact(arguments), _call_id(0, 0)),))
-        after = [{"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}]
-        text = self._render([*opening, message, *after], None)
-        if not text.startswith(before):
-            raise self._unusable("does not continue its own opening of a turn")
-        turn = text.removeprefix(before)
-        at = turn.find(name)
-        _, end = self._end_after(turn, max(0, at))
-        return self._encode(turn[:end])
+        return self._turn(message, {"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}, name)
 
     def text_turn(self, text: str) -> list[int]:
         """A turn in which the agent says something and makes no call, as the template writes it, with its end.
 
         Raises ModelError and TextTooLong.
         """
-        opening = [{"role": "user", "content": "x"}]
-        before = self._render(opening, None)
-        rendered = self._render([*opening, {"role": "assistant", "content": text}, *opening], None)
-        if not rendered.startswith(before):
+        return self._turn({"role": "assistant", "content": text}, {"role": "user", "content": "x"}, text)
+
+    def _turn(self, message: dict, answer: dict, written: str) -> list[int]:
+        """The tokens of an agent's message, with the end of its turn, which is the first one after `written`."""
+        opening = {"role": "user", "content": "x"}
+        before, text = self._render([opening], None), self._render([opening, message, answer], None)
+        if not text.startswith(before):
             raise self._unusable("does not continue its own opening of a turn")
-        turn = rendered.removeprefix(before)
-        _, end = self._end_after(turn, max(0, turn.find(text)) + len(text))
+        turn = text.removeprefix(before)
+        _, end = self._end_after(turn, max(0, turn.find(written)) + len(written))
         return self._encode(turn[:end])
 
     def _encode(self, text: str) -> list[int]:
