@@ -63,7 +63,9 @@ class AdapterTrainer(GRPOTrainer):
     ) -> None:
         self._warm_start, self._while_sampling = warm_start or WarmStart(None), while_sampling
         self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
-        self._episodes: list[Episode] = []
+        self.decode = rollouts.decode
+        self.episodes: list[Episode] = []
+        """Rollouts of the last iteration that the update learned from."""
         self.drawn: list[Episode] = []
         """All rollouts of the last iteration, including those of tasks that were then replaced."""
         self.best = BestAdapter()
@@ -100,31 +102,25 @@ class AdapterTrainer(GRPOTrainer):
         if sampler.reports_logprobs:
             correct_for_sampler(self)
 
-    @property
-    def episodes(self) -> list[Episode]:
-        """Rollouts of the last iteration that the update learned from."""
-        return self._episodes
-
     def validate(self) -> float:
         """Plays the validation tasks with the current adapter, offers it to `best`, and returns the mean reward."""
-        with self._while_sampling():
-            self._sampler.publish(self.model)
-            with self._sampling_threads():
-                reward = self._rollouts.validate()
+        with self._sampling():
+            reward = self._rollouts.validate()
         self.best.offer(reward, self.state.global_step, self.model)
         return reward
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Transformers' hook for all who report: the figures of the rollouts are added to TRL's own."""
         if "grad_norm" in logs:
-            logs = {**logs, **{f"rollouts/{name}": value for name, value in rollout_figures(self._episodes).items()}}
+            logs = {**logs, **{f"rollouts/{name}": value for name, value in rollout_figures(self.episodes).items()}}
         super().log(logs, start_time)
 
     def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
         """One iteration up to the gradient; returns the loss. Raises Diverged when the policy has come apart."""
         model.train()
         metrics = self._metrics["train"]
-        before = {name: len(values) for name, values in metrics.items()}
+        # TRL clears it when it logs, which is once an iteration; only steps by themselves leave something.
+        metrics.clear()
         parts = self._parts(inputs)
         loss = None
         for part in parts:
@@ -133,8 +129,8 @@ class AdapterTrainer(GRPOTrainer):
         if loss is None:
             loss = torch.zeros((), device=self.accelerator.device)
         self.step_loss = loss.item()
-        self.step_kl = token_mean(metrics["kl"][before.get("kl", 0) :], parts)
-        self.step_figures = measured_figures(metrics, before)
+        self.step_kl = token_mean(metrics["kl"], parts)
+        self.step_figures = measured_figures(metrics)
         if self._tree_policy is not None:
             # The prefix tree computes none.
             self.step_figures.pop("entropy", None)
@@ -157,7 +153,7 @@ class AdapterTrainer(GRPOTrainer):
             self._step_size = len(inputs["completion_ids"]), int(inputs["num_items_in_batch"])
         parts = minibatches(inputs, algorithm.updateTokens) if inputs else []
         if algorithm.supervisedWeight:
-            references = self._rollouts.references(self._episodes)
+            references = self._rollouts.references(self.episodes)
             taught = supervised_inputs(references, self._tokenizer.pad_token_id, self.accelerator.device)
             parts += minibatches(taught, algorithm.updateTokens) if taught else []
         return parts
@@ -177,7 +173,7 @@ class AdapterTrainer(GRPOTrainer):
         self.beta = beta
         self.step_mismatch = sampler_mismatch(self, inputs)
         if self._algorithm.hintBaseline:
-            rewards = [episode.reward for episode in self._episodes]
+            rewards = [episode.reward for episode in self.episodes]
             advantages = own_baselines(rewards, self._kinds(), scales_rewards(self._algorithm))
             inputs["advantages"] = advantages.to(inputs["advantages"])
         return self._without_lessons(inputs)
@@ -185,7 +181,7 @@ class AdapterTrainer(GRPOTrainer):
     def _kinds(self) -> list[tuple[int, bool]]:
         """The comparison group of each rollout. With `hintBaseline`, rollouts with hints are a group of their own."""
         apart = self._algorithm.hintBaseline
-        return [(episode.group, apart and bool(episode.shown)) for episode in self._episodes]
+        return [(episode.group, apart and bool(episode.shown)) for episode in self.episodes]
 
     def _collect(self, count: int) -> dict:
         """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
@@ -193,15 +189,13 @@ class AdapterTrainer(GRPOTrainer):
         if not self._probed:
             probe_sampler(self._sampler, self.model, self.processing_class, self._algorithm.temperature)
             self._probed = True
-        with self._while_sampling():
-            self._sampler.publish(self.model)
-            with self._sampling_threads():
-                collected = self._rollouts.collect(self.state.global_step)
+        with self._sampling():
+            collected = self._rollouts.collect(self.state.global_step)
             self.seconds_generation = time.perf_counter() - start
         self.seconds_waiting = time.perf_counter() - start - self.seconds_generation
-        self._episodes, self.drawn = collected.episodes, collected.drawn
-        assert len(self._episodes) == count
-        episodes = self._episodes
+        self.episodes, self.drawn = collected.episodes, collected.drawn
+        episodes = self.episodes
+        assert len(episodes) == count
         return {
             "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
             "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],
@@ -211,14 +205,19 @@ class AdapterTrainer(GRPOTrainer):
         }
 
     @contextlib.contextmanager
-    def _sampling_threads(self) -> Iterator[None]:
-        """One thread for a small model, whose operations in decoding are too short to be shared between threads."""
+    def _sampling(self) -> Iterator[None]:
+        """Publishes the adapter. Inside, rollouts may be played with it, and other trainings may compute.
+
+        A small model samples with one thread: its operations are too short to be shared between threads.
+        """
         threads = torch.get_num_threads()
-        torch.set_num_threads(1 if self._tree_policy else threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
+        with self._while_sampling():
+            self._sampler.publish(self.model)
+            torch.set_num_threads(1 if self._tree_policy else threads)
+            try:
+                yield
+            finally:
+                torch.set_num_threads(threads)
 
     def _mask(self, episode: Episode) -> list[int]:
         """1 for each token of the completion that the update learns from."""
@@ -234,17 +233,17 @@ class AdapterTrainer(GRPOTrainer):
         """
         algorithm, kinds = self._algorithm, self._kinds()
         rewards: dict[tuple[int, bool], set[float]] = {}
-        for kind, episode in zip(kinds, self._episodes, strict=True):
+        for kind, episode in zip(kinds, self.episodes, strict=True):
             rewards.setdefault(kind, set()).add(episode.reward)
         kept = [
             row
-            for row, (kind, episode) in enumerate(zip(kinds, self._episodes, strict=True))
+            for row, (kind, episode) in enumerate(zip(kinds, self.episodes, strict=True))
             if not (algorithm.dropConstantGroups and len(rewards[kind]) < 2)
             and not (algorithm.maskTruncated and episode.truncated)
         ]
         if not kept:
             return None
-        if len(kept) == len(self._episodes):
+        if len(kept) == len(self.episodes):
             return inputs
         rows = torch.tensor(kept)
         inputs = {key: value[rows] if value is not None and value.ndim else value for key, value in inputs.items()}
@@ -258,7 +257,7 @@ class AdapterTrainer(GRPOTrainer):
         """
         mask = inputs["completion_mask"] * inputs["tool_mask"]
         if self._tree_policy is not None:
-            self._batch = PrefixTreeBatch(inputs, mask)
+            self._batch = PrefixTreeBatch(*_whole_rows(inputs), mask)
         if is_supervised(inputs):
             return self._algorithm.supervisedWeight * self._cross_entropy(model, inputs, mask)
         if self._tree_policy is not None and self.beta != 0.0:
@@ -273,9 +272,7 @@ class AdapterTrainer(GRPOTrainer):
 
         The temperature is that of the rollouts.
         """
-        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
-        attention = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
-        logps, *_ = self._get_per_token_logps_and_entropies(model, ids, attention, mask.shape[1])
+        logps, *_ = self._get_per_token_logps_and_entropies(model, *_whole_rows(inputs), mask.shape[1])
         return -(logps * mask).sum() / inputs["num_items_in_batch"]
 
     def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, *args, **kwargs):
@@ -294,7 +291,7 @@ class AdapterTrainer(GRPOTrainer):
             )
         if not torch.is_grad_enabled():
             # The trainer's own log-probabilities of what another sampler drew, before the batch is cut.
-            self._batch = PrefixTreeBatch.of_rows(input_ids, attention_mask, logits_to_keep)
+            self._batch = PrefixTreeBatch(input_ids, attention_mask, attention_mask[:, -logits_to_keep:])
         logps = self._batch.logprobs(self._tree_policy, adapted=True)
         # Entropies are not computed here: TRL only reports them. A loss that needs them must add them to the tree.
         return logps, torch.zeros_like(logps), None
@@ -305,10 +302,6 @@ class AdapterTrainer(GRPOTrainer):
         if norm is not None and not math.isfinite(float(norm)):
             raise Diverged(f"the gradient's norm is {float(norm)} at iteration {self.state.global_step + 1}")
         return norm
-
-    def decode(self, ids: list[int]) -> str:
-        """The text of tokens, as the policy reads them."""
-        return self._rollouts.decode(ids)
 
     def check_adapter(self) -> None:
         """Raises Diverged when a number of the adapter is not finite.
@@ -336,8 +329,11 @@ class AdapterTrainer(GRPOTrainer):
         self.best.load(Path(resume_from_checkpoint))
         self._warm_start.load(Path(resume_from_checkpoint))
 
-    def create_model_card(self, *_args, **_kwargs) -> None:
-        """No model card in checkpoints."""
+
+def _whole_rows(inputs: dict) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens and attention mask of prompts with their completions, `[rows, columns]` each."""
+    ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+    return ids, torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
 
 
 def _reward(completions: list, env_reward: list[float], **_: object) -> list[float]:

@@ -37,14 +37,9 @@ def rollout_figures(episodes: list[Episode]) -> dict[str, float]:
     }
 
 
-def measured_figures(metrics: dict[str, list[float]], before: dict[str, int]) -> dict[str, float]:
-    """Means of what TRL measured since `before`, which gives the number of earlier values by TRL's name."""
-    found = {}
-    for theirs, ours in MEASURED.items():
-        values = metrics.get(theirs, [])[before.get(theirs, 0) :]
-        if values:
-            found[ours] = sum(values) / len(values)
-    return found
+def measured_figures(metrics: dict[str, list[float]]) -> dict[str, float]:
+    """Means over an iteration's minibatches of what TRL measured."""
+    return {ours: sum(values) / len(values) for theirs, ours in MEASURED.items() if (values := metrics.get(theirs, []))}
 
 
 def write_samples(directory: Path, iteration: int, episodes: list[Episode], decode: Callable[[list[int]], str]) -> None:

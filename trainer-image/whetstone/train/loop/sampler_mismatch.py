@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .adapter_trainer import AdapterTrainer
-
-
-class _Published:
-    """Stands where TRL keeps its own vLLM client, whose weights it would bring up to date: `publish` does that."""
-
-    def sync_weights(self) -> None:
-        """Nothing to bring up to date."""
 
 
 def correct_for_sampler(trainer: AdapterTrainer) -> None:
@@ -23,7 +17,8 @@ def correct_for_sampler(trainer: AdapterTrainer) -> None:
     left out of the loss; the others are weighted with the ratio.
     """
     trainer.use_vllm = True
-    trainer.vllm_generation = _Published()
+    # TRL would send its client the weights before each iteration; `publish` has done so.
+    trainer.vllm_generation = SimpleNamespace(sync_weights=lambda: None)
     trainer._last_loaded_step = -1
 
 

@@ -156,7 +156,7 @@ def _sequences(tree: PrefixTree) -> tuple[torch.Tensor, torch.Tensor]:
 
     Sequences that are prefixes of others are left out. Padding comes after a sequence, where the causal mask hides it.
     """
-    inner = {parent for parent in tree.parents}
+    inner = set(tree.parents)
     paths = list({path[-1]: path for path in tree.paths if path[-1] not in inner}.values())
     width = max(len(path) for path in paths)
     gather = torch.tensor([path + [path[-1]] * (width - len(path)) for path in paths])
@@ -170,14 +170,13 @@ def _sequences(tree: PrefixTree) -> tuple[torch.Tensor, torch.Tensor]:
 class PrefixTreeBatch:
     """The rows of a step's tensors as a prefix tree, with the way back from its nodes to the tensors.
 
-    `inputs` are TRL's padded tensors, `mask` `[rows, completion]` is 1 for each token whose log-probability is needed.
+    `ids` and `attention` `[rows, columns]` are TRL's, with prompts padded on the left and completions on the right.
+    `mask` `[rows, completion]` is 1 for each token of the last columns whose log-probability is needed.
     """
 
-    def __init__(self, inputs: dict, mask: torch.Tensor) -> None:
-        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
-        present = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1).bool()
-        rows = [row[kept].tolist() for row, kept in zip(ids, present, strict=True)]
-        lengths = inputs["prompt_mask"].sum(1).tolist()
+    def __init__(self, ids: torch.Tensor, attention: torch.Tensor, mask: torch.Tensor) -> None:
+        rows = [row[kept].tolist() for row, kept in zip(ids, attention.bool(), strict=True)]
+        lengths = attention[:, : -mask.shape[1]].sum(1).tolist()
         self._tree = PrefixTree(rows)
         nodes = [self._tree.paths[row][lengths[row] + column] for row, column in mask.nonzero().tolist()]
         numbers = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
@@ -185,18 +184,6 @@ class PrefixTreeBatch:
         # For each masked place: the number of its node among the targets, and its own place in the flat mask.
         self._numbers = torch.tensor([numbers[node] for node in nodes], device=mask.device)
         self._shape, self._flat = mask.shape, mask.flatten().nonzero()[:, 0]
-
-    @classmethod
-    def of_rows(cls, ids: torch.Tensor, attention: torch.Tensor, completion: int) -> PrefixTreeBatch:
-        """The batch whose last `completion` columns are completions, of each of whose tokens it is needed."""
-        split = ids.shape[1] - completion
-        inputs = {
-            "prompt_ids": ids[:, :split],
-            "prompt_mask": attention[:, :split],
-            "completion_ids": ids[:, split:],
-            "completion_mask": attention[:, split:],
-        }
-        return cls(inputs, inputs["completion_mask"])
 
     def logprobs(self, policy: PrefixTreePolicy, adapted: bool) -> torch.Tensor:
         """Log-probabilities at the places of the mask and zero elsewhere, `[rows, completion]`, in nats."""
