@@ -56,9 +56,9 @@ def _group_lives(group: int) -> bool:
     return True
 
 
-def end_with_parent(parent: int) -> None:
-    """In a new process, before its program starts: the kernel sends it SIGTERM when the process `parent` dies."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
+    """In a new process: the kernel sends it a signal when the process `parent` dies. Exits if it has died already."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
 

@@ -48,12 +48,12 @@ def main(argv: list[str] | None = None) -> int:
             from .trial.run import run_trial
 
             return run_trial(trial, STARTED)
-        jobs, codes = open_jobs(arguments.job)
+        stores, codes = open_jobs(arguments.job)
     except JobError as error:
         return end_with_failure(BAD_JOB, error)
     except Locked as error:
         return end_with_failure(LOCKED, error)
-    if not jobs:
+    if not stores:
         return codes[0] if len(arguments.job) == 1 else combined_exit_code(codes, stopped=False)
 
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # The OpenMP runtime reads it when torch is loaded.
-    os.environ["OMP_NUM_THREADS"] = str(jobs[0].job.threads)
+    os.environ["OMP_NUM_THREADS"] = str(stores[0].job.threads)
     # Imports make no garbage, and collecting would take a quarter of their time.
     gc.disable()
     from .loop.run_to_exit_code import run_to_exit_code
@@ -71,8 +71,8 @@ def main(argv: list[str] | None = None) -> int:
 
     gc.enable()
     if len(arguments.job) == 1:
-        return run_to_exit_code(jobs[0].job, jobs[0].store, stop, STARTED)
-    forked = ForkedJobs(jobs, stop, STARTED)
+        return run_to_exit_code(stores[0], stop, STARTED)
+    forked = ForkedJobs(stores, stop, STARTED)
     signal.signal(signal.SIGTERM, lambda *_: (stop.set(), forked.interrupt()))
     return combined_exit_code(codes + forked.run(), stop.is_set())
 

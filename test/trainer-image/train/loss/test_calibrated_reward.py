@@ -115,7 +115,7 @@ def test_a_training_in_an_environment_that_pays_ends_with_its_code(tiny_dir: Pat
     environment.write_text(LETTERS.read_text() + reward)
     raw = make_job(tiny_dir, tmp_path / "out", [environment], groups=4, rolloutsPerGroup=2, warmupIterations=2)
     job = parse_job(json.dumps({**raw, "calibratedReward": CALIBRATED}))
-    assert run_to_exit_code(job, OutputStore(job), Event(), time.perf_counter()) == ENVIRONMENT_DIFFERS
+    assert run_to_exit_code(OutputStore(job), Event(), time.perf_counter()) == ENVIRONMENT_DIFFERS
     failed = json.loads((tmp_path / "out" / "failure.json").read_text())
     assert failed["code"] == ENVIRONMENT_DIFFERS
     assert "environment e0 pays 1.00 at training seeds (12 tasks), 0.40 in calibration" in failed["message"]

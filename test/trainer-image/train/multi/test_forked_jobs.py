@@ -48,7 +48,7 @@ def alone(tiny_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tupl
 def train(job: dict) -> int:
     """Exit code of the job, alone."""
     parsed = parse_job(json.dumps(job))
-    return run_to_exit_code(parsed, OutputStore(parsed), Event(), time.perf_counter())
+    return run_to_exit_code(OutputStore(parsed), Event(), time.perf_counter())
 
 
 def test_jobs_end_as_if_they_were_alone(alone: list[tuple], tiny_dir: Path, tmp_path: Path) -> None:

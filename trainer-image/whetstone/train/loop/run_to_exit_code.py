@@ -9,7 +9,6 @@ from whetstone.envs.errors import SandboxError
 from whetstone.sampling import SamplerInterrupted, SamplerRefused
 from whetstone.sampling.managed_server import ManagedServer
 
-from ..job import TrainingJob
 from ..job.exit_codes import (
     BAD_JOB,
     DISK_FULL,
@@ -35,7 +34,6 @@ from .run import run_job
 
 
 def run_to_exit_code(
-    job: TrainingJob,
     store: OutputStore,
     stop: Event,
     started: float,
@@ -43,12 +41,12 @@ def run_to_exit_code(
     turn: ComputeTurn | None = None,
     server: ManagedServer | None = None,
 ) -> int:
-    """Runs the job and returns its exit code. A failure is written to the output directory, too.
+    """Runs the job of an output directory and returns its exit code. A failure is written to the directory, too.
 
     The arguments are those of run_job.
     """
     try:
-        if run_job(job, store, stop, started, base, turn, server):
+        if run_job(store.job, store, stop, started, base, turn, server):
             return 0
         return _left(store, stop)
     except SamplerInterrupted:

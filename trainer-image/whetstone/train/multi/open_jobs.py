@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..job import JobError, TrainingJob, check_inputs, parse_job
@@ -18,16 +17,8 @@ from ..output.store import OutputStore, write_failure
 SHARED_FIELDS = ("baseModel", "threads", "isolation", "jailProfile", "sampler", "samplerUrl", "maxModelLength")
 
 
-@dataclass
-class OpenJob:
-    """A job and its output directory, which this process has locked."""
-
-    job: TrainingJob
-    store: OutputStore
-
-
-def open_jobs(paths: list[Path]) -> tuple[list[OpenJob], list[int]]:
-    """The jobs that have to be trained, and the exit codes of the others.
+def open_jobs(paths: list[Path]) -> tuple[list[OutputStore], list[int]]:
+    """The output directories of the jobs that have to be trained, and the exit codes of the other jobs.
 
     `paths` are job files. A job that is bad (64), cancelled (143) or done (0) does not stop the others. Raises JobError
     when the jobs do not fit together or `WHET_REPORTS` is malformed, and Locked when another trainer works in one of
@@ -54,36 +45,27 @@ def open_jobs(paths: list[Path]) -> tuple[list[OpenJob], list[int]]:
     opened = []
     for job in jobs:
         try:
-            store = OutputStore(job)
+            opened.append(OutputStore(job))
         except DiskFull as error:
             codes.append(end_with_failure(DISK_FULL, error.strerror))
-            continue
         except (JobError, OSError) as error:
             codes.append(end_with_failure(BAD_JOB, error))
-            continue
-        opened.append(OpenJob(job, store))
-    return _ready(opened, codes)
-
-
-def _ready(opened: list[OpenJob], codes: list[int]) -> tuple[list[OpenJob], list[int]]:
-    """The jobs that have to be trained, and `codes` with the exit codes of the others added."""
     ready = []
-    for one in opened:
-        job, store = one.job, one.store
+    for store in opened:
         store.clear_failure()
-        code = _code_before_start(job, store)
+        code = _code_before_start(store)
         if code is None:
-            ready.append(one)
+            ready.append(store)
         else:
             store.release()
             codes.append(code)
     return ready, codes
 
 
-def _code_before_start(job: TrainingJob, store: OutputStore) -> int | None:
+def _code_before_start(store: OutputStore) -> int | None:
     """Exit code of a job that is done, cancelled or cannot be run; None when it has to be trained."""
     try:
-        check_inputs(job)
+        check_inputs(store.job)
     except JobError as error:
         return end_with_failure(BAD_JOB, error, store)
     if store.done:

@@ -77,6 +77,7 @@ class OutputStore:
     """
 
     def __init__(self, job: TrainingJob) -> None:
+        self.job = job
         self.root = Path(job.outputDir)
         self.adapter = self.root / "adapter"
         self._progress = self.root / "progress.jsonl"
