@@ -8,6 +8,8 @@ in docs/reference/training.md. Nothing that stands in the table is repeated here
 from __future__ import annotations
 
 import json
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -18,63 +20,50 @@ TABLE = Path(__file__).with_name("options.json")
 KINDS = {"integer": int, "number": float, "boolean": bool, "string": str}
 
 
+# Bounds of JSON Schema: how a value is compared with one, and the words for it.
+BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "minimum": (operator.ge, "{} or more"),
+    "exclusiveMinimum": (operator.gt, "above {}"),
+    "maximum": (operator.le, "at most {}"),
+    "exclusiveMaximum": (operator.lt, "below {}"),
+}
+
+
 @dataclass(frozen=True)
 class Option:
     """One row of the table: an option's Python type, its default, and its range.
 
-    None stands for no bound; `choices` are the values of an option that is a word.
+    `bounds` has the bounds by their names in BOUNDS; `choices` are the values of an option that is a word, else None.
     """
 
     kind: type
     default: Any
-    least: float | None
-    most: float | None
-    above: float | None
-    below: float | None
-    choices: tuple[str, ...] | None = None
+    bounds: dict[str, float]
+    choices: tuple[str, ...] | None
 
     @classmethod
     def read(cls, schema: dict) -> Option:
         """Reads a row from its JSON Schema."""
         kind = KINDS[schema["type"]]
-        least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-        if kind is int and above is not None:
-            least, above = above + 1, None
-        return cls(
-            kind,
-            kind(schema["default"]),
-            least,
-            schema.get("maximum"),
-            above,
-            schema.get("exclusiveMaximum"),
-            tuple(schema["enum"]) if "enum" in schema else None,
-        )
+        bounds = {name: schema[name] for name in BOUNDS if name in schema}
+        if kind is int and "exclusiveMinimum" in bounds:
+            bounds["minimum"] = bounds.pop("exclusiveMinimum") + 1
+        return cls(kind, kind(schema["default"]), bounds, tuple(schema["enum"]) if "enum" in schema else None)
 
     def allows(self, value: float | str) -> bool:
-        """True when a value of the option's type lies in its range."""
+        """True when a value of the option's type is in its range."""
         if self.choices is not None:
             return value in self.choices
-        return (
-            (self.least is None or value >= self.least)
-            and (self.above is None or value > self.above)
-            and (self.most is None or value <= self.most)
-            and (self.below is None or value < self.below)
-        )
+        return all(BOUNDS[name][0](value, bound) for name, bound in self.bounds.items())
 
     @property
     def rule(self) -> str:
         """The range in words: 'from 1 to 512', 'above 0', '0 or more, below 1', 'one of dapo, grpo'."""
         if self.choices is not None:
             return f"one of {', '.join(self.choices)}"
-        if self.least is not None and self.most is not None:
-            return f"from {self.least} to {self.most}"
-        words = [
-            f"{self.least} or more" if self.least is not None else None,
-            f"above {self.above}" if self.above is not None else None,
-            f"at most {self.most}" if self.most is not None else None,
-            f"below {self.below}" if self.below is not None else None,
-        ]
-        return ", ".join(word for word in words if word)
+        if self.bounds.keys() >= {"minimum", "maximum"}:
+            return f"from {self.bounds['minimum']} to {self.bounds['maximum']}"
+        return ", ".join(BOUNDS[name][1].format(bound) for name, bound in self.bounds.items())
 
 
 JOB_OPTIONS, ALGORITHM_OPTIONS = (

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import TrainerCallback
 
-from ..job import TrainingJob
 from ..loss.calibrated_reward import check_calibrated
 from ..loss.divergence import check_reward
 from ..output.disk import DiskFull
@@ -32,16 +31,15 @@ class IterationEnd(TrainerCallback):
 
     def __init__(
         self,
-        job: TrainingJob,
         store: OutputStore,
         trainer: AdapterTrainer,
         lines: list[dict],
         leaves: Callable[[], bool],
         turn: ComputeTurn,
     ) -> None:
-        self._job, self._store, self._trainer, self._lines = job, store, trainer, lines
+        self._job, self._store, self._trainer, self._lines = store.job, store, trainer, lines
         self._leaves, self._turn = leaves, turn
-        self._reporter = Reporter(job.outputDir)
+        self._reporter = Reporter(store.job.outputDir)
         self._elapsed_before = lines[-1]["secondsElapsed"] if lines else 0.0
         self._start = self._step_start = self._last_end = time.perf_counter()
 

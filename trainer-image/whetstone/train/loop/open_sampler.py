@@ -29,16 +29,16 @@ AUTH_FILE = "WHET_SAMPLER_AUTH_FILE"
 
 @contextlib.contextmanager
 def open_sampler(
-    job: TrainingJob,
     store: OutputStore,
     base: BaseModel,
     leaves: Callable[[], bool],
     server: ManagedServer | None = None,
 ) -> Iterator[Sampler]:
-    """The sampler of a job, closed afterwards. `leaves()` says that the training has to end.
+    """The sampler of a directory's job, closed afterwards. `leaves()` says that the training has to end.
 
     `server` is the managed server, which several jobs may share. Raises SamplerRefused, SamplerInterrupted.
     """
+    job = store.job
     if job.sampler == "engine":
         assert base.weights is not None
         yield EngineSampler(Engine(base.weights, job.algorithm.rollouts, exact=False))
@@ -81,15 +81,10 @@ def _key() -> str | None:
         raise SamplerRefused(f"{AUTH_FILE} is {named}, which cannot be read: {error.strerror}") from None
 
 
-@contextlib.contextmanager
-def managed_server(jobs: list[TrainingJob], folder: Path) -> Iterator[ManagedServer]:
+def managed_server(jobs: list[TrainingJob], folder: Path) -> contextlib.closing[ManagedServer]:
     """A vLLM server for these jobs, ended afterwards. Its log is in `folder`. Raises SamplerRefused."""
     rank = max(job.algorithm.rank for job in jobs)
     # Each training's next adapter is loaded before its last one goes.
     adapters, length = len(jobs), jobs[0].maxModelLength or None
     needs = ServerNeeds(jobs[0].baseModel, rank, adapters, 2 * adapters, length, torch.cuda.is_available(), GPU_SHARE)
-    server = ManagedServer(needs, folder / "sampler.log", dict(os.environ))
-    try:
-        yield server
-    finally:
-        server.close()
+    return contextlib.closing(ManagedServer(needs, folder / "sampler.log", dict(os.environ)))

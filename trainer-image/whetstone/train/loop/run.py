@@ -78,7 +78,7 @@ def run_job(
         algorithm = job.algorithm
         base = base or BaseModel.read(Path(job.baseModel), job.sampler)
         turn = turn or ComputeTurn()
-        sampler = open_things.enter_context(open_sampler(job, store, base, leaves, server))
+        sampler = open_things.enter_context(open_sampler(store, base, leaves, server))
         renderer = Renderer(Path(job.baseModel))
         rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root, job.jobId)
@@ -96,7 +96,7 @@ def run_job(
         trainer.remove_callback(PrinterCallback)
         if algorithm.reportTo == "tensorboard":
             trainer.add_callback(TensorBoardFiles(store.root, len(lines), store.notices))
-        trainer.add_callback(IterationEnd(job, store, trainer, lines, leaves, turn))
+        trainer.add_callback(IterationEnd(store, trainer, lines, leaves, turn))
         # Later garbage collections need not look at the libraries' million objects. At exit they must, or extension
         # modules report the objects as leaks.
         gc.freeze()
@@ -115,5 +115,5 @@ def run_job(
         if len(lines) < algorithm.iterations:
             return False
         trainer.best.put_into(trainer.model)
-        save_result(job, store, trainer.model, lines, startup, trainer.best, warm_start.in_manifest)
+        save_result(store, trainer.model, lines, startup, trainer.best, warm_start.in_manifest)
         return True

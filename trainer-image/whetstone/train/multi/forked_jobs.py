@@ -118,7 +118,13 @@ class ForkedJobs:
         code = FAULT
         try:
             end_with_parent(self._parent, signal.SIGKILL)
-            code = self._train(store, slot)
+            # With a server, all jobs prepare while it starts.
+            turn = slot if store.job.sampler == "engine" else UpdateSlot(slot)
+            may_train = turn.next(self._stop.is_set)
+            started = time.perf_counter() - self._shared_startup
+            code = (
+                run_to_exit_code(store, self._stop, started, self._base, turn, self._server) if may_train else STOPPED
+            )
         except Exception as error:
             traceback.print_exc()
             end_with_failure(FAULT, f"job {store.job.jobId} ended with {type(error).__name__}: {error}", store)
@@ -127,14 +133,6 @@ class ForkedJobs:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-
-    def _train(self, store: OutputStore, slot: ComputeSlot) -> int:
-        # With a server, all jobs prepare while it starts.
-        turn = slot if store.job.sampler == "engine" else UpdateSlot(slot)
-        if not turn.next(self._stop.is_set):
-            return STOPPED
-        started = time.perf_counter() - self._shared_startup
-        return run_to_exit_code(store, self._stop, started, self._base, turn, self._server)
 
     def _reap(self, number: int) -> int:
         """Collects the process of a job that has ended and returns the job's exit code."""

@@ -26,7 +26,6 @@ SNAPSHOT = re.compile(r"/models--(?P<repository>[^/]+)/snapshots/(?P<revision>[^
 
 
 def save_result(
-    job: TrainingJob,
     store: OutputStore,
     model: PreTrainedModel,
     lines: list[dict],
@@ -40,6 +39,7 @@ def save_result(
     validations chose, which the model holds already, `warm_start` what the manifest says of the adapter that the
     training began from. Raises Fenced.
     """
+    job = store.job
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
     store.save_manifest(
