@@ -18,7 +18,13 @@ export const algorithmOptions = {
   rolloutsPerGroup: z.number().int().min(2).default(4).describe('Rollouts per task (K), compared with each other.'),
   iterations: count.default(40).describe('Iterations, each of which is one optimiser step.'),
   learningRate: z.number().positive().default(1e-5).describe('Learning rate after the warm-up.'),
-  clip: z.number().positive().default(0.2).describe('Half-width of the trust region of the probability ratio.'),
+  clip: z
+    .number()
+    .positive()
+    .default(0.2)
+    .describe(
+      'Half-width of the trust region of the probability ratio. Has no effect: with one step an iteration the ratio is 1.',
+    ),
   klBeta: z
     .number()
     .nonnegative()
@@ -32,7 +38,7 @@ export const algorithmOptions = {
     .int()
     .nonnegative()
     .default(2)
-    .describe('Iterations in which the learning rate rises from 0.'),
+    .describe('Iterations in which the learning rate rises from 0. In the first of them it is 0.'),
   maxGradNorm: z.number().positive().default(1).describe('A gradient with a larger norm is scaled down to this norm.'),
   dropConstantGroups: z
     .boolean()
