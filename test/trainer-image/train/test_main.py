@@ -184,6 +184,6 @@ def test_a_full_disk_ends_with_its_own_code_and_a_whole_checkpoint(
     errors = process.communicate()[1]
     assert process.returncode == 74, errors
     assert f"the disk of {output}" in errors
-    assert "training goes on without it" in errors
+    assert "training continues without it" in errors
     kept = tmp_path / "disk-kept" / "checkpoints"
     assert [path.name for path in kept.iterdir()] == ["iteration-0002"]

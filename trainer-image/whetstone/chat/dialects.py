@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .tool_calls import TOOL_CALL_OPEN
 
 THINK_OPEN = "<think>"
-# Families by what their chat templates write around a call, the most particular first.
+# What a family's chat template writes around a call. Where several match, the first one counts.
 MARKS = (
     ("gemma4", r"<\|tool_call>"),
     ("lfm2", r"<\|tool_call_start\|>"),
@@ -28,10 +28,10 @@ MARKS = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a family writes beside plain text.
+    """How a family writes tool calls and reasoning.
 
     `opens` finds the beginning of a call; None: the family writes no calls. `template` describes the completions to the
-    library; without one, calls are Hermes JSON. `thinks`: reasoning may stand between `<think>` marks.
+    library; without one, calls are Hermes JSON. `thinks`: the model may write reasoning between `<think>` marks.
     """
 
     name: str

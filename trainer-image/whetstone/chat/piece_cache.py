@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 
-# What an entry takes besides its text, and a token besides its place in the list, in bytes.
+# Bytes of an entry without its text, and of a token: a number and its place in the list.
 ENTRY_BYTES, TOKEN_BYTES = 300, 36
 
 

@@ -1,4 +1,4 @@
-"""Conversations as the trainer's rollouts need them: prompts, replies read from their tokens, and what follows a reply.
+"""Conversations as the trainer's rollouts need them: prompts, replies read from tokens, and the tokens after a reply.
 
 Prompts are rendered by the checkpoint's own chat template, as vLLM renders them, so that training reads what serving
 reads. Replies are read by transformers' response parser (dialects.py). A rollout grows by the tokens that were sampled
@@ -22,22 +22,22 @@ from .dialects import Dialect, dialect_of
 from .template import Chat, RawJson
 from .tool_calls import ToolCall, parse_completion
 
-# Stands for what the agent wrote in a rendered conversation; no chat template writes it.
+# Takes the place of the agent's text in a rendered conversation, to find it again. No chat template writes it.
 _MARK = "q7whetstone7mark7q"
 # The template writes `<|end|>` after an answer that the model ended with `<|return|>` (gpt-oss).
 _TURN_ENDS = ("<|end|>",)
-# Tokens at a prompt's end in which the library looks for what the template has begun to write for the agent.
+# Tokens at a prompt's end that the response parser gets, since the template may have begun the agent's turn there.
 _OPENING_TOKENS = 64
-# Different answers of the environments whose tokens are kept.
+# Most answers of environments whose tokens are cached.
 CACHED_BRIDGES = 4096
-# Objects and lists within each other in the arguments of a call. The protocol allows 64 in a request.
+# Most levels of nested objects and lists in the arguments of a call. The protocol allows 64 in a request.
 MAX_ARGUMENT_LEVELS = 48
-# Different prompts whose tokens are kept: the rollouts of a group share one.
+# Most prompts whose tokens are cached. The rollouts of a group share one.
 CACHED_PROMPTS = 256
 _THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>\s*|$)", re.DOTALL)
 
 
-# Observations with more characters are not kept with their tokens: thousands of them would take gigabytes.
+# Observations with more characters are not cached: thousands of them would take gigabytes.
 LONGEST_KEPT = 4096
 
 
@@ -63,9 +63,9 @@ class Reply:
 class Renderer:
     """Renders and reads the conversations of one checkpoint directory.
 
-    `limit` is the model's length in tokens. Texts that certainly have more, and words of more than twice as many
-    letters, are refused by TextTooLong before they are tokenized, which may take time that grows with their square.
-    None: every text is tokenized.
+    `limit` is the model's length in tokens; None: there is no limit. A text that certainly has more tokens raises
+    TextTooLong, and so does a word of more than twice as many characters. Neither is tokenized: the time for a word may
+    grow with the square of its length.
 
     Raises ModelError when the directory has no readable tokenizer or no chat template.
     """
@@ -92,7 +92,7 @@ class Renderer:
         return list(self._encoded(self._render(messages, tools)))
 
     def read(self, prompt: Sequence[int], completion: Sequence[int], tools: list[dict] | None, turn: int = 0) -> Reply:
-        """Reads a completion. `prompt` is what it continues; `turn` makes the ids of its calls unique in a rollout.
+        """Reads a completion. `prompt` is the text before it; `turn` makes the ids of its calls unique in a rollout.
 
         A completion whose calls are not well-formed is content as a whole.
         """
@@ -110,11 +110,12 @@ class Renderer:
         return Reply(content, reasoning, _named(calls, turn), closed, begins)
 
     def bridge(self, reply: Reply, observations: list[str]) -> list[int]:
-        """The tokens between a reply and the next one: its end unless it has one, the observations, the next opening.
+        """The tokens between a reply and the next one: the end of its turn, the observations, the next opening.
 
-        Observations answer the reply's calls, or the user speaks when it made none. Raises ModelError and TextTooLong.
+        A reply that is closed has the end of its turn already. Observations are answers to the reply's calls; after a
+        reply without calls they are messages of the user. Raises ModelError and TextTooLong.
         """
-        # Without what the template does not write, so that rollouts with the same answer share a bridge.
+        # Without arguments, and without ids that the template leaves out: rollouts with the same answer share a bridge.
         calls = tuple(ToolCall(call.name, "{}", call.id if self._names_calls else "") for call in reply.calls)
         is_short = sum(map(len, observations)) <= LONGEST_KEPT
         return list((self._bridge if is_short else self._make_bridge)(calls, tuple(observations))[reply.closed])
@@ -206,7 +207,7 @@ class Renderer:
             raise self._unusable("leaves out what the agent says" if not calls else "leaves out tool calls")
         start, end = self._end_after(text, place + len(_MARK))
         mark = text[start:end]
-        # Encoded behind the end of the turn: some tokenizers begin a text with a token of their own.
+        # Encoded with the end of the turn before it, and then cut: some tokenizers add a token at the start of a text.
         whole, ending = self._encode(mark + text[end:]), self._encode(mark)
         return whole, whole[len(ending) :]
 
@@ -246,7 +247,7 @@ class Renderer:
 
     def _unusable(self, why: str) -> ModelError:
         return ModelError(
-            f"the chat template of {self._directory} {why}. Put one that fits beside the weights as"
+            f"the chat template of {self._directory} {why}. Save another one there as"
             " chat_template.jinja, and start the policy server with the same one"
         )
 

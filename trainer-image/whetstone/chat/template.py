@@ -21,8 +21,8 @@ from .piece_cache import PieceCache
 
 # Memory for the token ids of pieces of text, in bytes.
 CACHED_BYTES = 64 * 2**20
-# Texts that are tokenized in a few milliseconds: up to this many characters that are not cached, in words up to this
-# length. A tokenizer may need time that grows with the square of a word's length.
+# A text with at most so many characters that are not cached, in words of at most this length, is tokenized in a few
+# milliseconds. A tokenizer may need time that grows with the square of a word's length.
 QUICK_CHARS, QUICK_WORD = 4096, 256
 
 _RUNS = re.compile(r"\s+|\S+")
@@ -66,8 +66,8 @@ class Chat:
     """The chat template and the tokenizer of one model directory.
 
     The text of a conversation is cut before each opening token of a turn, and each piece is encoded once and cached.
-    Methods may be called from several threads.
-    The tokenizer itself never merges across a special token, so the ids equal those of the whole text.
+    The tokenizer never merges across a special token, so the ids equal those of the whole text. Methods may be called
+    from several threads.
 
     Raises ModelError when the directory has no readable tokenizer or no chat template.
     """
@@ -145,13 +145,13 @@ class Chat:
         return True
 
     def largest_text(self, tokens: int) -> int:
-        """Characters that so many tokens have at most."""
+        """The most characters that so many tokens can have."""
         return tokens * self._longest_token
 
     def fits(self, text: str, tokens: int) -> bool:
         """False for a text that certainly has more than so many tokens, or a word too long for any prompt.
 
-        It only counts characters: what it refuses is never tokenized.
+        It only counts characters and tokenizes nothing.
         """
         return len(text) <= self.largest_text(tokens) and _longest_run(text) <= max(2 * tokens, 2048)
 
@@ -164,7 +164,7 @@ class Chat:
 
 
 def _longest_run(text: str) -> int:
-    """Characters of the longest run without, or of nothing but, white space."""
+    """Characters of the longest run that is all white space or has none."""
     return max((len(run) for run in _RUNS.findall(text)), default=0)
 
 

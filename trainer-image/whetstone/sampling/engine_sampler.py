@@ -35,7 +35,7 @@ class EngineSampler:
 
     def put(self, adapter: Adapter) -> str:
         """Like `publish`, for an adapter of the engine."""
-        # Dropped and put even when it is the same: what the engine has cached for it depends on nothing but its puts.
+        # Replaced even when it is the same one, so that the engine's cache depends on nothing but the calls of `put`.
         if self._adapter is not None:
             self._engine.drop_adapter(self._adapter)
         self._adapter = _name(adapter)
@@ -62,7 +62,7 @@ class EngineSampler:
         return [Sample(one.tokens, None, one.finish or "") for one in asked]
 
     def close(self) -> None:
-        """Nothing to give up."""
+        """The engine holds nothing that must be released."""
 
 
 def _name(adapter: Adapter) -> str:

@@ -8,16 +8,16 @@ HOST = "127.0.0.1"
 
 
 class LocalPort:
-    """A free port that nobody else is given while this object is open; a server can listen at it all the same.
+    """A free port that no other program gets while this object is open. A server that knows it can listen there.
 
-    A number that is only looked up may be given to two servers, and vLLM's share a port without a word (SO_REUSEPORT):
-    each answers some of the other's requests.
+    Without the object, two servers could get the same number. Servers of vLLM then share the port without an error
+    (SO_REUSEPORT), and each answers some of the other's requests.
     """
 
     def __init__(self) -> None:
         self._socket = socket.socket()
-        # A socket that is bound and does not listen keeps the port from whoever asks for any free one. These options
-        # let the server bind to it by its number.
+        # The port of a bound socket, even of one that does not listen, is not given to programs that ask for any free
+        # port. These options let the server bind to it by its number.
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             self._socket.setsockopt(socket.SOL_SOCKET, option, 1)
         self._socket.bind((HOST, 0))

@@ -14,19 +14,19 @@ from .sampler import SamplerRefused
 from .supervise import Plan, end_with_parent
 from .vllm_command import ServerNeeds, VllmMissing, server_arguments, server_command, server_environment, vllm_python
 
-# Of the GPU's memory, when the trainer is on the same GPU.
+# The server's share of the GPU's memory. The trainer is on the same GPU.
 GPU_SHARE = 0.4
 # Time that the server's processes have to end before they are killed.
 GRACE_SECONDS = 15.0
-# Of the server's log in a failure, in characters.
-MOST_WORDS = 1_500
+# Most characters of the server's log in a failure.
+LOG_CHARACTERS = 1_500
 
 
 class ManagedServer:
     """Starts the server; `url` and `key` are its address and API key. Its output goes to the file `log`.
 
-    It is not ready yet. A small process supervises it: it starts the server again when that ends, and ends it when
-    this process ends, however that may be.
+    The server is not ready yet then. A small process supervises it: it starts the server again when it ends, and ends
+    the server when this process ends, for whatever reason.
     """
 
     def __init__(self, needs: ServerNeeds, log: Path, environment: dict[str, str]) -> None:
@@ -36,7 +36,7 @@ class ManagedServer:
             raise SamplerRefused(f"training.sampler is managed: {error}") from None
         self._port = LocalPort()
         self.url, self.key, self.log = f"http://{HOST}:{self._port.number}", secrets.token_hex(24), log
-        # The key is no argument: other users of the machine can read those.
+        # The key is a variable: other users of the machine can read the arguments of a process.
         variables = {**server_environment(environment, needs.gpu), "VLLM_API_KEY": self.key}
         command = server_command(python, self._port.number)
         plan = Plan([*command, *server_arguments(needs)], str(log), GRACE_SECONDS)
@@ -54,8 +54,8 @@ class ManagedServer:
 
     @property
     def ended(self) -> bool:
-        """True when the server could not be kept up: it ended again and again before it was ready."""
-        # Not poll(): a process that was forked from this one asks, too.
+        """True when the supervisor has ended: the server ended soon after each of its starts, or `close` was called."""
+        # Not poll(), which knows only children of the process that asks: forked jobs ask, too.
         try:
             state = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
@@ -63,16 +63,16 @@ class ManagedServer:
         return state in "ZX"
 
     def last_words(self) -> str:
-        """The last lines of the server's log that name an error, at most MOST_WORDS characters.
+        """The last lines of the server's log that name an error, at most LOG_CHARACTERS characters.
 
-        They travel far, and a crash may print what a customer wrote.
+        They are few, because many people may read a failure, and a crash may print what a customer wrote.
         """
         try:
             lines = self.log.read_text(errors="replace").splitlines()[-400:]
         except OSError:
             return ""
         telling = [line for line in lines if "Error" in line or "error" in line] or lines
-        return "\n".join(telling[-6:])[-MOST_WORDS:]
+        return "\n".join(telling[-6:])[-LOG_CHARACTERS:]
 
     def close(self) -> None:
         """Ends the server and waits for it. Idempotent."""

@@ -1,4 +1,4 @@
-"""The interface between rollouts and whatever generates their tokens."""
+"""The interface between rollouts and the source of their tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SamplerRefused(Exception):
 
 
 class SamplerInterrupted(Exception):
-    """The training has to end while the sampler is waited for."""
+    """The training has to end while it waits for the sampler."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Sample:
 
     `tokens` end with the stop token when `finish` is 'stop'; otherwise `finish` is 'length'. `logprobs` `[tokens]` are
     the log-probabilities, in nats, with which the tokens were drawn, that is at the request's temperature. None: the
-    sampler computes what the trainer computes, so the trainer's own serve.
+    sampler computes what the trainer computes, so the trainer's own log-probabilities are used.
     """
 
     tokens: list[int]
@@ -61,7 +61,7 @@ class Sampler(Protocol):
     reports_logprobs: bool
 
     def publish(self, model: PeftModel) -> str:
-        """Makes the model's adapter the one that samples come from.
+        """Makes samples come from the model's adapter.
 
         Returns its name, which carries the hash of its weights: another adapter never gets the same name.
         """
@@ -70,4 +70,4 @@ class Sampler(Protocol):
         """Completions of the requests, in order. Raises SamplerRefused and SamplerInterrupted."""
 
     def close(self) -> None:
-        """Gives up what the sampler holds for this training. Idempotent."""
+        """Releases what the sampler holds for this training. Idempotent."""

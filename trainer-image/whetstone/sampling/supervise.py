@@ -1,7 +1,7 @@
 """Keeps a server up for as long as the parent process lives: `python supervise.py`, with a plan as JSON on stdin.
 
 It imports nothing of the package, so that it starts in a moment and needs little memory. It ends with exit code 1 when
-the server has ended three times in a row within ten minutes, since then something is wrong with its command. On
+the server has ended three times in a row within ten minutes of its start: then its command must be wrong. On
 SIGTERM, which the kernel also sends when the parent dies, it ends the server's whole process group.
 """
 
@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 
 PR_SET_PDEATHSIG = 1
-# Its start alone takes minutes on a small machine.
+# A server that ends earlier may never have been ready: on a small machine its start alone takes minutes.
 SOON_SECONDS = 600.0
 MOST_SOON_ENDS = 3
 RESTART_SECONDS = 1.0
@@ -82,7 +82,7 @@ def main() -> int:
             )
         while server.poll() is None and not stop:
             time.sleep(POLL_SECONDS)
-        # Its helpers do not outlive it: they hold the port, or memory of the GPU.
+        # Its child processes end, too: they hold the port, or memory of the GPU.
         end_group(server, plan.grace)
         soon = soon + 1 if time.monotonic() - started < SOON_SECONDS else 0
         if soon >= MOST_SOON_ENDS and not stop:

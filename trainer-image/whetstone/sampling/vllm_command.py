@@ -10,11 +10,11 @@ from whetstone.usable_cores import usable_cores
 
 from .vllm_server import RANKS
 
-# The virtual environment that scripts/vllm.sh makes, beside the package's own folder.
+# In the virtual environment that scripts/vllm.sh makes, in the repository.
 INSTALLED = Path(__file__).resolve().parents[3] / ".toolchain" / "vllm" / "bin" / "python"
 PYTHON_VARIABLE = "WHET_VLLM_PYTHON"
 
-# Up to which number of cores a server on processors is one process beside its HTTP server.
+# With at most so many cores, a server without a GPU runs scheduler and model in one process.
 FEW_CORES = 4
 
 
@@ -27,7 +27,7 @@ class ServerNeeds:
     """What a server has to serve: the model directory, the largest rank, and how many adapters at once.
 
     `loaded` is the number of adapters that it holds in memory. `length` is the longest sequence in tokens; None: the
-    model's own. `gpu`: this machine has one, of whose memory the server takes the share `gpu_share`.
+    model's own. `gpu`: this machine has a GPU, and the server takes the share `gpu_share` of its memory.
     """
 
     model: str
@@ -57,7 +57,7 @@ def vllm_python(environment: dict[str, str]) -> str:
 
 
 def server_command(python: str, port: int) -> list[str]:
-    """The program and the address that it listens at. The package's own command wants a package named vllm."""
+    """The program and its address. vLLM's own command works only where the installed package is named vllm."""
     return [python, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
 
 
@@ -78,7 +78,7 @@ def server_arguments(needs: ServerNeeds) -> list[str]:
 
 
 def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]:
-    """Variables of the server's process: those of this one, without settings that are not for its packages."""
+    """Variables of the server's process: those of `environment`, without those for the trainer's packages."""
     kept = {key: value for key, value in environment.items() if key not in ("PYTHONPATH", "OMP_NUM_THREADS")}
     added = {
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
@@ -92,18 +92,18 @@ def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]
 
 
 def _on_processors(environment: dict[str, str], cores: int) -> dict[str, str]:
-    """Variables of a server without a GPU. What `environment` says of how vLLM uses processors stays as it is."""
+    """Variables of a server without a GPU. Those that `environment` has keep their values."""
     variables = {
         "VLLM_CPU_KVCACHE_SPACE": "1",
-        # The first requests would wait until functions of one line are compiled, and later ones for other batch sizes.
+        # Otherwise requests wait until small functions are compiled, and again for each other batch size.
         "TORCHDYNAMO_DISABLE": "1",
     }
     if cores <= FEW_CORES and not environment.get("VLLM_CPU_OMP_THREADS_BIND"):
-        # The model runs in the scheduler's process, as it does on one GPU. As two processes they wait for each other in
-        # loops that hold two cores. vLLM wants the second one to bind threads, which matters on larger machines.
+        # The model runs in the scheduler's process, as it does on one GPU. Two processes would wait for each other in
+        # loops that occupy two cores. vLLM has the second one to bind threads, which matters on larger machines.
         variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     variables = {name: environment.get(name, value) for name, value in variables.items()}
     if variables.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
-        # One core is left to HTTP and the trainer, as where vLLM binds threads.
+        # One core is left to HTTP and the trainer. vLLM does so, too, where it binds threads.
         variables["OMP_NUM_THREADS"] = str(max(1, cores - 1))
     return variables

@@ -25,8 +25,8 @@ Answer = TypeVar("Answer")
 # Completions asked for at once; vLLM itself queues what it has no room for.
 CONCURRENCY = 256
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.25, 10.0
-# An outage that lasts longer is told.
-TOLD_AFTER_SECONDS = 3.0
+# An outage that lasts longer is reported.
+REPORTED_AFTER_SECONDS = 3.0
 # A server that answers but fails the same request so often in a row, or forgets the adapter, is broken.
 MOST_FAILURES = 20
 
@@ -34,13 +34,15 @@ MOST_FAILURES = 20
 class VllmSampler:
     """Samples with a server, with each adapter under a name that no other adapter ever gets.
 
-    `prefix` begins the names of this training's adapters, and `session` follows: it tells this process from another
-    one of the same training, which a node that came back may still run. Adapters are written to `folder`/`session`,
-    which the server must see by the same path; what earlier processes left in `folder` is removed. `write(model,
-    directory)` writes one in PEFT's format, with the same bytes for the same weights. `leaves()` says that the
-    training has to end. `tell` gets a sentence while the server is waited for, and None afterwards.
+    A name is `prefix`, `session` and a hash of the weights. All adapters of this training have the prefix. The session
+    is of this process: a node that came back may still run another process of the same training. Adapters are written
+    to `folder`/`session`, which the server must see by the same path. Files of earlier processes in `folder` are
+    removed. `write(model, directory)` writes an adapter in PEFT's format, with the same bytes for the same weights.
+    `leaves()` is true when the training has to end. `report` gets a sentence during an outage of the server, and None
+    after it.
 
-    The constructor waits for the server and raises SamplerRefused when it lacks something, SamplerInterrupted.
+    The constructor waits for the server. It raises SamplerRefused when the server lacks something, and
+    SamplerInterrupted when the training has to end.
     """
 
     reports_logprobs = True
@@ -54,21 +56,21 @@ class VllmSampler:
         folder: Path,
         write: Callable[[PeftModel, Path], None],
         leaves: Callable[[], bool],
-        tell: Callable[[str | None], None],
+        report: Callable[[str | None], None],
     ) -> None:
         self._server, self._write = server, write
         self._names, self._folder = f"{prefix}{session}-", folder / session
-        self._leaves, self._tell = leaves, tell
+        self._leaves, self._report = leaves, report
         self._adapter: str | None = None
         self._rank = 0
         self._lock = threading.Lock()
         self._given_up = threading.Event()
-        self._told = False
+        self._reported = False
         shutil.rmtree(folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         self._base = self._patiently(server.model)
         self.length = self._base.length
-        # Those that an earlier process of this training left behind.
+        # An earlier process of this training may have left adapters.
         for name in self._patiently(server.adapters):
             if name.startswith(prefix):
                 self._patiently(lambda name=name: server.unload(name))
@@ -76,7 +78,7 @@ class VllmSampler:
     def publish(self, model: PeftModel) -> str:
         """Writes the model's adapter and loads it under a new name; then the one before is unloaded.
 
-        The name is that of the files' content, so blocks that the server has cached for it stay valid.
+        The name holds the hash of the files, so blocks that the server has cached for this name stay valid.
         """
         temporary = self._folder / ".adapter"
         shutil.rmtree(temporary, ignore_errors=True)
@@ -96,10 +98,9 @@ class VllmSampler:
         return name
 
     def sample(self, requests: list[SampleRequest]) -> list[Sample]:
-        """Completions of the requests, asked for side by side.
+        """Completions of the requests, which are sent in parallel.
 
-        A server that dies meanwhile is waited for; it gets the adapter again, and what it has not answered is asked
-        again.
+        If the server dies meanwhile, this waits for it, loads the adapter again and repeats the unanswered requests.
         """
         if self._adapter is None:
             raise ValueError("no adapter is published yet")
@@ -148,7 +149,7 @@ class VllmSampler:
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def _patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """The answer to a request, however long the server is away.
+        """The answer to a request, after the end of an outage, however long that is.
 
         A server that is healthy and fails the request MOST_FAILURES times in a row raises SamplerRefused.
         """
@@ -175,7 +176,7 @@ class VllmSampler:
                     f"the sampler at {self._server.url} failed {failures} times in a row: {why}. Behind one address"
                     " there may be only one server, since each holds adapters of its own"
                 )
-            if time.monotonic() - start > TOLD_AFTER_SECONDS:
+            if time.monotonic() - start > REPORTED_AFTER_SECONDS:
                 self._waiting(why)
             self._sleep(wait * random.uniform(0.75, 1.25))
             wait = min(2 * wait, LONGEST_WAIT_SECONDS)
@@ -188,12 +189,12 @@ class VllmSampler:
 
     def _waiting(self, why: str) -> None:
         with self._lock:
-            if not self._told:
-                self._told = True
-                self._tell(f"waiting for the sampler at {self._server.url} ({why})")
+            if not self._reported:
+                self._reported = True
+                self._report(f"waiting for the sampler at {self._server.url} ({why})")
 
     def _answered(self) -> None:
-        if self._told:
+        if self._reported:
             with self._lock:
-                self._told = False
-                self._tell(None)
+                self._reported = False
+                self._report(None)

@@ -17,10 +17,10 @@ LOAD = "/v1/load_lora_adapter"
 # Ranks that --max-lora-rank takes.
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTERS = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment and --enable-lora"
-# Of one completion: a start, and a time for each token that holds on a server with many others to serve.
+# Time limit of a completion: a base, and a time for each token that is enough on a server with many other requests.
 ANSWER_SECONDS, TOKEN_SECONDS = 300.0, 1.0
 CONNECT_SECONDS = 5.0
-# A peer that is gone without a word is noticed after half a minute, however long an answer may take.
+# A machine that is suddenly gone is noticed after half a minute, however long an answer may take.
 KEEP_ALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
@@ -34,11 +34,11 @@ class Unreachable(Exception):
 
 
 class Busy(Unreachable):
-    """The server, or what stands before it, has too much to do."""
+    """The server, or a proxy before it, has too much to do."""
 
 
 class AdapterMissing(Exception):
-    """The server does not hold the adapter: it has started anew."""
+    """The server does not hold the adapter: it has been started again."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class VllmServer:
             base_url=self.url,
             transport=httpx2.HTTPTransport(limits=limits, socket_options=KEEP_ALIVE),
             timeout=httpx2.Timeout(60.0, connect=CONNECT_SECONDS, pool=None),
-            # A proxy that the environment names has no way to this machine's own servers.
+            # Proxies that the environment names cannot reach this machine's own servers.
             trust_env=httpx2.URL(self.url).host not in ("127.0.0.1", "localhost", "::1"),
             headers={"Authorization": f"Bearer {key}"} if key else {},
         )
@@ -99,7 +99,7 @@ class VllmServer:
         return [card["id"] for card in self._cards() if card.get("parent")]
 
     def load(self, name: str, directory: str, rank: int) -> None:
-        """Loads an adapter of this rank. One that is there by that name already stays."""
+        """Loads an adapter of this rank. Nothing happens when one of this name is there already."""
         answer = self._ask("POST", LOAD, {"lora_name": name, "lora_path": directory})
         words = _words(answer)
         if answer.status_code == 200 or (answer.status_code == 400 and "already been loaded" in words):
@@ -130,7 +130,7 @@ class VllmServer:
     def complete(self, model: str, request: SampleRequest) -> Sample:
         """Samples one completion. Raises AdapterMissing when there is no such model.
 
-        The request's seed is not sent: batches decide the rounding anyway, and on a processor vLLM 0.32 ends with
+        The request's seed is not sent: the rounding depends on the batch anyway, and without a GPU vLLM 0.32 ends with
         'CPU Generator does not use offset' when it rewinds the generator of a request with a seed.
         """
         answer = self._ask(
@@ -142,8 +142,8 @@ class VllmServer:
                 "max_tokens": request.max_tokens,
                 "temperature": request.temperature,
                 "stop_token_ids": list(request.stop),
-                # Only what the request says ends a completion, and nothing that generation_config.json of the model
-                # recommends changes what is sampled: the trainer takes the plain distribution at this temperature.
+                # The model's generation_config.json must neither end a completion nor change the distribution: the
+                # trainer computes with plain sampling at this temperature.
                 "ignore_eos": True,
                 "top_p": 1.0,
                 "top_k": 0,
@@ -211,7 +211,7 @@ class VllmServer:
             raise Unreachable(f"{type(error).__name__}: {error}".rstrip(": ")) from error
         if answer.status_code in (401, 403):
             if self._own:
-                # It listens where the trainer's own server should: that one ends, and is started again.
+                # Another server has the port. The trainer's own one ends, and its supervisor starts it again.
                 raise Unreachable(f"another server listens at {self.url} and refuses the trainer's key")
             raise SamplerRefused(
                 f"the sampler at {self.url} wants an API key: name a file that holds it in WHET_SAMPLER_AUTH_FILE, in"
@@ -219,15 +219,15 @@ class VllmServer:
             )
         if answer.status_code in (408, 429, 502, 503, 504):
             raise Busy(f"HTTP status {answer.status_code}: {_words(answer)}")
-        # What `load` is refused with says which flag is missing.
+        # `load` reads its errors itself: they say which flag is missing.
         if answer.status_code >= 500 and path != LOAD:
-            # Also what a server answers whose engine has died, before it ends.
+            # A server whose engine has died answers so, too, before it ends.
             raise Unreachable(f"HTTP status {answer.status_code}: {_words(answer)}")
         return answer
 
 
 def _words(answer: httpx2.Response) -> str:
-    """What the server says about an error, in one line."""
+    """The server's message about an error, in one line of at most 500 characters."""
     try:
         error = answer.json().get("error", answer.text)
         words = error.get("message", "") if isinstance(error, dict) else str(error)

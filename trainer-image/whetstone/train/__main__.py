@@ -2,10 +2,10 @@
 
 Exit codes: 0 done (also when it was done before), 64 bad job file, 65 environment failed, 66 diverged (a number that is
 not finite, or a collapse), 67 the GPU failed, 68 its memory was too small, 69 something outside the jail killed an
-environment, 70 the sampler cannot serve the training, 74 the disk is full, 75 another trainer holds the output
-directory, 76 no worker attended to the job for long, 78 a trial found that something is missing here, 143 stopped by
-SIGTERM after a checkpoint, or cancelled. Of several jobs: 0 when all are done or cancelled, 143 when SIGTERM stopped
-them, else the largest code.
+environment, 70 the sampler cannot serve the training, 71 the first rewards differ from the calibrated ones, 74 the disk
+is full, 75 another trainer holds the output directory, 76 no worker attended to the job for long, 78 a trial found that
+something is missing here, 143 stopped by SIGTERM after a checkpoint, or cancelled. Of several jobs: 0 when all are done
+or cancelled, 143 when SIGTERM stopped them, else the largest code.
 """
 
 from __future__ import annotations

@@ -9,16 +9,16 @@ GPU_FAULT, GPU_OUT_OF_MEMORY = 67, 68
 ENVIRONMENT_KILLED = 69
 # The sampler lacks something that the training needs, or answers wrongly.
 SAMPLER_REFUSED = 70
-# The environment pays otherwise in training than in its calibration.
+# The rewards of the environment are not those of its calibration.
 ENVIRONMENT_DIFFERS = 71
 DISK_FULL = 74
 # No worker has attended to the job for a long time; a checkpoint was saved before.
 UNATTENDED = 76
-# The trial of a trainer found that the place where it runs lacks something: a GPU, the base model, the jail.
+# A trial found that something is missing where the trainer runs: a GPU, the base model, the jail.
 UNFIT = 78
 # A fault of the trainer itself.
 FAULT = 1
-# Added to a signal's number, as a shell does it: the exit code of a process that the signal ended.
+# A process that a signal ended has the exit code 128 + the signal's number, as in a shell.
 SIGNALLED = 128
 
 

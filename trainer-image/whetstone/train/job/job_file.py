@@ -16,7 +16,7 @@ from whetstone import __version__
 from .errors import JobError, require
 from .options import JOB_OPTIONS, Algorithm
 
-# Seeds are exact numbers in JavaScript, too.
+# Up to here whole numbers are exact in JavaScript, too.
 MAX_SEED = 2**53
 
 # What rollouts are sampled from: the engine in this process, a vLLM server, or one that the trainer starts.
@@ -64,8 +64,8 @@ class TrainingJob:
     Paths are absolute. Every group of rollouts has a task seed of its own, counted up from `taskSeedStart`. `isolation`
     is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
     `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm', `maxModelLength` the longest
-    rollout in tokens when it is 'managed', 0 for the model's own length. `beginsFrom` is the adapter whose weights the
-    training begins from, None for zero. The first rewards are held against `calibratedReward`, where there is one.
+    rollout in tokens when it is 'managed', 0 for the model's own length. `beginsFrom` is the adapter of a warm start;
+    None: the adapter starts at zero. The first rewards are compared with `calibratedReward`, where there is one.
 
     Raises JobError for a value that breaks a rule.
     """
@@ -116,12 +116,12 @@ class TrainingJob:
 
     @property
     def sha256(self) -> str:
-        """Hash of the job's canonical JSON (sorted keys, no spaces), without what says nothing about the adapter."""
+        """Hash of the job's canonical JSON (sorted keys, no spaces), without fields that do not change the adapter."""
         document = dataclasses.asdict(self)
         # The address of the server, what the rewards are compared with, and where figures are shown.
         del document["samplerUrl"], document["calibratedReward"], document["algorithm"]["reportTo"]
         if self.beginsFrom is not None:
-            # The hash names the adapter, whatever its name and its place are.
+            # Of the adapter only the content counts, not its name or its place.
             document["beginsFrom"] = self.beginsFrom.sha256
         text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -195,9 +195,9 @@ def parse_job(text: str) -> TrainingJob:
 
 
 def check_inputs(job: TrainingJob) -> None:
-    """Raises JobError unless the base model and the environments are where the job says and are what it says.
+    """Raises JobError unless base model and environments are at their paths, with the content that the job names.
 
-    In a pod, a job without the jail is refused as well, whatever the worker that wrote it allows on its own machine.
+    In a pod, a job without the jail is refused as well, even if the worker allows that on its own machine.
     """
     if job.isolation != "jail" and os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise JobError(

@@ -2,7 +2,7 @@
 
 `options.json` has each option's type, range, default and description. `npm run docs` writes it from the one table of
 training options, contracts/config/training-options.ts, which also makes agent.yaml's section `training` and the table
-in docs/reference/training.md. Nothing that stands in the table is repeated here.
+in docs/reference/training.md. Nothing in the table is repeated here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from .errors import require
 
 TABLE = Path(__file__).with_name("options.json")
 KINDS = {"integer": int, "number": float, "boolean": bool, "string": str}
-
-
 # Bounds of JSON Schema: how a value is compared with one, and the words for it.
 BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "minimum": (operator.ge, "{} or more"),
@@ -74,7 +72,7 @@ JOB_OPTIONS, ALGORITHM_OPTIONS = (
 
 
 class _Checked:
-    """What `Algorithm` has besides its fields."""
+    """The checks and the derived numbers of `Algorithm`."""
 
     def __post_init__(self) -> None:
         for name, row in ALGORITHM_OPTIONS.items():

@@ -1,4 +1,4 @@
-"""TRL's GRPO trainer of one adapter, on rollouts of ours. Its methods stand in the order in which a step calls them."""
+"""TRL's GRPO trainer of one adapter, on rollouts of ours. The methods are in the order in which a step calls them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class AdapterTrainer(GRPOTrainer):
 
     - generation: a sampler plays the rollouts, with the live adapter published before each iteration;
     - the order of a batch: TRL shuffles it, which changes nothing but the rounding;
-    - the log-probabilities, so that what rollouts begin with is read once: for small models loss/prefix_tree.py, for
-      others with full attention loss/shared_prompt.py.
+    - the log-probabilities, so that a beginning which rollouts share is computed once: by loss/prefix_tree.py for small
+      models, by loss/shared_prompt.py for others with full attention.
 
-    With `dropConstantGroups`, groups whose rewards are all equal take no part in the step. An iteration in which all
-    groups are such leaves the adapter as it is, except for the supervised loss. A step may pass through the model in
-    minibatches; the optimiser moves once.
+    With `dropConstantGroups`, groups whose rewards are all equal take no part in the step. Where no group is left, the
+    iteration leaves the adapter as it is, except for the supervised loss. A step may pass through the model in
+    minibatches; the optimiser takes one step all the same.
     """
 
     def __init__(
@@ -87,17 +87,17 @@ class AdapterTrainer(GRPOTrainer):
             args=config,
             train_dataset=Dataset.from_dict(rows),
             processing_class=base.tokenizer,
-            # TRL adds the adapter: for a model that has one already it would keep a second one as the reference.
+            # TRL adds the adapter. If the model had one, TRL would keep a copy of it as the reference.
             peft_config=make_lora(algorithm),
             rollout_func=lambda prompts, _: self._collect(len(prompts)),
         )
         if base.weights is not None:
-            # Refers to the parameters themselves, so that it is the current adapter at any time.
+            # It refers to the parameters themselves, so it is the current adapter at any time.
             live = live_adapter(self.model, algorithm.alpha / algorithm.rank)
             live.check(base.weights.shape, "adapter")
             if base.weights.merge:
                 self._tree_policy = PrefixTreePolicy(base.weights, live.parts, live.scale, algorithm.temperature)
-        # Transformers turns checkpointing on only when it trains.
+        # From the options: transformers turns checkpointing on in the model only when the training starts.
         self._shares_prompts = not algorithm.gradientCheckpointing and shares_prompts(self.model)
         if sampler.reports_logprobs:
             correct_for_sampler(self)
@@ -110,13 +110,13 @@ class AdapterTrainer(GRPOTrainer):
         return reward
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Transformers' hook for all who report: the figures of the rollouts are added to TRL's own."""
+        """Transformers' hook for trackers. Adds the figures of the rollouts to TRL's own."""
         if "grad_norm" in logs:
             logs = {**logs, **{f"rollouts/{name}": value for name, value in rollout_figures(self.episodes).items()}}
         super().log(logs, start_time)
 
     def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
-        """One iteration up to the gradient; returns the loss. Raises Diverged when the policy has come apart."""
+        """One iteration up to the gradient; returns the loss. Raises Diverged where loss or KL divergence show it."""
         model.train()
         metrics = self._metrics["train"]
         # TRL clears it when it logs, which is once an iteration; only steps by themselves leave something.
@@ -132,7 +132,7 @@ class AdapterTrainer(GRPOTrainer):
         self.step_kl = token_mean(metrics["kl"], parts)
         self.step_figures = measured_figures(metrics)
         if self._tree_policy is not None:
-            # The prefix tree computes none.
+            # The prefix tree does not compute it.
             self.step_figures.pop("entropy", None)
         where = f"at iteration {self.state.global_step + 1}"
         if not math.isfinite(self.step_loss) or not math.isfinite(self.step_kl):
@@ -147,7 +147,7 @@ class AdapterTrainer(GRPOTrainer):
         return loss
 
     def _parts(self, generation_batch: list[dict]) -> list[dict]:
-        """What the step learns from: minibatches of rollouts, then of reference solutions. May be empty."""
+        """The minibatches of the step: those of rollouts, then those of reference solutions. There may be none."""
         inputs, algorithm = self._prepare_inputs(generation_batch), self._algorithm
         if inputs:
             self._step_size = len(inputs["completion_ids"]), int(inputs["num_items_in_batch"])
@@ -167,7 +167,7 @@ class AdapterTrainer(GRPOTrainer):
             return generation_batch
         beta = self.beta
         if self._tree_policy:
-            # compute_loss works out the reference. TRL would switch the adapter off and on in every module for it.
+            # compute_loss computes the reference. TRL would switch the adapter off and on in every module for it.
             self.beta = 0.0
         inputs = self._generate_and_score_completions(generation_batch)
         self.beta = beta
@@ -176,7 +176,7 @@ class AdapterTrainer(GRPOTrainer):
             rewards = [episode.reward for episode in self.episodes]
             advantages = own_baselines(rewards, self._kinds(), scales_rewards(self._algorithm))
             inputs["advantages"] = advantages.to(inputs["advantages"])
-        return self._without_lessons(inputs)
+        return self._drop_uninformative(inputs)
 
     def _kinds(self) -> list[tuple[int, bool]]:
         """The comparison group of each rollout. With `hintBaseline`, rollouts with hints are a group of their own."""
@@ -225,11 +225,11 @@ class AdapterTrainer(GRPOTrainer):
             return [0] * len(episode.sampled)
         return loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly)
 
-    def _without_lessons(self, inputs: dict) -> dict | None:
-        """The rows that teach something; None when there is none.
+    def _drop_uninformative(self, inputs: dict) -> dict | None:
+        """The rows that the step learns from; None when there is none.
 
-        Left out are cut rollouts, with `maskTruncated`, and with `dropConstantGroups` those whose rewards do not differ
-        from what they are compared with.
+        With `maskTruncated`, rollouts that were cut are left out. With `dropConstantGroups`, so are rollouts whose
+        comparison group has earned the same throughout.
         """
         algorithm, kinds = self._algorithm, self._kinds()
         rewards: dict[tuple[int, bool], set[float]] = {}
@@ -290,10 +290,10 @@ class AdapterTrainer(GRPOTrainer):
                 model, input_ids, attention_mask, logits_to_keep, *args, **kwargs
             )
         if not torch.is_grad_enabled():
-            # The trainer's own log-probabilities of what another sampler drew, before the batch is cut.
+            # The trainer's own log-probabilities of another sampler's tokens, before the batch is cut.
             self._batch = PrefixTreeBatch(input_ids, attention_mask, attention_mask[:, -logits_to_keep:])
         logps = self._batch.logprobs(self._tree_policy, adapted=True)
-        # Entropies are not computed here: TRL only reports them. A loss that needs them must add them to the tree.
+        # TRL only reports the entropies, so zeros are given. A loss that needs them must add them to the tree.
         return logps, torch.zeros_like(logps), None
 
     def _clip_grad_norm(self, model) -> torch.Tensor | None:
@@ -324,7 +324,7 @@ class AdapterTrainer(GRPOTrainer):
         self._warm_start.save(Path(directory))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
-        """Transformers' hook for the adapter of a checkpoint; what else is known of the training comes with it."""
+        """Transformers' hook for the adapter of a checkpoint. Reads the best adapter and the warm start, too."""
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         self.best.load(Path(resume_from_checkpoint))
         self._warm_start.load(Path(resume_from_checkpoint))

@@ -11,7 +11,7 @@ from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoTokenizer, Pr
 
 from whetstone.engine import ModelError, Weights
 
-# Of the files of a model whose second copy does not matter: 32 million parameters in float32.
+# A model whose files have at most this size may be in memory twice: 32 million parameters in float32.
 SMALL_BYTES = 128 * 2**20
 
 

@@ -1,4 +1,4 @@
-"""The adapter that did best on the validation tasks, kept beside the one that trains."""
+"""The adapter that did best on the validation tasks, kept next to the one that trains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BestAdapter:
         self._weights: dict[str, torch.Tensor] = {}
 
     def offer(self, reward: float, iteration: int, model: PeftModel) -> None:
-        """Takes the model's adapter if its mean reward is above the best; of equals the earlier one stays."""
+        """Takes the model's adapter if its mean reward is above the best; in a tie the earlier one stays."""
         if self.reward is not None and reward <= self.reward:
             return
         self.reward, self.iteration = reward, iteration

@@ -43,8 +43,8 @@ class Episode:
     def add_sample(self, sample: Sample) -> None:
         """Adds a turn of the agent.
 
-        Its log-probabilities are NaN, which TRL reads as unknown, where the sampler gives none, and in an episode with
-        hints: there they belong to a prompt that the update does not see.
+        Its log-probabilities are NaN, which TRL reads as unknown, in two cases: the sampler gives none, or the episode
+        has hints. With hints they belong to a prompt that the update does not see.
         """
         self.ids += sample.tokens
         self.sampled += [1] * len(sample.tokens)

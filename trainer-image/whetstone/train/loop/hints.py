@@ -34,12 +34,12 @@ class Hints:
         self._known = [bool(share) and environment.describe()["hasHints"] for environment in environments]
 
     def add(self, iteration: int, episodes: list[Episode]) -> None:
-        """Draws episodes of an iteration and sets their `shown`, where the environment has hints for the task."""
+        """Draws the episodes that get hints and sets their `shown`, where the environment has hints for the task."""
         drawn = [episode for episode in episodes if self._drawn(iteration, episode)]
         for place, environment in enumerate(self._environments):
             mine = [episode for episode in drawn if episode.environment == place]
             if mine and not self._known[place]:
-                self._notices.tell(f"none {place}", f"environment {environment.name} has no hints; it trains without")
+                self._notices.warn(f"none {place}", f"environment {environment.name} has no hints; it trains without")
             elif mine:
                 self._show(environment, mine)
 
@@ -58,7 +58,7 @@ class Hints:
         for seed, outcome in zip(seeds, outcomes, strict=True):
             if "error" in outcome:
                 words = f"hints of environment {environment.name} for seed {seed} failed: {outcome['error']['message']}"
-                self._notices.tell(f"failed {environment.name}", words)
+                self._notices.warn(f"failed {environment.name}", words)
             else:
                 hints[seed] = outcome["result"]["hints"]
         for episode in episodes:
@@ -74,7 +74,7 @@ class Hints:
                 episode.shown = shown
             else:
                 words = f"hints of environment {environment.name} make a prompt that is too long to use: {size}"
-                self._notices.tell(f"long {environment.name}", words)
+                self._notices.warn(f"long {environment.name}", words)
 
 
 def with_hints(messages: list[dict], hints: list[str]) -> list[dict]:

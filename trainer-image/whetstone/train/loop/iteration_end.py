@@ -91,14 +91,14 @@ class IterationEnd(TrainerCallback):
         check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
         left = algorithm.iterations - state.global_step
         # From the end of one iteration to the end of the next, since the wait for a compute slot counts, too.
-        self._reporter.tell(line, round(left * (now - self._last_end), 1))
+        self._reporter.report(line, round(left * (now - self._last_end), 1))
         self._last_end = now
         if state.global_step % self._job.checkpointEvery == 0:
             try:
                 self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             except DiskFull as error:
                 # The older checkpoints are whole, and the next one may find room again.
-                self._store.notices.tell("disk", f"{error.strerror}; training goes on without it")
+                self._store.notices.warn("disk", f"{error.strerror}; training continues without it")
         if self._leaves() or (left and not self._turn.next(self._leaves)):
             self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             control.should_training_stop = True

@@ -1,4 +1,4 @@
-"""What an iteration shows beside its reward: lengths, cut replies, failed calls, clipping, and rollouts to read."""
+"""What is recorded of an iteration: lengths, cut replies, failed calls, clipping, and some rollouts to read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Rollouts of an iteration that are kept to be read, and the characters of each; the middle of a longer one is left out.
 SHOWN_ROLLOUTS, SHOWN_CHARACTERS = 4, 6000
-# What could move a terminal's cursor, hide text or turn its direction.
+# Characters that move a terminal's cursor, hide text or change its direction.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 # TRL's names of what it measures in the loss, and ours.
 MEASURED = {"entropy": "entropy", "clip_ratio/region_mean": "clippedShare"}

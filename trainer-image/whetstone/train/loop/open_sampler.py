@@ -63,7 +63,7 @@ def open_sampler(
             store.root / "sampler",
             write,
             has_to_end,
-            store.tell_waiting,
+            store.report_waiting,
         )
         if server is not None:
             sampler.length_setting = "raise training.maxModelLength"
@@ -84,7 +84,7 @@ def _key() -> str | None:
 def managed_server(jobs: list[TrainingJob], folder: Path) -> contextlib.closing[ManagedServer]:
     """A vLLM server for these jobs, ended afterwards. Its log is in `folder`. Raises SamplerRefused."""
     rank = max(job.algorithm.rank for job in jobs)
-    # Each training's next adapter is loaded before its last one goes.
+    # A training loads its next adapter before it unloads the last one.
     adapters, length = len(jobs), jobs[0].maxModelLength or None
     needs = ServerNeeds(jobs[0].baseModel, rank, adapters, 2 * adapters, length, torch.cuda.is_available(), GPU_SHARE)
     return contextlib.closing(ManagedServer(needs, folder / "sampler.log", dict(os.environ)))

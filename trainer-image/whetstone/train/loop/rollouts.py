@@ -20,7 +20,7 @@ from .hints import Hints
 MAX_RAISED_SHARE = 0.5
 
 
-# Stands for an iteration in the random draws of a validation.
+# The number in place of an iteration in the random draws of a validation.
 VALIDATION = -1
 
 
@@ -93,7 +93,7 @@ class Rollouts:
             iteration, [_Task(group, self._first_task + count, self._place(count)) for group, count in enumerate(first)]
         )
         drawn = [episode for group in groups for episode in group]
-        # The tasks after those of all iterations; each iteration has its own.
+        # Further tasks are numbered after those of all iterations; each iteration has its own.
         further = self._first_task + algorithm.iterations * algorithm.groups + iteration * algorithm.resampleGroups
         left = algorithm.resampleGroups
         while left and (constant := [place for place, group in enumerate(groups) if is_constant(group)]):

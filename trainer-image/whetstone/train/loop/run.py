@@ -48,7 +48,7 @@ def run_job(
     turn: ComputeTurn | None = None,
     server: ManagedServer | None = None,
 ) -> bool:
-    """Trains until the manifest is written, or until a checkpoint after which it has to leave.
+    """Trains until the manifest is written, or until it has to end before that and has saved a checkpoint.
 
     True: the manifest is there. False: `stop` was set, the job was cancelled, or nobody attends to it. `started` is the
     perf_counter value at which the process began, in seconds. `base` is read when it is not given. `turn` is for jobs
@@ -91,14 +91,14 @@ def run_job(
             # Once TRL has added its adapter, so that the reference of the KL term stays the base model.
             warm_start.put_into(trainer.model)
             if warm_start.why_from_zero is not None:
-                store.notices.tell("beginning", f"training begins from zero, since {warm_start.why_from_zero}")
+                store.notices.warn("beginning", f"training begins from zero, since {warm_start.why_from_zero}")
         lines = store.rewind(checkpoint[1] if checkpoint else 0)
         trainer.remove_callback(PrinterCallback)
         if algorithm.reportTo == "tensorboard":
             trainer.add_callback(TensorBoardFiles(store.root, len(lines), store.notices))
         trainer.add_callback(IterationEnd(store, trainer, lines, leaves, turn))
-        # Later garbage collections need not look at the libraries' million objects. At exit they must, or extension
-        # modules report the objects as leaks.
+        # Later garbage collections skip the libraries' million objects. At exit they must not, or extension modules
+        # report the objects as leaks.
         gc.freeze()
         open_things.callback(gc.unfreeze)
         startup = time.perf_counter() - started
@@ -106,7 +106,7 @@ def run_job(
             try:
                 trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
             except SamplerInterrupted:
-                # It has to leave while it waits for the sampler. What it has learned so far is kept.
+                # It has to end while it waits for the sampler. It keeps what it has learned so far.
                 if trainer.state.global_step:
                     store.save_checkpoint(trainer.state.global_step, trainer.save_state)
                 return False

@@ -74,7 +74,7 @@ def run_to_exit_code(
 
 
 def _left(store: OutputStore, stop: Event) -> int:
-    """The exit code of a training that had to leave before its end."""
+    """The exit code of a training that had to stop before its end."""
     if store.cancelled:
         return end_cancelled(store)
     return UNATTENDED if store.unattended and not stop.is_set() else STOPPED

@@ -1,4 +1,4 @@
-"""Sampler and trainer round differently: TRL's importance-sampling correction, and how far the two lie apart."""
+"""Sampler and trainer round differently: TRL's importance-sampling correction, and how much the two differ."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 def correct_for_sampler(trainer: AdapterTrainer) -> None:
     """Makes TRL correct for a sampler whose log-probabilities are not the trainer's.
 
-    TRL does so only with a vLLM of its own, so it is told that there is one, once its constructor, which would connect
-    to it, is through. A rollout whose probability differs by more than `vllm_importance_sampling_clip_max` (3 times) is
-    left out of the loss; the others are weighted with the ratio.
+    TRL does so only with a vLLM of its own. This makes it assume one, after its constructor, which would connect to it.
+    A rollout whose probability differs by more than `vllm_importance_sampling_clip_max` (3 times) is left out of the
+    loss; the others are weighted with the ratio.
     """
     trainer.use_vllm = True
     # TRL would send its client the weights before each iteration; `publish` has done so.
@@ -23,7 +23,7 @@ def correct_for_sampler(trainer: AdapterTrainer) -> None:
 
 
 def sampler_mismatch(trainer: AdapterTrainer, inputs: dict) -> dict[str, float] | None:
-    """How far the log-probabilities of the last batch lie apart, in nats a token; None without a correction.
+    """How much the log-probabilities of the last batch differ, in nats a token; None without a correction.
 
     `clipped` is the share of rollouts that the correction left out. Rollouts with hints count in none of the three.
     """

@@ -17,11 +17,11 @@ TEXTS = ("Please look up order 4711 and", "def add(a, b):", '{"city": "Oslo", "d
 TOKENS = 24
 # Largest mean distance of log-probabilities, in nats a token, that rounding explains: bfloat16 on a GPU stays below it.
 ROUNDING = 0.1
-# Of the adapter's effect on the log-probabilities; one that is scaled wrongly by half is far beyond.
+# Largest distance as a share of the adapter's effect. An adapter that is scaled wrongly by half is far above it.
 SHARE_OF_EFFECT = 0.25
 # The probe's adapter changes each layer's output by about this share.
 STRENGTH = 0.1
-BESIDE_AN_ADAPTER = (
+PARALLEL_REQUESTS_FAULT = (
     "vLLM on a processor gives base requests the adapter of requests beside them"
     " (https://github.com/vllm-project/vllm/pull/48421): apply that change to it, or use a GPU"
 )
@@ -30,9 +30,9 @@ BESIDE_AN_ADAPTER = (
 def probe_sampler(sampler: Sampler, model: PeftModel, tokenizer: PreTrainedTokenizerBase, temperature: float) -> None:
     """Compares samples of the base model, and of a perturbed adapter, with the trainer's own log-probabilities.
 
-    Others met servers whose adapters load and do nothing, or are scaled twice, and whose base model answers otherwise
-    once adapters are enabled, or once requests to an adapter run beside it. The model's adapter is afterwards what it
-    was. Raises SamplerRefused.
+    Such servers are known: an adapter loads and has no effect, or is scaled twice; the base model answers differently
+    once adapters are enabled, or while requests to an adapter run in parallel. The model's adapter is the same
+    afterwards. Raises SamplerRefused.
     """
     if not isinstance(sampler, VllmSampler):
         return
@@ -53,14 +53,14 @@ def probe_sampler(sampler: Sampler, model: PeftModel, tokenizer: PreTrainedToken
         raise SamplerRefused(
             f"the sampler's base model is not the trainer's: on the same tokens their log-probabilities differ by"
             f" {apart:.3f} nats a token; serve the model that model.path names, in the same precision; where another"
-            f" training uses this server, {BESIDE_AN_ADAPTER}"
+            f" training uses this server, {PARALLEL_REQUESTS_FAULT}"
         )
     with _perturbed(model):
         name = sampler.publish(model)
         with ThreadPoolExecutor(1) as pool:
-            beside = pool.submit(sampler.sample_base, requests)
+            in_parallel = pool.submit(sampler.sample_base, requests)
             samples = sampler.sample(requests)
-            base_samples = beside.result()
+            base_samples = in_parallel.result()
         with_adapter = _logprobs(model, requests, samples, temperature)
         with model.disable_adapter():
             without = _logprobs(model, requests, samples, temperature)
@@ -68,7 +68,7 @@ def probe_sampler(sampler: Sampler, model: PeftModel, tokenizer: PreTrainedToken
     if apart > ROUNDING:
         raise SamplerRefused(
             "the sampler's base model answers otherwise while requests to an adapter run beside it: by"
-            f" {apart:.3f} nats a token; {BESIDE_AN_ADAPTER}"
+            f" {apart:.3f} nats a token; {PARALLEL_REQUESTS_FAULT}"
         )
     effect = sum(abs(a - b) for a, b in zip(with_adapter, without, strict=True)) / len(without)
     apart = _distance(with_adapter, samples)
@@ -104,7 +104,7 @@ def _logprobs(
 
 @contextlib.contextmanager
 def _perturbed(model: PeftModel) -> Iterator[None]:
-    """Adds noise to the factors B of the model's adapter, and takes it away again."""
+    """Adds noise to the factors B of the model's adapter, and removes it afterwards."""
     generator = torch.Generator().manual_seed(0)
     before = []
     with torch.no_grad():
@@ -116,7 +116,7 @@ def _perturbed(model: PeftModel) -> Iterator[None]:
             noise = torch.randn(b.shape, generator=generator)
             change = float((noise.to(a) @ a.detach()).norm()) * abs(module.scaling["default"])
             weight = getattr(module.get_base_layer(), "weight", None)
-            # Of quantised weights the size is not known.
+            # The norm of quantised weights is not known.
             size = float(weight.detach().float().norm()) if weight is not None and weight.is_floating_point() else 1.0
             b += (noise * (STRENGTH * size / max(change, 1e-12))).to(b)
     try:

@@ -1,4 +1,4 @@
-"""Where the figures of each iteration go beside progress.jsonl: TensorBoard files, or a tracking service."""
+"""Where the figures of each iteration go besides progress.jsonl: TensorBoard files, or a tracking service."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def check_tracker(name: str) -> None:
 class TensorBoardFiles(TrainerCallback):
     """Writes TensorBoard files into the training's folder, after `iteration` iterations that are there already.
 
-    It writes in the loop itself: the thread of the library's SummaryWriter dies of a full disk, and then whoever waits
-    for its queue hangs. Files that cannot be written are said once and do not end the training.
+    It writes in the loop itself. The library's SummaryWriter has a thread that dies when the disk is full, and then the
+    code that waits for its queue hangs. A file that cannot be written is reported once and does not end the training.
     """
 
     def __init__(self, output: Path, iteration: int, notices: Notices) -> None:
@@ -46,7 +46,7 @@ class TensorBoardFiles(TrainerCallback):
             folder.mkdir(exist_ok=True)
             # A file's name holds the second of its start; a training that is resumed at once would overwrite it.
             self._writer = EventsWriter(str(folder / "events"), f".{iteration:06d}")
-            # Hides what an earlier process wrote of the iterations that are made again.
+            # Hides what an earlier process wrote about iterations that are repeated now.
             start = SessionLog(status=SessionLog.START)
             self._writer.write_event(Event(wall_time=time.time(), step=iteration + 1, session_log=start))
         except OSError as error:
@@ -70,4 +70,4 @@ class TensorBoardFiles(TrainerCallback):
 
     def _give_up(self, error: OSError) -> None:
         self._writer = None
-        self._notices.tell("tensorboard", f"TensorBoard's files cannot be written: {error}; training goes on without")
+        self._notices.warn("tensorboard", f"TensorBoard's files cannot be written: {error}; training continues without")

@@ -34,7 +34,7 @@ def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRP
         lr_scheduler_type=SCHEDULES[algorithm.learningRateSchedule],
         warmup_steps=algorithm.warmupIterations,
         beta=algorithm.klBeta,
-        # The load of a router that does not train is nothing to be trained.
+        # A mixture's router is not trained, so its load is no part of the loss.
         router_aux_loss_coef=0.0,
         epsilon=algorithm.clip,
         temperature=algorithm.temperature,
@@ -50,11 +50,11 @@ def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRP
         use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=False,
         ignore_data_skip=True,
-        # A loss that is not a number has to be seen, not replaced by the mean of earlier losses.
+        # Otherwise the log shows the mean of earlier losses in place of a loss that is not a number.
         logging_nan_inf_filter=False,
         logging_steps=1,
         save_strategy="no",
-        # TensorBoardFiles writes those.
+        # TensorBoardFiles writes TensorBoard's files.
         report_to="none" if algorithm.reportTo == "tensorboard" else algorithm.reportTo,
         run_name=name,
         disable_tqdm=True,

@@ -16,15 +16,15 @@ from ..job import ServedAdapter
 
 FILE = "beginning.json"
 WEIGHTS = "adapter_model.safetensors"
-# What has to be equal in both configurations, so that the same weights are the same policy.
+# Fields that must be equal in both configurations: otherwise the same weights are another policy.
 SHAPE = {"r": "rank", "lora_alpha": "alpha", "use_rslora": "use_rslora", "use_dora": "use_dora"}
 
 
 class WarmStart:
     """What a training begins from: the adapter that its job names, or zero.
 
-    An adapter that cannot be used never ends a training: it then begins from zero, as one without `beginsFrom` does,
-    and says why. What it began from is part of each checkpoint, so that a training that is resumed still knows it.
+    An adapter that cannot be used does not end the training: it then begins from zero, as without `beginsFrom`, and the
+    manifest says why. This is part of each checkpoint, so that a training that is resumed still knows it.
     """
 
     def __init__(self, named: ServedAdapter | None) -> None:
@@ -56,7 +56,7 @@ class WarmStart:
 
     @property
     def in_manifest(self) -> dict:
-        """What the manifest says of it: nothing where the job names no adapter."""
+        """Its fields in the manifest: none where the job names no adapter."""
         named = self._named
         if named is None:
             return {}

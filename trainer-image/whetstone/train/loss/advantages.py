@@ -11,8 +11,8 @@ EPSILON = 1e-4
 def own_baselines(rewards: list[float], kinds: list[tuple[int, bool]], scaled: bool) -> torch.Tensor:
     """Advantages `[rollouts]`, each from the mean of the rollouts of its kind (group, with hints or without).
 
-    As TRL computes them for whole groups: with `scaled`, divided by the standard deviation of the kind. A rollout that
-    is the only one of its kind has nothing to be compared with, and its advantage is 0.
+    They are computed as TRL does for whole groups: with `scaled`, divided by the standard deviation of the kind. A
+    rollout that is the only one of its kind has the advantage 0.
     """
     values = torch.tensor(rewards, dtype=torch.float32)
     advantages = torch.zeros_like(values)

@@ -1,4 +1,4 @@
-"""When the first rewards of a training are not those of its environment's calibration: the error, and the rule."""
+"""The rule that stops a training whose first rewards differ from those of its environment's calibration."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import math
 
 from ..job import CalibratedReward, TrainingJob
 
-# The first look is after so many tasks, the last one after the iteration in which there are so many.
+# The rule is applied after each iteration, from so many tasks to so many.
 FEWEST_TASKS, MOST_TASKS = 12, 40
-# By how much the means must differ, and by how many standard errors, beyond what the policy's movement explains.
+# The means must differ by more than so much, and by so many standard errors, after what training itself explains.
 SMALLEST_GAP, STANDARD_ERRORS = 0.15, 4.5
-# Weight, in tasks, of the variance assumed before any task was seen, the largest that there is.
+# Weight, in tasks, of the variance that is assumed before any task was seen: the largest possible one.
 PRIOR_TASKS = 8
-# The watch ends when the policy may have moved so far from the base model.
+# The rule is not applied any more once training may have changed the mean reward by so much.
 MOST_MOVED = 0.25
 
 
 class EnvironmentDiffers(Exception):
-    """The environment pays otherwise in training than in its calibration."""
+    """The rewards of an environment in training are not those of its calibration."""
 
 
 def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
     """Raises EnvironmentDiffers when the mean reward of the first iterations is not the calibrated one.
 
-    `lines` are the progress lines so far. Both means are the base model's, as long as the policy has not moved. Once it
-    has, its mean reward differs from the base model's by at most the total variation distance of the two, which is at
-    most sqrt(KL / 2) (Pinsker's inequality), with KL the divergence of whole rollouts. So much is granted.
+    `lines` are the progress lines so far. Both means are the base model's until the first update. After it, the mean
+    reward differs from the base model's by at most the total variation distance of the two policies, which is at most
+    sqrt(KL / 2) (Pinsker's inequality), with KL the divergence of whole rollouts. This difference is allowed for.
 
-    The means are compared as in `check_reward`, on the scale of the arcsine, and a task counts as so many as its
-    variance `betweenTasks + withinTask / rollouts` is smaller than that of one rollout. Rollouts with hints are not in
-    `reward`; where all have them, nothing is compared. Nor is it in a training that begins from an adapter, or with
-    `rewardCollapse` 0, which means that no reward stops the training.
+    The means are compared as in `check_reward`, on the scale of the arcsine. There the variance of a task's mean,
+    `betweenTasks + withinTask / rollouts`, counts as a share of the variance of one rollout. `reward` is without the
+    rollouts with hints. Nothing is compared where all rollouts have hints, in a training that begins from an adapter,
+    or with `rewardCollapse` 0, which means that no reward stops the training.
 
     docs/measured.md has the rates of false alarms (`calibrated-reward`).
     """
@@ -47,7 +47,7 @@ def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
             continue
         if distance > MOST_MOVED or tasks >= MOST_TASKS:
             return
-        # With few rollouts by themselves, some tasks have none.
+        # With a large share of hints, some tasks have no rollout without.
         drawn = (algorithm.groups + line.get("resampledGroups", 0)) * min(1.0, alone)
         tasks += drawn
         reward += drawn * line["reward"]
@@ -82,7 +82,7 @@ def _angle(mean: float) -> float:
 def _spread(calibrated: CalibratedReward, variance: float) -> float:
     """The variance of a task's mean as a share of that of one rollout, at most 1.
 
-    It was estimated from the calibration's tasks: so few that happen to agree do not prove that all do.
+    It was estimated from the calibration's tasks. They are few, and may agree by chance, hence PRIOR_TASKS.
     """
     most, own = calibrated.mean * (1 - calibrated.mean), calibrated.tasks - 1
     if most <= 0:
@@ -91,9 +91,9 @@ def _spread(calibrated: CalibratedReward, variance: float) -> float:
 
 
 def _distance(line: dict) -> float | None:
-    """The most by which a policy that has moved can differ from the base model in mean reward.
+    """The most by which a trained policy can differ from the base model in mean reward.
 
-    None: not known, since a divergence of 0 is one that was not computed.
+    None: not known. A divergence of 0 means that it was not computed.
     """
     if line["kl"] <= 0 or "meanTokens" not in line:
         return None

@@ -1,4 +1,4 @@
-"""When a training has gone wrong for good: the error, and the rule for a reward that has collapsed."""
+"""The error of a training that cannot recover, and the rule for a reward that has collapsed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 
 # A window has at least so many iterations and so many tasks (groups).
 WINDOW_ITERATIONS, WINDOW_TASKS = 10, 40
-# By how many standard errors two windows must differ for more than chance.
+# Two windows that differ by more standard errors do so not by chance.
 STANDARD_ERRORS = 4.5
 
 
 class Diverged(Exception):
-    """Training cannot go on: loss, gradient or adapter are not finite, or policy or reward have collapsed."""
+    """Training cannot continue: loss, gradient or adapter are not finite, or policy or reward have collapsed."""
 
 
 def window_iterations(groups: int, environments: int) -> int:
@@ -20,7 +20,7 @@ def window_iterations(groups: int, environments: int) -> int:
 
 
 def check_reward(rewards: list[float], groups: int, environments: int, share: float) -> None:
-    """Raises Diverged when the mean reward of the last window lies below `share` of the best window's before it.
+    """Raises Diverged when the mean reward of the last window is below `share` of the best window's before it.
 
     `rewards` `[iterations]` are the mean rewards so far, in [0, 1]. With `share` 0 it never raises, nor does it before
     there are two windows that do not overlap. The fall must also be more than chance, that is over 4.5 standard errors.
@@ -42,5 +42,5 @@ def check_reward(rewards: list[float], groups: int, environments: int, share: fl
     raise Diverged(
         f"the reward has collapsed: its mean is {last:.3f} over iterations {len(rewards) - width + 1} to {len(rewards)}"
         f" and was {best:.3f} over iterations {start + 1} to {start + width}; lower the learning rate or raise klBeta,"
-        " or set rewardCollapse to 0 to go on regardless"
+        " or set rewardCollapse to 0 to continue regardless"
     )

@@ -1,4 +1,4 @@
-"""Log-probabilities of rollouts that begin alike, with their common beginning read once, for any transformers model.
+"""Log-probabilities of rollouts that begin alike, with their common beginning computed once, for transformers models.
 
 The prompts of an iteration begin with the same system message and the same tools, and those of one group are alike to
 their end. The common beginning passes through the model by itself and leaves its keys and values in a cache, which the
@@ -16,25 +16,25 @@ from peft import PeftModel
 from transformers import DynamicCache
 from transformers.cache_utils import get_layer_types_and_kwargs
 
-# Implementations of attention for which a cache beside padding is tested.
+# Implementations of attention for which a cache with padded rows is tested.
 ATTENTION = ("eager", "sdpa")
-# Rotary embeddings whose frequencies depend on the length of what is read.
+# Rotary embeddings whose frequencies depend on the length of the text.
 LENGTH_DEPENDENT = ("dynamic", "longrope")
-# Two passes for a few tokens less are not worth it.
+# Sharing must leave at most this share of the tokens: two passes for a few tokens less are not worth it.
 WORTHWHILE = 0.9
 
 
 def shares_prompts(model: PeftModel) -> bool:
-    """Whether the model can read a common beginning by itself: all that a token reads of earlier ones is cached.
+    """Whether the model can read a common beginning by itself: everything that later tokens need of it is in the cache.
 
-    False for layers with a sliding window, convolutions or a state, with gradient checkpointing, which keeps no cache,
-    and where a loss of a mixture's router is computed over whole rollouts.
+    False for layers with a sliding window, convolutions or a state; with gradient checkpointing, which keeps no cache;
+    and where the loss of a mixture's router is computed over whole rollouts.
     """
     base = model.get_base_model()
     config = base.config.get_text_config(decoder=True)
     if base._is_stateful or "past_key_values" not in inspect.signature(type(base).forward).parameters:
         return False
-    # Of the modules themselves: transformers has renamed the model's own property.
+    # The modules are asked, since transformers has renamed the model's own property.
     if any(getattr(module, "gradient_checkpointing", False) for module in base.modules()):
         return False
     if getattr(config, "output_router_logits", False):
@@ -46,7 +46,7 @@ def shares_prompts(model: PeftModel) -> bool:
 
 
 def _rope_types(config) -> set[str]:
-    """The kinds of rotary embeddings, which some models have one of for each type of layer."""
+    """The kinds of rotary embeddings. Some models have one for each type of layer."""
     rope = getattr(config, "rope_parameters", None) or {}
     each = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     return {one["rope_type"] for one in each if "rope_type" in one}
@@ -75,7 +75,7 @@ def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
         if len(numbers) == 1:
             return Part(numbers, 0)
         beginnings = [rows[number][: max(0, prompts[number] - 1)] for number in numbers]
-        # What the smallest and the largest have in common, all have.
+        # The common beginning of the smallest and the largest is that of all.
         first, last = min(beginnings), max(beginnings)
         same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
         return Part(numbers, min(len(first), len(last)) if same is None else same)
@@ -83,7 +83,7 @@ def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
     width = max(map(len, rows))
 
     def tokens(parts: list[Part]) -> int:
-        # As if all were padded to one width: less padding alone is no reason for several passes.
+        # Counted as if all were padded to one width, since less padding alone is no reason for several passes.
         return sum(one.shared + len(one.rows) * (width - one.shared) for one in parts)
 
     every = list(range(len(rows)))
@@ -131,7 +131,7 @@ def _read(model, rows, prompts, part: Part, completion: int, device) -> tuple[to
     rests = [rows[number][part.shared :] for number in part.rows]
     openings = [prompts[number] - part.shared for number in part.rows]
     width = max(2, *map(len, rests))
-    # Padding is on the right, where no token looks, so that places count on from the beginning.
+    # Padding is on the right, where no token looks, so that positions continue those of the beginning.
     ids = torch.zeros(len(rests), width, dtype=torch.long)
     present, labels = torch.zeros_like(ids), torch.full_like(ids, -100)
     for place, (rest, opening) in enumerate(zip(rests, openings, strict=True)):
@@ -144,7 +144,7 @@ def _read(model, rows, prompts, part: Part, completion: int, device) -> tuple[to
         cache = _beginning(model, torch.tensor([rows[part.rows[0]][: part.shared]], device=device), len(rests))
         present = torch.cat([present.new_ones(len(rests), part.shared), present], 1)
     out = model(input_ids=ids, attention_mask=present, past_key_values=cache, labels=labels, fused_lm_head=True)
-    # The model answers for each token but the first, with what the one before it predicts.
+    # The model gives values for each token but the first, predicted from the one before it.
     first = torch.tensor(openings, device=device)[:, None] - 1
     columns = (first + torch.arange(completion, device=device)).clamp(0, width - 2)
     return out.log_probs.gather(1, columns), out.entropy.gather(1, columns)

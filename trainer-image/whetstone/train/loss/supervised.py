@@ -29,7 +29,7 @@ class Reference:
 
 
 class References:
-    """Plays reference solutions through the environments, one move in each turn, and renders them like rollouts.
+    """Plays reference solutions through the environments, one step in each turn, and renders them like rollouts.
 
     `tools` are the tools of each environment. `limit` is the model's length in tokens.
     """
@@ -83,10 +83,10 @@ class References:
 
     def _skip(self, environment: EnvironmentProcess, seed: int, why: str) -> None:
         words = f"the reference solution of environment {environment.name} for seed {seed} is not taught: {why}"
-        self._notices.tell(environment.name, words)
+        self._notices.warn(environment.name, words)
 
     def _render(self, place: int, messages: list[dict], moves: list[dict], observations: list[str]) -> Reference:
-        """One turn for each move that was played, as far as the model's length has room."""
+        """One turn for each step that was played, as far as the model's length has room."""
         tools = self._tools[place]
         ids = self._renderer.prompt(messages, tools)
         reference = Reference(ids, len(ids), [])

@@ -1,9 +1,9 @@
 """Compute slots: several jobs of one command share the processor cores, iteration by iteration.
 
 Each job is a process of its own and holds one end of a socket; the parent process holds the other end and hands out the
-slots. A byte from the job gives back the slot that it holds, and asks for the next one or does not; a byte from the
-parent grants it. Slots are granted in the order of asking, so that all jobs advance alike. A job that dies gives its
-slot back with its socket.
+slots. A byte from the job gives back the slot that it holds; one of the two kinds of bytes also asks for the next slot.
+A byte from the parent grants it. Slots are granted in the order of asking, so that all jobs advance alike. The end of a
+job closes its socket, which gives back its slot.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from ..loop.compute_turn import ComputeTurn, Stopped
 
-# How often a waiting job looks whether it has been told to stop.
+# Seconds after which a waiting job checks again whether it has to stop.
 POLL_SECONDS = 0.2
 _ASKED = b"?"
 _GIVEN_BACK = b"-"
@@ -103,7 +103,7 @@ class ComputeSlot(ComputeTurn):
         self._end.sendall(_GIVEN_BACK)
 
     def close(self) -> None:
-        """Gives up this side of the socket."""
+        """Closes this side of the socket."""
         self._end.close()
 
 
@@ -119,7 +119,7 @@ class UpdateSlot(ComputeTurn):
 
     @contextlib.contextmanager
     def while_sampling(self, stopped: Stopped) -> Iterator[None]:
-        """Inside, another job has the slot. Afterwards this job waits for its next one, unless it is told to stop.
+        """Inside, another job has the slot. Afterwards this job waits for its next one, unless it has to stop.
 
         An exception inside ends the job, so it waits for none then.
         """

@@ -1,1 +1,1 @@
-"""What a job leaves: its output directory, the hash of its adapter, and reports to the worker."""
+"""The results of a job: its output directory, its adapter with manifest, and reports to the worker."""

@@ -1,4 +1,4 @@
-"""The checkpoints of a job: each a directory whose files are held to the hashes that were taken when it was made."""
+"""The checkpoints of a job: directories with the hashes of their files, which are compared before one is used."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ HASHES = "files.sha256.json"
 
 
 class Checkpoints:
-    """The folder `checkpoints` of an output directory. `tell` takes a sentence for the owner of the job."""
+    """The folder `checkpoints` of an output directory. `warn` takes a sentence for the owner of the job."""
 
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
-        self._folder, self._tell = folder, tell
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self._folder, self._warn = folder, warn
         folder.mkdir(exist_ok=True)
         for leftover in folder.glob(".*"):
             shutil.rmtree(leftover)
 
     def latest(self, lines: int) -> tuple[Path, int] | None:
-        """The newest whole checkpoint and its iteration, at most `lines`, since those after have no progress line.
+        """The newest whole checkpoint and its iteration; None when there is none.
 
-        A broken one is set aside and said, and the one before it counts. None when there is none.
+        The iteration is at most `lines`, since later ones have no progress line. A broken checkpoint is reported and
+        set aside, and the one before it is tried.
         """
         for directory in reversed(self._all()):
             iteration = _iteration(directory)
@@ -36,14 +37,14 @@ class Checkpoints:
             if damage is None and iteration <= lines:
                 return directory, iteration
             why = damage or f"progress.jsonl has only {lines} whole lines"
-            self._tell(f"checkpoint {directory.name} cannot be used: {why}; the one before it is tried")
+            self._warn(f"checkpoint {directory.name} cannot be used: {why}; the one before it is tried")
             directory.rename(self._folder / f".broken-{directory.name}")
         return None
 
     def save(self, iteration: int, write: Callable[[Path], None], check: Callable[[], None]) -> None:
-        """Makes a checkpoint with `write(directory)`. `check` is called last before it appears; it may raise.
+        """Makes a checkpoint with `write(directory)`. `check` is called just before it appears; it may raise.
 
-        Older ones than the last two go, once the newest is read back whole. Raises DiskFull; then the others stay.
+        All but the last two are removed, once the newest is read back whole. Raises DiskFull; then the others stay.
         """
         final = self._folder / f"iteration-{iteration:04d}"
         if not final.exists():
@@ -63,7 +64,7 @@ class Checkpoints:
             sync_folder(self._folder)
         damage = _damage(final)
         if damage is not None:
-            self._tell(f"checkpoint {final.name} was written but cannot be read back: {damage}; older ones are kept")
+            self._warn(f"checkpoint {final.name} was written but cannot be read back: {damage}; older ones are kept")
             return
         for old in self._all()[:-KEPT]:
             shutil.rmtree(old)

@@ -1,4 +1,4 @@
-"""A disk without room, whichever library meets it."""
+"""Recognises a full disk, whichever library writes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class DiskFull(OSError):
 
 @contextlib.contextmanager
 def disk_full_named(root: Path, what: str) -> Iterator[None]:
-    """Turns whatever a full disk makes of writing `what` into DiskFull.
+    """Raises DiskFull in place of any error that a full disk causes inside, where `what` is written.
 
-    torch and safetensors raise errors of their own, so after any error the disk itself is asked.
+    torch and safetensors raise errors of their own, so after any error a file is written to test the disk.
     """
     try:
         yield

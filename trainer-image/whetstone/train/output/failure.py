@@ -25,6 +25,6 @@ def end_with_failure(code: int, message: object, store: OutputStore | None = Non
 
 
 def end_cancelled(store: OutputStore) -> int:
-    """Leaves failure.json of a job whose adapter nobody waits for any more. Returns the exit code."""
+    """Writes failure.json of a job that was cancelled. Returns the exit code."""
     store.save_failure(STOPPED, "cancelled")
     return STOPPED

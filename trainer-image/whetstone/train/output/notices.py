@@ -11,7 +11,7 @@ class Notices:
     def __init__(self) -> None:
         self._said: set[str] = set()
 
-    def tell(self, subject: str, sentence: str) -> None:
+    def warn(self, subject: str, sentence: str) -> None:
         """Writes the sentence, unless there was one of this subject before."""
         if subject not in self._said:
             self._said.add(subject)

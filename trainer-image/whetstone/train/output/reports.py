@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
-# Of one post.
+# Time limit of one post.
 TIMEOUT_SECONDS = 3.0
 
 
@@ -36,8 +36,8 @@ def report_address(output_dir: str, environment: Mapping[str, str]) -> tuple[str
 class Reporter:
     """Posts the newest iteration from a thread of its own, so that training never waits for the network.
 
-    `report_address` says where to; without an address nothing is sent. The token is read from its file each time,
-    because a cluster renews it there.
+    `report_address` has the address; without one nothing is sent. The token is read from its file each time, because a
+    cluster renews it there.
     """
 
     def __init__(self, output_dir: str) -> None:
@@ -48,7 +48,7 @@ class Reporter:
         if self._url:
             threading.Thread(target=self._work, name="reports", daemon=True).start()
 
-    def tell(self, line: dict, seconds_left: float | None) -> None:
+    def report(self, line: dict, seconds_left: float | None) -> None:
         """Hands a progress line to the thread, in place of one not sent yet. `seconds_left` is the time to the end."""
         if not self._url:
             return

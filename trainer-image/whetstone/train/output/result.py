@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..loop.best_adapter import BestAdapter
 
-# Of each progress line the manifest keeps these; the last two only where there are such.
+# Fields of each progress line that the manifest keeps. Not every line has the last two.
 CURVE = ("iteration", "reward", "kl", "loss", "samplerMismatch", "validationReward")
 
 # A model in the cache of the Hugging Face hub.
@@ -35,9 +35,9 @@ def save_result(
 ) -> None:
     """Saves the adapter of a PEFT model and, last of all, the manifest.
 
-    `lines` are all progress lines of the job, `startup` the seconds before the first iteration, `best` what the
-    validations chose, which the model holds already, `warm_start` what the manifest says of the adapter that the
-    training began from. Raises Fenced.
+    `lines` are all progress lines of the job, `startup` the seconds before the first iteration. `best` is the adapter
+    that validation chose; the model has it already. `warm_start` has the fields of the manifest about the warm start.
+    Raises Fenced and DiskFull.
     """
     job = store.job
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
@@ -76,7 +76,7 @@ def _rollouts(line: dict, job: TrainingJob) -> int:
 
 
 def write_adapter(job: TrainingJob, model: PreTrainedModel, directory: Path) -> None:
-    """Saves in PEFT's format, with the same bytes for the same adapter: no path of this machine, lists in order."""
+    """Saves in PEFT's format, with the same bytes for the same adapter: without paths of this machine, lists sorted."""
     model.save_pretrained(str(directory))
     path = directory / "adapter_config.json"
     config = json.loads(path.read_text())

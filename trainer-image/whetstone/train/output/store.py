@@ -27,7 +27,7 @@ from .notices import Notices
 from .worker_heartbeat import WorkerHeartbeat
 
 FAILURE = "failure.json"
-# What the training waits for, as a sentence.
+# Holds what the training waits for, as a sentence, while it waits.
 WAITING = "waiting"
 DAMAGED_MANIFEST = "manifest.damaged.json"
 
@@ -37,7 +37,7 @@ class Locked(Exception):
 
 
 class Fenced(Locked):
-    """Another trainer has taken over the output directory, so nothing that this one writes may be seen any more."""
+    """Another trainer has taken over the output directory, so this one must not publish anything any more."""
 
 
 def _replace(path: Path, text: str) -> None:
@@ -68,9 +68,9 @@ def write_failure(root: Path, code: int, message: str) -> None:
 class OutputStore:
     """The output directory of one job, locked by this process.
 
-    The lock keeps a second trainer out, where the file system has locks. Where it has none, the pod of a node that fell
-    silent may still be at work. So the trainer that starts last writes its token into the file `fence`, and a trainer
-    that finds another's token there publishes nothing more. The token is WHET_FENCE, or a random one.
+    The lock keeps a second trainer out, where the file system has locks. Where it has none, the pod of an unreachable
+    node may still be at work. So each trainer writes its token into the file `fence` when it starts, and publishes
+    nothing more once another's token is there. The token is WHET_FENCE, or a random one.
 
     Raises Locked when another process holds the directory, JobError when the directory belongs to another job,
     DiskFull.
@@ -101,18 +101,18 @@ class OutputStore:
         self._unwritten: list[dict] = []
         self._heartbeat = WorkerHeartbeat(self.root)
         self._checkpoints = Checkpoints(
-            self.root / "checkpoints", lambda sentence: self.notices.tell(sentence, sentence)
+            self.root / "checkpoints", lambda sentence: self.notices.warn(sentence, sentence)
         )
         for leftover in self.root.glob(".adapter*"):
             shutil.rmtree(leftover)
 
     def release(self) -> None:
-        """Gives up the lock before the process ends, so that this job may be started elsewhere."""
+        """Releases the lock before the process ends, so that this job may be started elsewhere."""
         fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     @property
     def session(self) -> str:
-        """Eight hex digits that tell this process from another one of the same training."""
+        """Eight hex digits, different for each process of the same training."""
         return hashlib.sha256(self._token.encode()).hexdigest()[:8]
 
     def _must_hold_fence(self) -> None:
@@ -123,7 +123,7 @@ class OutputStore:
     def done(self) -> bool:
         """True when the manifest is there and the adapter is the one that it names.
 
-        A manifest without its adapter is set aside and said: the job is trained again, from its last checkpoint.
+        A manifest without its adapter is reported and set aside: the job is trained again, from its last checkpoint.
         """
         if not self._manifest.exists():
             return False
@@ -134,7 +134,7 @@ class OutputStore:
             damage = f"the files in {manifest['adapterDir']} are not those that it names"
         except (ValueError, KeyError, TypeError):
             damage = "it is no manifest"
-        self.notices.tell("manifest", f"manifest.json of {self.root} is set aside, since {damage}; it is trained again")
+        self.notices.warn("manifest", f"manifest.json of {self.root} is set aside, since {damage}; it is trained again")
         self._manifest.rename(self.root / DAMAGED_MANIFEST)
         return False
 
@@ -145,30 +145,30 @@ class OutputStore:
 
     @property
     def cancelled(self) -> bool:
-        """True when a file `cancel` is there, by which the worker says that nobody waits for this adapter any more."""
+        """True when the file `cancel` is there: the worker writes it when nobody waits for this adapter any more."""
         return (self.root / "cancel").exists()
 
     @property
     def unattended(self) -> bool:
-        """True when for a long time no worker has said that it still wants the adapter."""
+        """True when no worker has touched the file `attended` for a long time."""
         if not self._heartbeat.lapsed:
             return False
         minutes = f"{self._heartbeat.minutes:g} minutes"
-        self.notices.tell("attendance", f"no worker has attended to {self.root} for {minutes}, so training ends here")
+        self.notices.warn("attendance", f"no worker has attended to {self.root} for {minutes}, so training ends here")
         return True
 
-    def tell_waiting(self, sentence: str | None) -> None:
-        """Says what the training waits for, in the log and in the file `waiting` while it lasts. None: it goes on."""
+    def report_waiting(self, sentence: str | None) -> None:
+        """Writes what the training waits for to the log and to the file `waiting`. None: the wait is over."""
         if sentence is None:
             self.clear_waiting()
-            print(f"whetstone.train: {self.root.name} goes on", file=sys.stderr, flush=True)
+            print(f"whetstone.train: {self.root.name} continues", file=sys.stderr, flush=True)
         else:
             print(f"whetstone.train: {self.root.name} is {sentence}", file=sys.stderr, flush=True)
             with contextlib.suppress(DiskFull):
                 _replace(self.root / WAITING, sentence)
 
     def clear_waiting(self) -> None:
-        """Removes what an earlier `tell_waiting` said."""
+        """Removes the file `waiting`."""
         (self.root / WAITING).unlink(missing_ok=True)
 
     def clear_failure(self) -> None:
@@ -192,7 +192,7 @@ class OutputStore:
         self._checkpoints.save(iteration, write, self._must_hold_fence)
 
     def rewind(self, iteration: int) -> list[dict]:
-        """Drops the progress lines after an iteration, which will be made again, and returns the lines that stay."""
+        """Drops the progress lines after an iteration, which are repeated, and returns the lines that stay."""
         lines = [line for line in self._read_progress() if line["iteration"] <= iteration]
         _replace(self._progress, "".join(json.dumps(line) + "\n" for line in lines))
         return lines
@@ -215,7 +215,7 @@ class OutputStore:
         self._write_progress()
 
     def _write_progress(self) -> None:
-        """Writes the lines that are not written yet. Of what a full disk cuts short nothing stays."""
+        """Writes the lines that are not written yet: all, or none when the disk is full."""
         if not self._unwritten:
             return
         text = "".join(json.dumps(line) + "\n" for line in self._unwritten)
@@ -226,7 +226,7 @@ class OutputStore:
                     _write_all(file, text.encode())
             except DiskFull as error:
                 file.truncate(size)
-                self.notices.tell("progress", f"{error.strerror}; it is written later")
+                self.notices.warn("progress", f"{error.strerror}; it is written later")
                 return
         self._unwritten.clear()
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 # The worker that follows a job touches this file of its output directory about every minute.
 ATTENDED = "attended"
-# Of the wait for a worker; WHET_ATTENDED_MINUTES changes it. Long enough for an upgrade of the workers.
+# How long a training waits for a worker, unless WHET_ATTENDED_MINUTES changes it: enough for an upgrade of the workers.
 DEFAULT_MINUTES = 60.0
 
 
 class WorkerHeartbeat:
     """Follows the file `attended` of an output directory.
 
-    Only this process's own clock counts: the file's time may be another machine's, so just its changes are looked at.
-    A job without the file is never left.
+    The file's time may come from another machine's clock, so only its changes count, by this process's own clock. The
+    time never lapses for a job without the file.
     """
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:

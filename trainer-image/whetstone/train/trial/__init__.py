@@ -1,4 +1,4 @@
 """The trial: tries what a training needs where the trainer runs, before a run has paid for anything.
 
-`request` reads what is asked for, `place` and `devices` try it, `run` leaves the manifest or ends with an exit code.
+`request` reads the request, `place` and `devices` try it, `run` writes the manifest or returns an exit code.
 """

@@ -10,7 +10,7 @@ from .place import Unfit
 if TYPE_CHECKING:
     import torch
 
-# Of the matrices: large enough for a real kernel, and every sum of ones below 2**24 is exact in every float.
+# Rows of the matrices: enough for a real kernel. Every sum of ones is exact, since it is far below 2**24.
 SIZE = 512
 
 

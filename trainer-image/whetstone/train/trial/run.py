@@ -21,33 +21,34 @@ from .devices import platform_version, usable_devices
 from .place import Unfit, package_versions, require_isolation, require_model
 from .request import Trial
 
-# Of a whole trial. A driver or a file system that does not answer would hold it for ever.
+# Time limit of a whole trial. Without it, a driver or a file system that does not answer would hold it for ever.
 LIMIT_SECONDS = 600.0
 
 
 def run_trial(trial: Trial, started: float) -> int:
     """Tries everything, writes the manifest and returns the exit code. `started` is of time.perf_counter."""
     job = trial.job
-    # There is no checkpoint to save. As a container's first process it ends by no signal that it does not handle.
+    # A trial has no checkpoint to save, so it ends at once. It needs a handler: the first process of a container
+    # ignores signals without one.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(STOPPED))
     watch = _Watch(float(os.environ.get("WHET_TRIAL_SECONDS") or LIMIT_SECONDS))
     store: OutputStore | None = None
     try:
-        watch.says("the store")
+        watch.at("the store")
         store = _open(trial)
         store.clear_failure()
         if store.has_manifest:
             return 0
         packages = package_versions()
-        watch.says("the base model")
+        watch.at("the base model")
         require_model(Path(job.baseModel), trial.modelFiles)
         # The worker wrote the file of the environment, so this folder is the worker's, and not just one of that name.
         check_inputs(job)
-        watch.says("the jail")
+        watch.at("the jail")
         require_isolation(job)
-        watch.says("the GPUs")
+        watch.at("the GPUs")
         devices = usable_devices(trial.gpus)
-        watch.says("the store")
+        watch.at("the store")
         store.save_manifest(
             {
                 "jobId": job.jobId,
@@ -96,7 +97,7 @@ def _open(trial: Trial) -> OutputStore:
 
 
 class _Watch:
-    """Ends the process when the trial takes too long, and says at what: what hangs may not listen to signals."""
+    """Ends the process when the trial takes too long, and reports the step. Code that hangs may handle no signals."""
 
     def __init__(self, seconds: float) -> None:
         self._what = ""
@@ -105,7 +106,7 @@ class _Watch:
         self._timer.daemon = True
         self._timer.start()
 
-    def says(self, what: str) -> None:
+    def at(self, what: str) -> None:
         self._what = what
 
     def end(self) -> None:
