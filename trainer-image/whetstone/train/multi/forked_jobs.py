@@ -120,11 +120,11 @@ class ForkedJobs:
             end_with_parent(self._parent, signal.SIGKILL)
             # With a server, all jobs prepare while it starts.
             turn = slot if store.job.sampler == "engine" else UpdateSlot(slot)
-            may_train = turn.next(self._stop.is_set)
-            started = time.perf_counter() - self._shared_startup
-            code = (
-                run_to_exit_code(store, self._stop, started, self._base, turn, self._server) if may_train else STOPPED
-            )
+            if turn.next(self._stop.is_set):
+                started = time.perf_counter() - self._shared_startup
+                code = run_to_exit_code(store, self._stop, started, self._base, turn, self._server)
+            else:
+                code = STOPPED
         except Exception as error:
             traceback.print_exc()
             end_with_failure(FAULT, f"job {store.job.jobId} ended with {type(error).__name__}: {error}", store)
