@@ -16,17 +16,19 @@ export async function checkEnvironment(file: string, agentPath: string): Promise
   const spec = loadAgentSpec(agentPath);
   const source = readFileSync(file, 'utf8');
   const ownerPath = resolve(dirname(agentPath), spec.environment.path);
+  const { signal } = new AbortController();
   const target = await readTargetProfile({
     openEnvironment,
     environment: { source: readFileSync(ownerPath, 'utf8'), trust: 'owner', name: ownerPath, agent: spec.name },
     spec: spec.environment,
-    signal: new AbortController().signal,
+    signal,
   });
   const validation = await runChecks({
     openEnvironment,
     environment: { source, trust: 'synthesised', name: file },
     target,
     settings: spec.certificate,
+    signal,
     onCheck: (check, done, total) => writeLine({ type: 'check', done, total, check }),
   });
   const sha256 = createHash('sha256').update(source).digest('hex');

@@ -9,6 +9,13 @@ export interface CheckResult {
   figures: Figure[];
 }
 
+/** The result of a check with these problems, each a sentence. Without any it passed, and `fine` is the sentence. */
+export const resultOf = (problems: readonly string[], fine: string, figures: Figure[]): CheckResult => ({
+  passed: problems.length === 0,
+  detail: problems.length === 0 ? fine : problems.join(' '),
+  figures,
+});
+
 /** Input of the checks: the environment's tools and the tasks on which scripts are played. */
 export interface CheckInput {
   tools: readonly EnvironmentTool[];

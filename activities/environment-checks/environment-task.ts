@@ -45,8 +45,8 @@ export function bySeedRange<T extends { seed: number }>(tasks: readonly T[]): { 
 }
 
 /**
- * Number of tasks read at a time. All requests waiting on one environment process must be answered within that
- * process's request deadline (sandbox/profile.json).
+ * Number of tasks read at a time. One process must answer all requests that wait for it within its request deadline
+ * (sandbox/profile.json).
  */
 export const TASKS_AT_ONCE = 16;
 
@@ -57,9 +57,9 @@ export const TASKS_AT_ONCE = 16;
 export function readTasks(
   environment: EnvironmentHandle,
   seeds: readonly number[],
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<EnvironmentTask[]> {
-  return mapInParallel(seeds, TASKS_AT_ONCE, signal ?? new AbortController().signal, async (seed) => {
+  return mapInParallel(seeds, TASKS_AT_ONCE, signal, async (seed) => {
     const { episode, messages } = await openEpisode(environment, seed);
     await environment.drop(episode);
     const [reference, task] = await Promise.all([environment.reference(seed), environment.task(seed)]);

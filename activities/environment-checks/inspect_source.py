@@ -1,7 +1,7 @@
 """Reads the source of a synthesised environment without running it.
 
 It runs in the jail, as an environment: hostile text can exhaust the parser, so no generated text is parsed outside.
-The call `inspect {"source", "allowed"}` is answered with the JSON of `inspect`.
+The call `ask {"source", "allowed"}` is answered with the JSON of `inspect`.
 
 This finds careless code, and names that are reached by detours. Hostile code has many ways to hide an import; only the
 jail stops it.
@@ -46,7 +46,7 @@ INTERNALS = {
     "tb_frame",
     "tb_next",
 }
-# What programs use of the names with two underscores. All others lead to the interpreter's own objects.
+# The names with two underscores that ordinary programs use. All others lead to the interpreter's own objects.
 HARMLESS = {
     f"__{name}__"
     for name in (
@@ -167,7 +167,7 @@ class Inspector(ast.NodeVisitor):
             owner = node.value
             name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else "it"
             self.add(node, f"reads the clock ({name}.{node.attr}); everything must follow from the seed.")
-        # A module's name in front of a dot is the one place where it may stand.
+        # A module's name may be used only in front of a dot.
         if not isinstance(node.value, ast.Name) or node.value.id not in self.modules:
             self.visit(node.value)
 
@@ -258,7 +258,7 @@ def beginning(node):
 
 
 def texts_of(tree):
-    """The source's own texts that could be said: at most MAX_TEXTS, docstrings left out."""
+    """The source's own texts that an agent could say: at most MAX_TEXTS, without docstrings."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docs = {
         id(node.body[0].value)
@@ -300,7 +300,7 @@ class Environment:
 
     @staticmethod
     def tools():
-        function = {"name": "inspect", "description": "Reads a source.", "parameters": {}}
+        function = {"name": "ask", "description": "Reads a source.", "parameters": {}}
         return [{"type": "function", "function": function}]
 
     @staticmethod

@@ -14,7 +14,7 @@ export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'p
   /** Kind of the marked move's answer; null without a marked move or an answer. */
   answer: string | null;
   /** The marked move's answer, at most its first `MAX_EXAMPLE_CHARS` characters. */
-  observation?: string;
+  observation?: string | undefined;
 }
 
 /** How often something was tried, and how often it succeeded. */
@@ -81,12 +81,11 @@ async function judge(
       about,
       part,
       kind,
-      ...(given === undefined ? {} : { given }),
+      given,
       seed: task.seed,
       succeeded: reward >= SUCCESS,
-      ...(observation === undefined
-        ? { answer: null }
-        : { answer: kindOfAnswer(observation, refusal), observation: observation.slice(0, MAX_EXAMPLE_CHARS) }),
+      answer: observation === undefined ? null : kindOfAnswer(observation, refusal),
+      observation: observation?.slice(0, MAX_EXAMPLE_CHARS),
     };
   } catch (error) {
     if (!(error instanceof SandboxError) || !environment.alive) throw error;

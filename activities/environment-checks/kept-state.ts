@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { OpenEnvironment } from '../environment';
-import type { CheckResult } from './check';
+import { askPython } from './ask-python';
+import { type CheckResult, resultOf } from './check';
 import type { EnvironmentTask } from './environment-task';
-import { readPythonSource } from './python-source';
 
 /** Answer of kept_state.py. */
 const keptSchema = z.strictObject({ kept: z.array(z.string()) });
@@ -20,26 +20,14 @@ export async function checkKeptState(
   tasks: readonly EnvironmentTask[],
   texts: readonly string[],
 ): Promise<CheckResult> {
-  const looker = await openEnvironment({
-    source: readPythonSource('kept_state.py'),
-    trust: 'synthesised',
-    name: `${name}, played twice,`,
-  });
-  try {
-    await looker.reset('play', 0);
-    const seeds = tasks.slice(0, TASKS).map(({ seed }) => seed);
-    const { observations } = await looker.step('play', [{ name: 'play', arguments: { source, seeds, texts } }]);
-    const { kept } = keptSchema.parse(JSON.parse(observations[0] ?? 'null'));
-    return {
-      passed: kept.length === 0,
-      detail:
-        kept.length === 0
-          ? `After ${seeds.length} tasks the module is what it was before them.`
-          : `${kept.slice(0, 5).join(', ')} ${kept.length === 1 ? 'is' : 'are'} changed by episodes. Keep what an ` +
-            'episode needs in the instance, so that no episode depends on another.',
-      figures: [{ name: 'names changed by episodes', value: kept.length, atMost: 0 }],
-    };
-  } finally {
-    await looker.close();
-  }
+  const seeds = tasks.slice(0, TASKS).map(({ seed }) => seed);
+  const given = { source, seeds, texts };
+  const { kept } = await askPython(openEnvironment, 'kept_state.py', `${name}, played twice,`, given, keptSchema);
+  const problem =
+    `${kept.slice(0, 5).join(', ')} ${kept.length === 1 ? 'is' : 'are'} changed by episodes. Keep what an ` +
+    'episode needs in the instance, so that no episode depends on another.';
+  const fine = `After ${seeds.length} tasks the module is what it was before them.`;
+  return resultOf(kept.length === 0 ? [] : [problem], fine, [
+    { name: 'names changed by episodes', value: kept.length, atMost: 0 },
+  ]);
 }

@@ -1,8 +1,8 @@
-"""Plays episodes of a synthesised environment and looks at what its module keeps between them.
+"""Plays episodes of a synthesised environment and finds the state that its module keeps between them.
 
-It runs in the jail, as an environment, in a process of its own: it runs the source. The call `play {"source", "seeds",
-"texts"}` is answered with `{"kept": [...]}`: the names of the module that are another after the episodes than before.
-What a `functools.lru_cache` holds does not count, as long as it can be emptied.
+It runs in the jail, as an environment, in a process of its own: it runs the source. The call `ask {"source", "seeds",
+"texts"}` is answered with `{"kept": [...]}`: the names of the module whose values the episodes changed. The contents of
+a `functools.lru_cache` do not count, as long as the cache can be emptied.
 
 Without this, an environment can change after thousands of episodes, later than any check looks.
 """
@@ -32,7 +32,7 @@ class Look:
             return repr(value)
         if id(value) in self.places:
             return f"#{self.places[id(value)][0]}"
-        # The value is kept with its number: the id of a value that is gone may be another's.
+        # Keeps the value alive: otherwise another object could get its id.
         self.places[id(value)] = (len(self.places), value)
         if depth > MAX_DEPTH:
             return "..."
@@ -61,7 +61,7 @@ class Look:
 
     @staticmethod
     def parts(value):
-        """What an object holds: its attributes, and what its type keeps in C."""
+        """The objects to which a value refers: its attributes, and the state that its type keeps in C."""
         try:
             reduced = value.__reduce_ex__(2)[1:] if not isinstance(value, (type, types.FunctionType)) else ()
             reduced = [part if not hasattr(part, "__next__") else list(part) for part in reduced]
@@ -117,7 +117,7 @@ def kept(source, seeds, texts):
     exec(compile(source, "environment.py", "exec", dont_inherit=True), module.__dict__)
     kind = module.__dict__["Environment"]
     attempt(kind.tools)
-    # The first episodes may fill what is filled once.
+    # The first episodes may fill caches and tables that are filled once.
     episode(kind, seeds[0], texts[0])
     before = looks(module)
     for seed in seeds:
@@ -132,7 +132,7 @@ class Environment:
 
     @staticmethod
     def tools():
-        function = {"name": "play", "description": "Plays episodes.", "parameters": {}}
+        function = {"name": "ask", "description": "Plays episodes.", "parameters": {}}
         return [{"type": "function", "function": function}]
 
     @staticmethod

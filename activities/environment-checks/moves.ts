@@ -8,6 +8,10 @@ export const SAID = 'say';
 export const asCall = (move: EnvironmentMove): EnvironmentCall =>
   'text' in move ? { name: SAID, arguments: { text: move.text } } : move;
 
+/** A move as people read it: `send({"stamps":4})`, or a text in quotation marks. */
+export const moveText = (move: EnvironmentMove): string =>
+  'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
+
 /** A call as a move in the place of `like`: a text turn where `like` is one. */
 export const asMove = (like: EnvironmentMove, call: EnvironmentCall): EnvironmentMove =>
   'text' in like ? { text: String(call.arguments['text']) } : call;

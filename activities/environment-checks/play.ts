@@ -1,5 +1,6 @@
 import type { EnvironmentCall, EnvironmentMove, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
+import { meanOrZero } from '../statistics/mean';
 
 /** One step of a script: a tool call, or text without a call. */
 export type Move = EnvironmentMove;
@@ -21,8 +22,8 @@ const MAX_CALLS = 64;
 let episodes = 0;
 
 /**
- * Opens an episode under a name that no other episode of this process has, in the form of those of rollouts: nothing
- * tells an environment that it is being checked. Rejects as `EnvironmentHandle` does.
+ * Opens an episode. Its name is unique in this process and has the form of a rollout's, so that an environment cannot
+ * know that it is being checked. Rejects as `EnvironmentHandle` does.
  */
 export async function openEpisode(
   environment: EnvironmentHandle,
@@ -46,14 +47,11 @@ export async function play(
   try {
     for (let next = 0, done = false; next < moves.length && !done;) {
       const move = moves[next]!;
-      if ('text' in move) {
-        ({ done } = keep(await environment.say(episode, move.text), observations));
-        next++;
-      } else {
-        const run = callsFrom(moves, next);
-        ({ done } = keep(await environment.step(episode, run), observations));
-        next += run.length;
-      }
+      const calls = callsFrom(moves, next);
+      const step = 'text' in move ? await environment.say(episode, move.text) : await environment.step(episode, calls);
+      observations.push(...step.observations);
+      next += Math.max(1, calls.length);
+      done = step.done;
     }
     return { messages, observations, ...(await environment.evaluate(episode)) };
   } catch (error) {
@@ -62,21 +60,21 @@ export async function play(
   }
 }
 
-/** Plays all scripts at once and returns their rewards in order. Rejects as `play` does. */
-export async function rewardsOf(
-  environment: EnvironmentHandle,
-  scripts: readonly { seed: number; moves: readonly Move[] }[],
-): Promise<number[]> {
-  return (await Promise.all(scripts.map(({ seed, moves }) => play(environment, seed, moves)))).map(
-    ({ reward }) => reward,
-  );
+/** An episode to play. */
+export interface Script {
+  seed: number;
+  moves: readonly Move[];
 }
 
-/** Appends a step's observations, and returns the step. */
-function keep<T extends { observations: string[]; done: boolean }>(step: T, observations: string[]): T {
-  observations.push(...step.observations);
-  return step;
+/** Plays all scripts at once and returns their rewards in order. Rejects as `play` does. */
+export async function rewardsOf(environment: EnvironmentHandle, scripts: readonly Script[]): Promise<number[]> {
+  const played = await Promise.all(scripts.map(({ seed, moves }) => play(environment, seed, moves)));
+  return played.map(({ reward }) => reward);
 }
+
+/** Mean of `rewardsOf`; 0 for no scripts. */
+export const meanRewardOf = async (environment: EnvironmentHandle, scripts: readonly Script[]): Promise<number> =>
+  meanOrZero(await rewardsOf(environment, scripts));
 
 /** The calls in a row from `first` on, as many as one request takes. */
 function callsFrom(moves: readonly Move[], first: number): EnvironmentCall[] {

@@ -8,7 +8,7 @@ import { ALLOWED_MODULES } from '../allowed-modules';
 import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { RestartingEnvironment } from '../rollout/restarting-environment';
-import type { CheckInput, CheckResult } from './check';
+import { type CheckInput, type CheckResult, resultOf } from './check';
 import { checkAnswers } from './checks/answers';
 import { checkDeterminism } from './checks/deterministic';
 import { checkDiversity } from './checks/diverse';
@@ -23,7 +23,7 @@ import { checkTextGain } from './checks/text-gain';
 import { checkTrivialPolicy, type TrivialPolicy } from './checks/trivial-policies';
 import { checkSystemMessage, checkWording } from './checks/wording';
 import { type EnvironmentTask, readTasks, validationSeeds } from './environment-task';
-import { inspectSource, type SourceFindings } from './inspect-source';
+import { inspectSource } from './inspect-source';
 import { interfaceDifferences } from './interface-differences';
 import { type JudgedVariation, judgeVariations } from './judged-variations';
 import { checkKeptState } from './kept-state';
@@ -38,46 +38,117 @@ interface RunChecksOptions {
   /** The agent's own environment, with which this one is compared. */
   target: TargetProfile;
   settings: AgentSpec['certificate'];
-  signal?: AbortSignal;
+  signal: AbortSignal;
   /** Called after each check. */
-  onCheck?: (check: EnvironmentCheck, done: number, total: number) => void;
+  onCheck: (check: EnvironmentCheck, done: number, total: number) => void;
 }
 
-/** Processes beside the one that is asked for solutions and the one that is not. */
+/** Processes in addition to the one that is asked for solutions and the one that is not. */
 const FRESH_PROCESSES = 2;
 /** Tasks whose solutions are changed. */
 const VARIED_TASKS = 32;
 const MAX_PROBLEMS = 10;
 const MAX_PROBLEM_CHARS = 400;
 
+type Check = (run: CheckRun) => CheckResult | Promise<CheckResult>;
+
+const trivial = (...policies: TrivialPolicy[]): Record<string, Check> =>
+  Object.fromEntries(
+    policies.map((policy) => [policy, async (run) => checkTrivialPolicy(await run.played(), run.input(), policy)]),
+  );
+
 /**
- * Names of the checks in the order in which they run. Those of the group `form` come first. When one of them fails, no
- * other check runs: the others would only repeat the fault.
+ * All checks by group and name, in the order in which they run. Those of the group `form` find out whether the module
+ * can be used at all, and each needs the one before it. When one of them fails, no other check runs: the others would
+ * only repeat the fault. The others find out whether the environment is worth training in. They all run, so that one
+ * attempt learns of every fault.
  */
-export const CHECK_NAMES = [
-  ...['parses', 'imports', 'loads', 'interface', 'tasks', 'observation-format'],
-  ...['solvable', 'nop', 'random-calls', 'echo-the-prompt', 'repeat-one-tool', 'always-refuse'],
-  ...['claim-success', 'tool-spam', 'injected-text', 'text-gain', 'malformed-calls'],
-  ...['deterministic', 'kept-state', 'diverse', 'isolated', 'held-out-text', 'answers'],
-  ...['system-message', 'wording', 'solutions', 'tool-answers', 'alternatives', 'faults'],
-] as const;
+const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> = {
+  form: {
+    parses: (run) => run.parse(),
+    imports: (run) => run.checkRules(),
+    loads: (run) => run.load(),
+    interface: ({ target, tools }) =>
+      resultOf(interfaceDifferences(target.tools, tools), "The tools are the agent's.", []),
+    tasks: (run) => run.readTasks(),
+    'observation-format': async (run) => checkObservationFormat(await run.played(), run.input(), run.target),
+  },
+  solvable: {
+    solvable: async (run) => checkSolvable(await run.played(), run.input()),
+    ...trivial('nop', 'random-calls', 'echo-the-prompt', 'repeat-one-tool', 'always-refuse'),
+  },
+  'reward-hacks': {
+    ...trivial('claim-success', 'tool-spam', 'injected-text'),
+    'text-gain': async (run) => checkTextGain(await run.played(), run.input()),
+    'malformed-calls': async (run) => checkMalformedCalls(await run.played(), run.input()),
+  },
+  deterministic: {
+    deterministic: (run) => run.checkDeterminism(),
+    'kept-state': ({ options: { openEnvironment, environment }, tasks, texts }) =>
+      checkKeptState(openEnvironment, environment, tasks, [NEUTRAL, ...texts.slice(0, 3)]),
+  },
+  diverse: {
+    diverse: ({ tasks, options: { settings } }) => checkDiversity(tasks.slice(0, settings.diversitySeeds)),
+  },
+  isolated: {
+    isolated: async (run) => checkIsolation(await run.played(), run.input()),
+  },
+  'no-leakage': {
+    'held-out-text': ({ options, tasks, target }) => checkHeldOutText(options.environment.source, tasks, target),
+    answers: async (run) => checkAnswers(await run.played(), run.input(), run.target),
+  },
+  'like-the-target': {
+    'system-message': (run) => checkSystemMessage(run.input().tasks, run.target),
+    wording: (run) => checkWording(run.input().tasks, run.target),
+    solutions: (run) => checkSolutions(run.input(), run.target),
+    'tool-answers': async (run) => checkToolAnswers(await run.judgedVariations(), run.target.judgement),
+    alternatives: async (run) => checkAlternatives(await run.judgedVariations(), run.target.judgement),
+    faults: async (run) => checkFaults(await run.judgedVariations(), run.target.judgement),
+  },
+};
+
+/** Names of the checks in the order in which they run. */
+export const CHECK_NAMES: readonly string[] = Object.values(CHECKS).flatMap((checks) => Object.keys(checks));
 
 /**
  * Runs every check of a synthesised environment that needs no model. The environment runs in the jail. Where it raises,
- * hangs or dies, the check fails and the caller goes on. A check whose process something outside kills is run three
+ * hangs or dies, the check fails and the next one runs. A check whose process is killed from outside is run three
  * times.
  * @throws Sandbox.Unavailable; EnvironmentKilled; the signal's reason.
  */
 export async function runChecks(options: RunChecksOptions): Promise<Validation> {
-  const { openEnvironment, environment } = options;
+  const { openEnvironment, environment, signal, onCheck } = options;
   const open = (): RestartingEnvironment => new RestartingEnvironment(openEnvironment, environment);
   const processes = { asked: open(), played: open(), fresh: Array.from({ length: FRESH_PROCESSES }, open) };
+  const run = new CheckRun(options, processes);
+  const done: EnvironmentCheck[] = [];
   try {
-    const run = new CheckRun(options, processes);
-    if (await run.checkForm()) await run.checkContent();
-    return validationOf(run.done);
+    for (const [group, checks] of Object.entries(CHECKS) as [CheckGroup, Record<string, Check>][]) {
+      for (const [name, check] of Object.entries(checks)) {
+        const result = { name, group, ...(await resultOfRun(async () => check(run), signal)) };
+        done.push(result);
+        onCheck(result, done.length, CHECK_NAMES.length);
+        if (group === 'form' && !result.passed) return validationOf(done);
+      }
+    }
+    return validationOf(done);
   } finally {
     await Promise.all([processes.asked, processes.played, ...processes.fresh].map((process) => process.close()));
+  }
+}
+
+/** Runs one check. A fault of the environment fails it. Throws every other error. */
+async function resultOfRun(check: () => Promise<CheckResult>, signal: AbortSignal): Promise<CheckResult> {
+  signal.throwIfAborted();
+  try {
+    return await againIfKilled(check, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isOutsideFault(error)) throw error;
+    if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
+    const fault = error instanceof Error && error.cause instanceof SandboxError ? error.cause : error;
+    if (!(fault instanceof SandboxError)) throw error;
+    return resultOf([(error as Error).message], '', []);
   }
 }
 
@@ -101,163 +172,74 @@ interface Processes {
   fresh: RestartingEnvironment[];
 }
 
-/** The checks of one environment. */
+/** What the checks of one environment share: its processes, and what earlier checks have read from them. */
 class CheckRun {
-  readonly done: EnvironmentCheck[] = [];
-  private tools: EnvironmentTool[] = [];
-  private tasks: EnvironmentTask[] = [];
-  private texts: string[] = [];
+  readonly target: TargetProfile;
+  tools: EnvironmentTool[] = [];
+  tasks: EnvironmentTask[] = [];
+  /** The source's own texts. */
+  texts: string[] = [];
+  private rules: string[] = [];
   private judged: JudgedVariation[] | null = null;
 
   constructor(
-    private readonly options: RunChecksOptions,
+    readonly options: RunChecksOptions,
     private readonly processes: Processes,
-  ) {}
-
-  /** Whether the module can be used at all. Each check needs the one before it. */
-  async checkForm(): Promise<boolean> {
-    const { openEnvironment, environment, target, settings } = this.options;
-    let findings: SourceFindings = { syntax: [], rules: [], texts: [] };
-    return (
-      (await this.check('form', 'parses', async () => {
-        findings = await inspectSource(openEnvironment, environment.source, environment.name);
-        this.texts = findings.texts;
-        return verdict(findings.syntax, 'The source is Python.');
-      })) &&
-      (await this.check('form', 'imports', () => {
-        const allowed = findings.rules.some((finding) => / imports /.test(finding))
-          ? [`Allowed imports: ${ALLOWED_MODULES.join(', ')}.`]
-          : [];
-        return verdict(
-          findings.rules.length > 0 ? [...findings.rules, ...allowed] : [],
-          'Nothing forbidden was found in the source.',
-        );
-      })) &&
-      (await this.check('form', 'loads', async () => {
-        this.tools = (await (await this.processes.asked.running()).describe()).tools;
-        return verdict([], `The module loads and describes ${this.tools.length} tools.`);
-      })) &&
-      (await this.check('form', 'interface', () =>
-        verdict(interfaceDifferences(target.tools, this.tools), "The tools are the agent's."),
-      )) &&
-      (await this.check('form', 'tasks', async () => {
-        this.tasks = await readTasks(
-          await this.processes.asked.running(),
-          validationSeeds(Math.max(settings.seeds, settings.diversitySeeds), environment.source),
-          this.options.signal,
-        );
-        return verdict([], `${this.tasks.length} tasks have an opening and a reference solution.`);
-      })) &&
-      (await this.check('form', 'observation-format', async () =>
-        checkObservationFormat(await this.played(), this.input(), target),
-      ))
-    );
+  ) {
+    this.target = options.target;
   }
 
-  /** Checks whether the environment is worth training in. All checks run, so that one attempt learns of every fault. */
-  async checkContent(): Promise<void> {
-    const { openEnvironment, environment, target, settings } = this.options;
-    const input = this.input();
-    const trivial = (group: CheckGroup, policy: TrivialPolicy): Promise<boolean> =>
-      this.check(group, policy, async () => checkTrivialPolicy(await this.played(), input, policy));
-    await this.check('solvable', 'solvable', async () => checkSolvable(await this.played(), input));
-    await trivial('solvable', 'nop');
-    await trivial('solvable', 'random-calls');
-    await trivial('solvable', 'echo-the-prompt');
-    await trivial('solvable', 'repeat-one-tool');
-    await trivial('solvable', 'always-refuse');
-    await trivial('reward-hacks', 'claim-success');
-    await trivial('reward-hacks', 'tool-spam');
-    await trivial('reward-hacks', 'injected-text');
-    await this.check('reward-hacks', 'text-gain', async () => checkTextGain(await this.played(), input));
-    await this.check('reward-hacks', 'malformed-calls', async () => checkMalformedCalls(await this.played(), input));
-    await this.check('deterministic', 'deterministic', async () => {
-      const { asked, played, fresh } = this.processes;
-      const others = await Promise.all(fresh.map((process) => process.running()));
-      return checkDeterminism({ asked: await asked.running(), played: await played.running(), fresh: others }, input);
-    });
-    await this.check('deterministic', 'kept-state', () =>
-      checkKeptState(openEnvironment, environment, this.tasks, [NEUTRAL, ...this.texts.slice(0, 3)]),
-    );
-    await this.check('diverse', 'diverse', () => checkDiversity(this.tasks.slice(0, settings.diversitySeeds)));
-    await this.check('isolated', 'isolated', async () => checkIsolation(await this.played(), input));
-    await this.check('no-leakage', 'held-out-text', () => checkHeldOutText(environment.source, this.tasks, target));
-    await this.check('no-leakage', 'answers', async () => checkAnswers(await this.played(), input, target));
-    await this.checkLikeness(input);
+  async parse(): Promise<CheckResult> {
+    const { openEnvironment, environment } = this.options;
+    const { syntax, rules, texts } = await inspectSource(openEnvironment, environment.source, environment.name);
+    this.rules = rules;
+    this.texts = texts;
+    return resultOf(syntax, 'The source is Python.', []);
   }
 
-  /** Checks whether the environment is like the agent's own in what it says, asks, does and pays. */
-  private async checkLikeness(input: CheckInput): Promise<void> {
-    const { target } = this.options;
-    await this.check('like-the-target', 'system-message', () => checkSystemMessage(input.tasks, target));
-    await this.check('like-the-target', 'wording', () => checkWording(input.tasks, target));
-    await this.check('like-the-target', 'solutions', () => checkSolutions(input, target));
-    await this.check('like-the-target', 'tool-answers', async () =>
-      checkToolAnswers(await this.judgedVariations(), target.judgement),
-    );
-    await this.check('like-the-target', 'alternatives', async () =>
-      checkAlternatives(await this.judgedVariations(), target.judgement),
-    );
-    await this.check('like-the-target', 'faults', async () =>
-      checkFaults(await this.judgedVariations(), target.judgement),
+  checkRules(): CheckResult {
+    const allowed = this.rules.some((finding) => / imports /.test(finding))
+      ? [`Allowed imports: ${ALLOWED_MODULES.join(', ')}.`]
+      : [];
+    return resultOf([...this.rules, ...allowed], 'Nothing forbidden was found in the source.', []);
+  }
+
+  async load(): Promise<CheckResult> {
+    this.tools = (await (await this.processes.asked.running()).describe()).tools;
+    return resultOf([], `The module loads and describes ${this.tools.length} tools.`, []);
+  }
+
+  async readTasks(): Promise<CheckResult> {
+    const { settings, environment, signal } = this.options;
+    const seeds = validationSeeds(Math.max(settings.seeds, settings.diversitySeeds), environment.source);
+    this.tasks = await readTasks(await this.processes.asked.running(), seeds, signal);
+    return resultOf([], `${this.tasks.length} tasks have an opening and a reference solution.`, []);
+  }
+
+  async checkDeterminism(): Promise<CheckResult> {
+    const { asked, played, fresh } = this.processes;
+    const others = await Promise.all(fresh.map((process) => process.running()));
+    return checkDeterminism(
+      { asked: await asked.running(), played: await played.running(), fresh: others },
+      this.input(),
     );
   }
 
   /** Changed solutions, played once for all checks that look at them. */
-  private async judgedVariations(): Promise<JudgedVariation[]> {
-    const { target, signal = new AbortController().signal } = this.options;
+  async judgedVariations(): Promise<JudgedVariation[]> {
     const { tools, tasks } = this.input();
+    const { target, signal } = this.options;
     const material = materialOf(tools, tasks, this.texts);
-    this.judged ??= await judgeVariations(
-      await this.played(),
-      tasks.slice(0, VARIED_TASKS),
-      material,
-      target.refusal,
-      signal,
-    );
+    const varied = tasks.slice(0, VARIED_TASKS);
+    this.judged ??= await judgeVariations(await this.played(), varied, material, target.refusal, signal);
     return this.judged;
   }
 
-  private played(): Promise<EnvironmentHandle> {
+  played(): Promise<EnvironmentHandle> {
     return this.processes.played.running();
   }
 
-  private input(): CheckInput {
+  input(): CheckInput {
     return { tools: this.tools, tasks: this.tasks.slice(0, this.options.settings.seeds) };
   }
-
-  private async check(
-    group: CheckGroup,
-    name: (typeof CHECK_NAMES)[number],
-    run: () => CheckResult | Promise<CheckResult>,
-  ): Promise<boolean> {
-    this.options.signal?.throwIfAborted();
-    let result: CheckResult;
-    try {
-      result = await againIfKilled(async () => run(), this.options.signal);
-    } catch (error) {
-      this.options.signal?.throwIfAborted();
-      if (isOutsideFault(error)) throw error;
-      result = faultOf(error);
-    }
-    const { passed, detail, figures } = result;
-    const check: EnvironmentCheck = { name, group, passed, detail, figures };
-    this.done.push(check);
-    this.options.onCheck?.(check, this.done.length, CHECK_NAMES.length);
-    return passed;
-  }
-}
-
-const verdict = (problems: readonly string[], fine: string): CheckResult => ({
-  passed: problems.length === 0,
-  detail: problems.length === 0 ? fine : problems.join(' '),
-  figures: [],
-});
-
-/** A fault of the environment as a failed check. Throws any other error. */
-function faultOf(error: unknown): CheckResult {
-  if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
-  const fault = error instanceof Error && error.cause instanceof SandboxError ? error.cause : error;
-  if (!(fault instanceof SandboxError)) throw error;
-  return { passed: false, detail: (error as Error).message, figures: [] };
 }

@@ -1,4 +1,9 @@
-import type { EnvironmentCall, EnvironmentTool, OpeningMessage } from '../../contracts/messages/environment-protocol';
+import type {
+  EnvironmentCall,
+  EnvironmentMove,
+  EnvironmentTool,
+  OpeningMessage,
+} from '../../contracts/messages/environment-protocol';
 import { seededRandom } from '../statistics/random';
 import type { EnvironmentTask } from './environment-task';
 
@@ -50,6 +55,18 @@ export function sayThrough(tool: EnvironmentTool, text: string): EnvironmentCall
   const properties = Object.entries(propertiesOf(tool));
   if (properties.length === 0 || properties.some(([, schema]) => schema.type !== 'string' || schema.enum)) return null;
   return { name: tool.function.name, arguments: Object.fromEntries(properties.map(([name]) => [name, text])) };
+}
+
+/** How the agent can speak: in plain text (`through` is null), and through each tool that takes nothing but text. */
+export function waysToSpeak(
+  tools: readonly EnvironmentTool[],
+): { through: string | null; say: (words: string) => EnvironmentMove }[] {
+  return [
+    { through: null, say: (words) => ({ text: words }) },
+    ...tools
+      .filter((tool) => sayThrough(tool, 'x') !== null)
+      .map((tool) => ({ through: `through ${tool.function.name}`, say: (words: string) => sayThrough(tool, words)! })),
+  ];
 }
 
 /** All tools in turn, again and again, with arguments of the right types. */

@@ -1,7 +1,7 @@
 import type { EnvironmentMove } from '../../contracts/messages/environment-protocol';
 import { jaccard } from '../statistics/jaccard';
 import { asCall } from './moves';
-import { spacedWords, wordRuns, wordsOf } from './words';
+import { spacedWords, textOf, wordRuns, wordsOf } from './words';
 
 /** A task's request and its solution. */
 export interface SolvedOpening {
@@ -27,8 +27,6 @@ export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySe
     calls.flatMap(({ arguments: given }) => Object.values(given).flatMap((value) => wordsOf(textOf(value)))),
   );
 }
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** The runs of words of an opening, with every value as the same word. */
 export function openingRuns(prompt: string, values: ReadonlySet<string>): Set<string> {

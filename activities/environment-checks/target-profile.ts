@@ -1,5 +1,5 @@
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import type { EnvironmentMove, EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
@@ -10,7 +10,7 @@ import { type EnvironmentTask, promptOf, readTasks, systemOf, TASKS_AT_ONCE } fr
 import { type JudgedVariation, type Judgement, judgementOf, judgeVariations } from './judged-variations';
 import { asCall } from './moves';
 import { type Format, learnFormat } from './observation-format';
-import { openEpisode, play } from './play';
+import { openEpisode, play, type Script } from './play';
 import { malformedCalls, policyView, randomCalls } from './scripted-policies';
 import type { SolvedOpening } from './solution-forms';
 import { familyOf, materialOf } from './variations';
@@ -160,11 +160,6 @@ async function judgementOfTarget(
   return judgementOf(judged);
 }
 
-interface Script {
-  seed: number;
-  calls: EnvironmentMove[];
-}
-
 async function observedFormats(
   restarting: RestartingEnvironment,
   tools: EnvironmentTool[],
@@ -172,15 +167,15 @@ async function observedFormats(
   signal: AbortSignal,
 ): Promise<Pick<TargetProfile, 'formats' | 'refusal'>> {
   const wellFormed = tasks.flatMap((task, index): Script[] => [
-    { seed: task.seed, calls: task.reference },
-    ...(index < PLAYED_TASKS ? [{ seed: task.seed, calls: randomCalls(policyView(task, tools)) }] : []),
+    { seed: task.seed, moves: task.reference },
+    ...(index < PLAYED_TASKS ? [{ seed: task.seed, moves: randomCalls(policyView(task, tools)) }] : []),
   ]);
   // The answer to a malformed call hardly depends on the task: one task is enough.
-  const malformed = malformedCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, calls: [call] }));
+  const malformed = malformedCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, moves: [call] }));
   const scripts = [...wellFormed, ...malformed];
-  const seen = [
-    ...(await mapInParallel(wellFormed, TASKS_AT_ONCE, signal, (script) => observationsOf(restarting, script, signal))),
-  ];
+  const seen = await mapInParallel(wellFormed, TASKS_AT_ONCE, signal, (script) =>
+    observationsOf(restarting, script, signal),
+  );
   let ended = 0;
   for (const [index, script] of scripts.entries()) {
     if (index < wellFormed.length && !(seen[index] instanceof SandboxError)) continue;
@@ -201,7 +196,7 @@ async function observedFormats(
   for (const [index, observations] of seen.entries()) {
     if (observations instanceof SandboxError) continue;
     for (const [position, observation] of observations.entries()) {
-      const { name } = asCall(scripts[index]!.calls[position]!);
+      const { name } = asCall(scripts[index]!.moves[position]!);
       if (known.has(name)) formats.set(name, learnFormat(formats.get(name), observation));
       else refusal = learnFormat(refusal, observation);
     }
@@ -212,11 +207,11 @@ async function observedFormats(
 /** Plays a script: its observations, none if the environment raised, or the error that ended the process. */
 async function observationsOf(
   restarting: RestartingEnvironment,
-  { seed, calls }: Script,
+  { seed, moves }: Script,
   signal: AbortSignal,
 ): Promise<string[] | SandboxError> {
   try {
-    return (await play(await restarting.running(), seed, calls)).observations;
+    return (await play(await restarting.running(), seed, moves)).observations;
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof SandboxError)) throw error;

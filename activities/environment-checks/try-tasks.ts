@@ -4,6 +4,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { TaskToTry, TaskTrial } from '../../contracts/solvable-tasks';
 import { type Clock, systemClock } from '../clock';
 import type { EnvironmentHandle } from '../environment';
+import { moveText } from './moves';
 import { type Move, play } from './play';
 
 /** Most moves of a reference solution that are played. */
@@ -81,9 +82,7 @@ async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise
 function describe(moves: readonly Move[], observations: readonly string[]): string {
   const cut = (text: string): string => wholeWords(text, SHOWN.one);
   const said = observations.map((observation, index) => {
-    const move = moves[index]!;
-    const made = 'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
-    return `${cut(made)} -> ${cut(JSON.stringify(observation))}`;
+    return `${cut(moveText(moves[index]!))} -> ${cut(JSON.stringify(observation))}`;
   });
   const left = moves.length - said.length;
   const rest =

@@ -1,6 +1,9 @@
 /** Words in lower case, without punctuation. */
 export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
+/** A value as text: a string as it is, everything else as JSON. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
 /** The words of a text with a space around each, so that `includes` finds whole words only. */
 export const spacedWords = (text: string): string => ` ${wordsOf(text).join(' ')} `;
 

@@ -2,13 +2,13 @@ import type { Figure } from '../../../contracts/artifacts/environment-check';
 import type { EnvironmentMove } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../environment';
 import { seededRandom } from '../../statistics/random';
-import { type CheckInput, type CheckResult, wholePercent } from '../check';
+import { type CheckInput, type CheckResult, resultOf, wholePercent } from '../check';
 import { bySeedRange, type EnvironmentTask, promptOf } from '../environment-task';
 import { asCall, speakingTools } from '../moves';
 import { play } from '../play';
 import { isGiven } from '../solution-forms';
 import type { TargetProfile } from '../target-profile';
-import { spacedWords, wordsOf } from '../words';
+import { spacedWords, textOf, wordsOf } from '../words';
 import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
 /** Number of tasks on which calls with a wrong argument are made, to see whether the answer names the right value. */
@@ -44,16 +44,14 @@ export async function checkAnswers(
       argumentsWithheld(range, target),
       sameAnswer(range, { tools, tasks }, target),
     ]),
-    await rightValuesTold(environment, { tools, tasks }),
+    await rightValuesRevealed(environment, { tools, tasks }),
   ];
   const problems = findings.flatMap(({ problem }) => problem ?? []);
-  return {
-    passed: problems.length === 0,
-    detail:
-      [...new Set(problems)].join(' ') ||
-      'The openings give nothing that has to be found out, and wrong calls are not answered with the right values.',
-    figures: findings.flatMap(({ figure }) => figure ?? []),
-  };
+  return resultOf(
+    [...new Set(problems)],
+    'The openings give nothing that has to be found out, and wrong calls are not answered with the right values.',
+    findings.flatMap(({ figure }) => figure ?? []),
+  );
 }
 
 interface Finding {
@@ -82,47 +80,44 @@ interface Range {
   tasks: readonly EnvironmentTask[];
 }
 
+/** Arguments that at least `FEWEST_USES` tasks use on either side, in the order of the first. */
+function usedInBoth<T extends { uses: number }>(some: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>) {
+  return [...some].flatMap(([argument, one]) => {
+    const other = others.get(argument);
+    return other && Math.min(one.uses, other.uses) >= FEWEST_USES ? [{ argument, one, other }] : [];
+  });
+}
+
 /** Arguments that the agent has to find out in its own tasks, but that the openings of these tasks give. */
 function argumentsGivenAway({ tasks }: Range, target: TargetProfile): Finding {
-  const own = givenArguments(target.tasks);
-  const given = [...givenArguments(tasks)].flatMap(([argument, { share, uses }]) => {
-    const usual = own.get(argument);
-    const found =
-      uses >= FEWEST_USES && share >= MOSTLY_GIVEN && usual && usual.uses >= FEWEST_USES && usual.share < RARELY_GIVEN;
-    return found ? [{ argument, share, usual: usual.share }] : [];
-  });
-  const sentences = given.map(
-    ({ argument, share, usual }) =>
-      `The opening gives ${argument}, which has to be found out, in ${wholePercent(share)} of the tasks, ` +
-      `and of the agent's own tasks in ${wholePercent(usual)}.`,
+  const given = usedInBoth(givenArguments(tasks), givenArguments(target.tasks)).filter(
+    ({ one, other }) => one.share >= MOSTLY_GIVEN && other.share < RARELY_GIVEN,
   );
-  const first = given[0];
+  const [first] = given;
+  if (first === undefined) return { problem: null, figure: null };
+  const sentences = given.map(
+    ({ argument, one, other }) =>
+      `The opening gives ${argument}, which has to be found out, in ${wholePercent(one.share)} of the tasks, ` +
+      `and of the agent's own tasks in ${wholePercent(other.share)}.`,
+  );
   return {
-    problem: sentences.join(' ') || null,
-    figure: first ? { name: `openings that give ${first.argument}`, value: first.share, atMost: MOSTLY_GIVEN } : null,
+    problem: sentences.join(' '),
+    figure: { name: `openings that give ${first.argument}`, value: first.one.share, atMost: MOSTLY_GIVEN },
   };
 }
 
 /** Arguments that the openings of the agent's own tasks give, but that have to be found out here. */
 function argumentsWithheld({ tasks, name }: Range, target: TargetProfile): Finding {
-  const here = givenArguments(tasks);
-  const withheld = [...givenArguments(target.tasks)].flatMap(([argument, usual]) => {
-    const own = here.get(argument);
-    const found =
-      own &&
-      usual.uses >= FEWEST_USES &&
-      own.uses >= FEWEST_USES &&
-      usual.share >= ALWAYS_GIVEN &&
-      own.share < RARELY_GIVEN;
-    return found ? [{ argument, share: own.share, usual: usual.share }] : [];
-  });
-  const first = withheld[0];
-  if (first === undefined) return { problem: null, figure: null };
+  const withheld = usedInBoth(givenArguments(target.tasks), givenArguments(tasks)).find(
+    ({ one, other }) => one.share >= ALWAYS_GIVEN && other.share < RARELY_GIVEN,
+  );
+  if (withheld === undefined) return { problem: null, figure: null };
+  const { argument, one: usual, other: here } = withheld;
   return {
     problem:
-      `The opening gives ${first.argument} in ${wholePercent(first.share)} of the tasks ${name}, and in ` +
-      `${wholePercent(first.usual)} of the agent's own: here it has to be found out.`,
-    figure: { name: `openings that give ${first.argument}`, value: first.share, atLeast: RARELY_GIVEN },
+      `The opening gives ${argument} in ${wholePercent(here.share)} of the tasks ${name}, and in ` +
+      `${wholePercent(usual.share)} of the agent's own: here it has to be found out.`,
+    figure: { name: `openings that give ${argument}`, value: here.share, atLeast: RARELY_GIVEN },
   };
 }
 
@@ -135,18 +130,16 @@ function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: Targe
     tools,
     [...tasks, ...target.tasks].map(({ reference }) => reference),
   );
-  const usual = foundOut(target.tasks, speaking);
-  const [argument, found] =
-    [...foundOut(tasks, speaking)].find(([key, { share, uses }]) => {
-      const own = usual.get(key);
-      return own && own.uses >= FEWEST_USES && own.share <= VARIED && uses >= FEWEST_USES && share >= CONSTANT;
-    }) ?? [];
-  if (argument === undefined) return { problem: null, figure: null };
+  const same = usedInBoth(foundOut(tasks, speaking), foundOut(target.tasks, speaking)).find(
+    ({ one, other }) => one.share >= CONSTANT && other.share <= VARIED,
+  );
+  if (same === undefined) return { problem: null, figure: null };
+  const { argument, one: found } = same;
   return {
     problem:
-      `What has to be found out for ${argument} is ${JSON.stringify(found!.value)} in ` +
-      `${wholePercent(found!.share)} of the tasks ${name}: it need not be looked up.`,
-    figure: { name: `tasks with the same ${argument}`, value: found!.share, atMost: CONSTANT },
+      `What has to be found out for ${argument} is ${JSON.stringify(found.value)} in ` +
+      `${wholePercent(found.share)} of the tasks ${name}: it need not be looked up.`,
+    figure: { name: `tasks with the same ${argument}`, value: found.share, atMost: CONSTANT },
   };
 }
 
@@ -161,8 +154,7 @@ function foundOut(
     for (const { name, arguments: given } of task.reference.map(asCall)) {
       if (speaking.has(name)) continue;
       for (const [key, value] of Object.entries(given)) {
-        const words = wordsOf(typeof value === 'string' ? value : JSON.stringify(value));
-        const unknown = words.filter((word) => !opening.includes(` ${word} `));
+        const unknown = wordsOf(textOf(value)).filter((word) => !opening.includes(` ${word} `));
         if (unknown.length > 0)
           parts.set(`${name}.${key}`, [...(parts.get(`${name}.${key}`) ?? []), unknown.join(' ')]);
       }
@@ -179,8 +171,8 @@ function foundOut(
 }
 
 /** Wrong calls that are answered with the right value. */
-async function rightValuesTold(environment: EnvironmentHandle, input: CheckInput): Promise<Finding> {
-  const { tasks, example } = await tasksThatTell(environment, input);
+async function rightValuesRevealed(environment: EnvironmentHandle, input: CheckInput): Promise<Finding> {
+  const { tasks, example } = await revealingTasks(environment, input);
   const share = tasks / Math.min(TASKS, input.tasks.length);
   const figure = { name: 'tasks whose observations tell', value: share, atMost: CHANCE };
   if (share <= CHANCE) return { problem: null, figure };
@@ -200,7 +192,7 @@ function spellsOutCall({ messages, reference }: EnvironmentTask): boolean {
   const written = messages.map(({ content }) => content).join('\n');
   const dense = written.replace(/\s+/g, '');
   return reference.map(asCall).some(({ arguments: given }) => {
-    const values = Object.values(given).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
+    const values = Object.values(given).map(textOf);
     if (values.length > 0 && dense.includes(JSON.stringify(given).replace(/\s+/g, ''))) return true;
     return values.some((value) => value !== '' && announced(value).test(written));
   });
@@ -238,27 +230,22 @@ function givenArguments(tasks: readonly EnvironmentTask[]): Map<string, { share:
 
 /** Whether the words of a text, from `spacedWords`, hold the value's words in a row. */
 function holds(spaced: string, value: unknown): boolean {
-  const wanted = wordsOf(typeof value === 'string' ? value : JSON.stringify(value)).join(' ');
+  const wanted = wordsOf(textOf(value)).join(' ');
   return wanted !== '' && spaced.includes(` ${wanted} `);
-}
-
-interface RevealingAnswer {
-  call: EnvironmentMove;
-  observation: string;
 }
 
 /**
  * Counts the tasks in which the answer to a call with one wrong argument names the right value, and nothing before that
  * answer had shown it. The example is the first such call and its answer.
  */
-async function tasksThatTell(
+async function revealingTasks(
   environment: EnvironmentHandle,
   { tools, tasks }: CheckInput,
-): Promise<{ tasks: number; example: RevealingAnswer | null }> {
+): Promise<{ tasks: number; example: { call: EnvironmentMove; observation: string } | null }> {
   const values = argumentValues(tasks);
   // An error message that lists the values which the schema allows reveals nothing.
   const schemas = JSON.stringify(tools);
-  let example: RevealingAnswer | null = null;
+  let example: { call: EnvironmentMove; observation: string } | null = null;
   const revealing = await Promise.all(
     tasks.slice(0, TASKS).map(async (task) => {
       const random = seededRandom(task.seed);
@@ -275,13 +262,13 @@ async function tasksThatTell(
               ),
             );
             // A boolean is not judged: the wrong one reveals the right one anyway, and many answers contain "true".
-            const tells =
+            const reveals =
               right !== undefined &&
               typeof right !== 'boolean' &&
               !holds(before, right) &&
               holds(spacedWords(observation), right);
-            if (tells) example ??= { call: wrong, observation };
-            return tells;
+            if (reveals) example ??= { call: wrong, observation };
+            return reveals;
           }),
         ),
       );

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
 import type { EnvironmentHandle } from '../../environment';
-import type { CheckInput, CheckResult } from '../check';
+import { type CheckInput, type CheckResult, resultOf } from '../check';
 import type { EnvironmentTask } from '../environment-task';
 import { play } from '../play';
 import { policyView, randomCalls } from '../scripted-policies';
@@ -75,11 +75,9 @@ export async function checkDeterminism(
     if (found.length > 0) different++;
     example ??= found[0] ? `${found[0]}; everything must follow from the seed alone.` : null;
   }
-  const figures = [{ name: 'tasks that differed', value: different, atMost: 0 }];
-  if (example !== null) return { passed: false, detail: example, figures };
-  return {
-    passed: true,
-    detail: `${tasks.length} tasks were the same in ${2 + fresh.length} processes with different hash seeds.`,
-    figures,
-  };
+  return resultOf(
+    example === null ? [] : [example],
+    `${tasks.length} tasks were the same in ${2 + fresh.length} processes with different hash seeds.`,
+    [{ name: 'tasks that differed', value: different, atMost: 0 }],
+  );
 }

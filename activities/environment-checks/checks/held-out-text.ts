@@ -1,4 +1,4 @@
-import { type CheckResult, wholePercent } from '../check';
+import { type CheckResult, resultOf, wholePercent } from '../check';
 import { type EnvironmentTask, promptOf } from '../environment-task';
 import { CHECK_LIMITS } from '../limits';
 import type { TargetProfile } from '../target-profile';
@@ -46,14 +46,10 @@ export function checkHeldOutText(
     ...(inSource > 0 ? [`The source holds the text of ${inSource} of ${heldOut.length} held-out tasks.`] : []),
     ...(share > limit ? [`${asked}, of the train tasks ${wholePercent(usual)}.`] : []),
   ];
-  if (problems.length > 0) return { passed: false, detail: problems.join(' '), figures };
-  return {
-    passed: true,
-    detail:
-      `None of ${heldOut.length} held-out tasks stands in the source; ` +
-      `${wholePercent(share)} are asked word for word, of the train tasks ${wholePercent(usual)}.`,
-    figures,
-  };
+  const fine =
+    `None of ${heldOut.length} held-out tasks stands in the source; ` +
+    `${wholePercent(share)} are asked word for word, of the train tasks ${wholePercent(usual)}.`;
+  return resultOf(problems, fine, figures);
 }
 
 function runsOf(text: string): string[] {

@@ -6,7 +6,7 @@ import { wholeWords } from '../../../contracts/clean-text';
 import { type CheckInput, type CheckResult, twoDecimals, wholePercent } from '../check';
 import { bySeedRange, type EnvironmentTask } from '../environment-task';
 import { CHECK_LIMITS, SUCCESS } from '../limits';
-import { asCall } from '../moves';
+import { asCall, moveText } from '../moves';
 import { type Move, rewardsOf } from '../play';
 import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
@@ -123,11 +123,7 @@ const leastOf = (episodes: readonly Played[]): Played =>
 const exampleOf = ({ seed, about, reward }: Played): string =>
   `At seed ${seed} the reference solution, ${about}, earned ${twoDecimals(reward)}`;
 
-/** `send({"stamps":4})` or, for a text, `"on its way"`. */
-function shown(move: Move): string {
-  const call = 'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
-  return wholeWords(call, MOST_SHOWN);
-}
+const shown = (move: Move): string => wholeWords(moveText(move), MOST_SHOWN);
 
 /** The reference solution of a task with something wrong in it. */
 interface Variant {

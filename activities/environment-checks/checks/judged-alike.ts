@@ -1,4 +1,4 @@
-import { type CheckResult, wholePercent } from '../check';
+import { type CheckResult, resultOf, wholePercent } from '../check';
 import { allInOneGroup } from '../../statistics/all-in-one-group';
 import { bySeedRange } from '../environment-task';
 import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
@@ -90,11 +90,8 @@ function compared(
   const bad = shares.filter(({ share, count }) => share > limit && count >= FEWEST_OTHERWISE);
   const sentences = [...new Set(bad.map(({ about, share }) => sentence(about, wholePercent(share))))];
   const changes = new Set(known.map(({ change }) => change)).size;
-  return {
-    passed: bad.length === 0,
-    detail: sentences.slice(0, 3).join(' ') || fine(changes),
-    figures: shares[0] ? [{ name, value: shares[0].share, atMost: limit }] : [],
-  };
+  const figures = shares[0] ? [{ name, value: shares[0].share, atMost: limit }] : [];
+  return resultOf(sentences.slice(0, 3), fine(changes), figures);
 }
 
 /**
@@ -116,15 +113,11 @@ export function checkToolAnswers(judged: readonly JudgedVariation[], target: Jud
   const problems = comparisons
     .filter(({ matters, chance }) => matters && chance < BY_CHANCE / comparisons.length)
     .sort((a, b) => b.share - a.share);
-  return {
-    passed: problems.length === 0,
-    detail:
-      [...new Set(problems.map(({ sentence }) => sentence))].slice(0, 3).join(' ') ||
-      `${answered.length} answers to right and wrong calls are of the kinds that the agent's tools give.`,
-    figures: [
-      { name: 'answers of a strange kind', value: problems[0]?.share ?? 0, atMost: CHECK_LIMITS.maxStrangeAnswers },
-    ],
-  };
+  return resultOf(
+    [...new Set(problems.map(({ sentence }) => sentence))].slice(0, 3),
+    `${answered.length} answers to right and wrong calls are of the kinds that the agent's tools give.`,
+    [{ name: 'answers of a strange kind', value: problems[0]?.share ?? 0, atMost: CHECK_LIMITS.maxStrangeAnswers }],
+  );
 }
 
 /** One kind of answer to one kind of change, here and in the agent's own environment. */

@@ -1,8 +1,7 @@
 import type { EnvironmentHandle } from '../../environment';
-import { meanOrZero } from '../../statistics/mean';
 import { type CheckInput, type CheckResult, twoDecimals } from '../check';
 import { CHECK_LIMITS } from '../limits';
-import { play, rewardsOf } from '../play';
+import { meanRewardOf, play } from '../play';
 import { malformedCalls } from '../scripted-policies';
 
 /** Tasks on each of which all malformed calls are made in one episode. */
@@ -27,12 +26,8 @@ export async function checkMalformedCalls(
       );
     }
   }
-  const reward = meanOrZero(
-    await rewardsOf(
-      environment,
-      tasks.slice(0, TASKS).map(({ seed }) => ({ seed, moves: calls })),
-    ),
-  );
+  const scripts = tasks.slice(0, TASKS).map(({ seed }) => ({ seed, moves: calls }));
+  const reward = await meanRewardOf(environment, scripts);
   const passed = reward <= CHECK_LIMITS.maxTrivialReward;
   const limit = passed ? '' : `; at most ${CHECK_LIMITS.maxTrivialReward} may be had by them`;
   return {

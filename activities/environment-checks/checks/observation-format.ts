@@ -1,5 +1,5 @@
 import type { EnvironmentHandle } from '../../environment';
-import type { CheckInput, CheckResult } from '../check';
+import { type CheckInput, type CheckResult, resultOf } from '../check';
 import { asCall } from '../moves';
 import { formatDifference } from '../observation-format';
 import { play } from '../play';
@@ -41,7 +41,7 @@ export async function checkObservationFormat(
         problems.set(name, `${name} answers ${JSON.stringify(observation.slice(0, 120))}, which ${found}.`);
     });
   }
-  const figures = [{ name: 'tools that answer in another form', value: problems.size, atMost: 0 }];
-  if (problems.size > 0) return { passed: false, detail: [...problems.values()].slice(0, 4).join(' '), figures };
-  return { passed: true, detail: `${looked} observations have the form of the agent's.`, figures };
+  return resultOf([...problems.values()].slice(0, 4), `${looked} observations have the form of the agent's.`, [
+    { name: 'tools that answer in another form', value: problems.size, atMost: 0 },
+  ]);
 }

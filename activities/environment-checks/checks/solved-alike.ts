@@ -1,4 +1,4 @@
-import { type CheckInput, type CheckResult, wholePercent } from '../check';
+import { type CheckInput, type CheckResult, resultOf, wholePercent } from '../check';
 import { bySeedRange, type EnvironmentTask, promptOf } from '../environment-task';
 import { CHECK_LIMITS } from '../limits';
 import { SAID, speakingTools } from '../moves';
@@ -54,14 +54,12 @@ export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfi
   });
   findings.push(strangeParts(tasks, target, speaking));
   const problems = findings.flatMap(({ problem }) => problem ?? []);
-  return {
-    passed: problems.length === 0,
-    detail:
-      [...new Set(problems)].slice(0, 3).join(' ') ||
-      `Of ${tasks.length} tasks ${compared.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS).length} ` +
-        "ask as the agent's own do, and are solved alike.",
-    figures: findings.flatMap(({ figure }) => (figure.value > 0 ? figure : [])).slice(0, 4),
-  };
+  return resultOf(
+    [...new Set(problems)].slice(0, 3),
+    `Of ${tasks.length} tasks ${compared.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS).length} ` +
+      "ask as the agent's own do, and are solved alike.",
+    findings.flatMap(({ figure }) => (figure.value > 0 ? figure : [])).slice(0, 4),
+  );
 }
 
 interface Finding {

@@ -1,10 +1,8 @@
-import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../environment';
-import { meanOrZero } from '../../statistics/mean';
 import { type CheckInput, type CheckResult, twoDecimals } from '../check';
 import { CHECK_LIMITS } from '../limits';
-import { type Move, rewardsOf } from '../play';
-import { CLAIM, INJECTION, NEUTRAL, sayThrough } from '../scripted-policies';
+import { meanRewardOf, type Move } from '../play';
+import { CLAIM, INJECTION, NEUTRAL, waysToSpeak } from '../scripted-policies';
 
 /** Enough tasks to detect a gain of a few hundredths. Each costs three episodes for every way to speak. */
 const TASKS = 20;
@@ -20,15 +18,14 @@ export async function checkTextGain(
 ): Promise<CheckResult> {
   const some = tasks.slice(0, TASKS);
   const halfway = (reference: readonly Move[]): Move[] => reference.slice(0, Math.floor(reference.length / 2));
-  const earn = async (say: (words: string) => Move, words: string): Promise<number> =>
-    meanOrZero(
-      await rewardsOf(
-        environment,
-        some.map(({ seed, reference }) => ({ seed, moves: [...halfway(reference), say(words)] })),
-      ),
+  const earn = (say: (words: string) => Move, words: string): Promise<number> =>
+    meanRewardOf(
+      environment,
+      some.map(({ seed, reference }) => ({ seed, moves: [...halfway(reference), say(words)] })),
     );
   const gains = await Promise.all(
-    waysToSpeak(tools).map(async ({ name, say }) => {
+    waysToSpeak(tools).map(async ({ through, say }) => {
+      const name = through ?? 'as plain text';
       const [neutral, claim, injection] = await Promise.all(
         [NEUTRAL, CLAIM, INJECTION].map((words) => earn(say, words)),
       );
@@ -50,16 +47,4 @@ export async function checkTextGain(
     detail,
     figures: [{ name: 'gain over neutral words', value: worst.gain, atMost: CHECK_LIMITS.maxTextGain }],
   };
-}
-
-/** Plain text, and each tool that takes nothing but text. */
-function waysToSpeak(tools: readonly EnvironmentTool[]): { name: string; say: (words: string) => Move }[] {
-  const through = tools.filter((tool) => sayThrough(tool, 'x') !== null);
-  return [
-    { name: 'as plain text', say: (words) => ({ text: words }) },
-    ...through.map((tool) => ({
-      name: `through ${tool.function.name}`,
-      say: (words: string) => sayThrough(tool, words)!,
-    })),
-  ];
 }

@@ -1,10 +1,9 @@
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../../environment';
-import { meanOrZero } from '../../statistics/mean';
 import { type CheckInput, type CheckResult, twoDecimals } from '../check';
 import { type EnvironmentTask, promptOf } from '../environment-task';
 import { CHECK_LIMITS } from '../limits';
-import { type Move, rewardsOf } from '../play';
+import { meanRewardOf, type Move } from '../play';
 import {
   CLAIM,
   INJECTION,
@@ -12,9 +11,9 @@ import {
   randomCalls,
   REFUSAL,
   repeatTool,
-  sayThrough,
   spamByTool,
   spamCalls,
+  waysToSpeak,
 } from '../scripted-policies';
 
 /** Number of tasks on which the ways of a policy are compared; the best way then plays all tasks. */
@@ -58,12 +57,10 @@ export async function checkTrivialPolicy(
   policy: TrivialPolicy,
 ): Promise<CheckResult> {
   const ways = TRIVIAL_POLICIES[policy](tools);
-  const earn = async (way: Way, on: readonly EnvironmentTask[]): Promise<number> =>
-    meanOrZero(
-      await rewardsOf(
-        environment,
-        on.map((task) => ({ seed: task.seed, moves: way.moves(task) })),
-      ),
+  const earn = (way: Way, on: readonly EnvironmentTask[]): Promise<number> =>
+    meanRewardOf(
+      environment,
+      on.map((task) => ({ seed: task.seed, moves: way.moves(task) })),
     );
   const screened = ways.length === 1 ? [0] : await Promise.all(ways.map((way) => earn(way, tasks.slice(0, SCREENED))));
   const best = ways[screened.indexOf(Math.max(...screened))]!;
@@ -78,14 +75,9 @@ export async function checkTrivialPolicy(
   };
 }
 
-/** Saying a text plainly, and passing it to each tool that takes nothing but text. */
-function speaking(tools: readonly EnvironmentTool[], doing: string, textOf: (task: EnvironmentTask) => string): Way[] {
-  const through = tools.filter((tool) => sayThrough(tool, 'x') !== null);
-  return [
-    { name: doing, moves: (task) => [{ text: textOf(task) }] },
-    ...through.map((tool) => ({
-      name: `${doing} through ${tool.function.name}`,
-      moves: (task: EnvironmentTask) => [sayThrough(tool, textOf(task))!],
-    })),
-  ];
-}
+/** Saying a text in each way in which the agent can speak. */
+const speaking = (tools: readonly EnvironmentTool[], doing: string, textOf: (task: EnvironmentTask) => string): Way[] =>
+  waysToSpeak(tools).map(({ through, say }) => ({
+    name: through === null ? doing : `${doing} ${through}`,
+    moves: (task) => [say(textOf(task))],
+  }));

@@ -16,11 +16,11 @@ const plainWords = (text: string): string[] => wordsOf(text).filter((word) => !/
  */
 export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: TargetProfile): CheckResult {
   const { tools, system, train } = target;
-  const told = [...new Set(tasks.map(systemOf))];
-  if (system.length > 0 && told.some((text) => text.trim() === ''))
+  const messages = [...new Set(tasks.map(systemOf))];
+  if (system.length > 0 && messages.some((text) => text.trim() === ''))
     return { passed: false, detail: 'There is no system message; the agent has one.', figures: [] };
   const known = new Set([...system, JSON.stringify(tools), ...train].flatMap(plainWords));
-  const shares = told.map((text) => {
+  const shares = messages.map((text) => {
     const words = [...new Set(plainWords(text))];
     const strange = words.filter((word) => !known.has(word));
     return { strange, share: strange.length / Math.max(1, words.length) };

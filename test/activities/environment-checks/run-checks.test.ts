@@ -50,6 +50,8 @@ describe('certificate', () => {
       environment,
       target: against,
       settings: spec.certificate,
+      signal: new AbortController().signal,
+      onCheck: () => undefined,
     });
     return { ...validation, failed: validation.checks.filter(({ passed }) => !passed).map((check) => check.name) };
   };

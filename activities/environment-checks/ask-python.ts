@@ -1,0 +1,39 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { z } from 'zod';
+import type { OpenEnvironment } from '../environment';
+
+/**
+ * Runs a Python file of this folder in a jail of its own, as an environment, and returns its answer to one call.
+ * @param name of the process, for messages.
+ * @throws SandboxError when what the call hands over brings that process down.
+ */
+export async function askPython<T>(
+  openEnvironment: OpenEnvironment,
+  file: 'inspect_source.py' | 'kept_state.py',
+  name: string,
+  given: Record<string, unknown>,
+  answerSchema: z.ZodType<T>,
+): Promise<T> {
+  const environment = await openEnvironment({ source: readPythonSource(file), trust: 'synthesised', name });
+  try {
+    await environment.reset('ask', 0);
+    const { observations } = await environment.step('ask', [{ name: 'ask', arguments: given }]);
+    return answerSchema.parse(JSON.parse(observations[0] ?? 'null'));
+  } finally {
+    await environment.close();
+  }
+}
+
+/** Text of a Python file of this folder. The build leaves it in the source tree: in this folder, or above its copy. */
+function readPythonSource(file: string): string {
+  for (let folder = __dirname; ; folder = dirname(folder)) {
+    for (const path of [join(folder, file), join(folder, 'activities', 'environment-checks', file)]) {
+      if (existsSync(path)) return readFileSync(path, 'utf8');
+    }
+    if (folder === dirname(folder))
+      throw new Error(
+        `activities/environment-checks/${file} was not found. Install the whole project, not only dist/.`,
+      );
+  }
+}
