@@ -3,16 +3,16 @@ import type { RunContext } from '../contracts/messages/run-context';
 import type { Analyst } from './analyst';
 import { createAnalyst } from './openai-analyst';
 import { contentKey } from './content-key';
-import type { SharedRateState } from './rate/shared-rate-state';
+import type { ChangeRateState } from './rate/rate-state';
 
 /** Gives the client of the analyst that a prepared spec names, for the calls of one run. */
 export type AnalystFactory = (prepared: PreparedSpec, context: Pick<RunContext, 'runId' | 'agent'>) => Analyst;
 
 /** What the analyst clients of one worker share with those of other workers. */
 export interface AnalystSharing {
-  /** The shared rate state of an endpoint, by a name made of its address and model. */
-  sharedRateState?: (endpoint: string) => SharedRateState;
-  /** Called with a sentence when that fails, and when it serves again. */
+  /** Changes the shared rate state of an endpoint. Its name is made of its address and model. */
+  changeRateState?: (endpoint: string) => ChangeRateState;
+  /** Called with a sentence when that fails, and when it works again. */
   onRateTrouble?: (sentence: string) => void;
   redactionSecret?: () => Promise<string>;
 }
@@ -23,7 +23,7 @@ export interface AnalystSharing {
  */
 export function createAnalystPool(
   apiKey: string,
-  { sharedRateState, onRateTrouble, redactionSecret }: AnalystSharing = {},
+  { changeRateState, onRateTrouble, redactionSecret }: AnalystSharing = {},
 ): AnalystFactory {
   const analysts = new Map<string, Analyst>();
   return (prepared) => {
@@ -34,16 +34,17 @@ export function createAnalystPool(
     const id = JSON.stringify([baseUrl, model, timeoutSeconds, settings]);
     let analyst = analysts.get(id);
     if (!analyst) {
-      const rateState = sharedRateState?.(contentKey(baseUrl, model).slice(0, 16));
-      const shared = {
-        ...(rateState === undefined ? {} : { sharedRateState: rateState }),
-        ...(onRateTrouble === undefined ? {} : { onRateTrouble }),
-        ...(redactionSecret === undefined ? {} : { redactionSecret }),
-      };
-      analysts.set(
-        id,
-        (analyst = createAnalyst({ baseUrl, apiKey, model, timeoutMs: timeoutSeconds * 1000, ...settings, ...shared })),
-      );
+      analyst = createAnalyst({
+        baseUrl,
+        apiKey,
+        model,
+        timeoutMs: timeoutSeconds * 1000,
+        ...settings,
+        changeRateState: changeRateState?.(contentKey(baseUrl, model).slice(0, 16)),
+        onRateTrouble,
+        redactionSecret,
+      });
+      analysts.set(id, analyst);
     }
     return analyst;
   };

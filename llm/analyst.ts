@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { RedactionSpec } from '../contracts/config/analyst-spec';
 import type { CallRecord } from '../contracts/artifacts/call-record';
 import type { BatchOptions } from './batch';
-import type { SharedRateState } from './rate/shared-rate-state';
+import type { ChangeRateState } from './rate/rate-state';
 
 /** Kinds of calls, which are counted separately. */
 type CallKind = 'discover' | 'merge' | 'label' | 'synthesise';
@@ -111,14 +111,14 @@ export interface AnalystOptions {
   /** Limits of the endpoint, for all workers together. Default: learned from its answers. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  /** Where workers share what they know about the endpoint's rate. Default: this process alone. */
-  sharedRateState?: SharedRateState;
-  /** Called with a sentence when the shared rate state fails, and when it serves again. */
-  onRateTrouble?: (sentence: string) => void;
+  /** Changes what workers together know about the endpoint's rate. Default: this process alone keeps it. */
+  changeRateState?: ChangeRateState | undefined;
+  /** Called with a sentence when that fails, and when it works again. */
+  onRateTrouble?: ((sentence: string) => void) | undefined;
   /** Which values are replaced before a prompt is sent. Default: none. */
   redaction?: RedactionSpec;
   /** The key of the placeholders' hashes; it comes from this machine's store. */
-  redactionSecret?: () => Promise<string>;
+  redactionSecret?: (() => Promise<string>) | undefined;
 }
 
 /** The outcome of one question of a batch. */

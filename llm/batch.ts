@@ -53,7 +53,7 @@ export async function runBatch(
   { signal, onStatus, pollMs = 5_000 }: BatchOptions = {},
 ): Promise<BatchOutcome> {
   const name = contentKey(...lines.map(({ key }) => key));
-  const options = signal === undefined ? {} : { signal };
+  const options = { signal };
   let batch = (await findBatch(client, name, options)) ?? (await createBatch(client, name, lines, options));
   for (let wait = pollMs; !isOver(batch); wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
     onStatus?.(`${batch.id} ${batch.status}, ${batch.request_counts?.completed ?? 0} of ${lines.length}`);
@@ -73,19 +73,18 @@ export async function runBatch(
   return { id: batch.id, status: batch.status as BatchOutcome['status'], errors, completions };
 }
 
-const isOver = ({ status }: Batch) =>
-  status === 'completed' || status === 'failed' || status === 'expired' || status === 'cancelled';
+const isOver = ({ status }: Batch) => ['completed', 'failed', 'expired', 'cancelled'].includes(status);
 
 /** Finds a batch of the same questions that did not fail; null if there is none. */
-async function findBatch(client: OpenAI, name: string, options: { signal?: AbortSignal }): Promise<Batch | null> {
+async function findBatch(
+  client: OpenAI,
+  name: string,
+  options: { signal: AbortSignal | undefined },
+): Promise<Batch | null> {
   for await (const batch of client.batches.list({ limit: 100 }, options)) {
     if (batch.created_at < Date.now() / 1000 - FORGET_SECONDS) break;
-    const ended =
-      batch.status === 'failed' ||
-      batch.status === 'expired' ||
-      batch.status === 'cancelled' ||
-      batch.status === 'cancelling';
-    if (batch.metadata?.[LABEL] === name && !ended) return batch;
+    const isOfNoUse = ['failed', 'expired', 'cancelled', 'cancelling'].includes(batch.status);
+    if (batch.metadata?.[LABEL] === name && !isOfNoUse) return batch;
   }
   return null;
 }
@@ -94,7 +93,7 @@ async function createBatch(
   client: OpenAI,
   name: string,
   lines: readonly BatchLine[],
-  options: { signal?: AbortSignal },
+  options: { signal: AbortSignal | undefined },
 ): Promise<Batch> {
   const text = lines
     .map(

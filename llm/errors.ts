@@ -1,8 +1,9 @@
-import type { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import { APIConnectionTimeoutError, APIError } from 'openai';
 import type { FailureType } from '../contracts/failures/run';
 import { hideSecretIn } from '../contracts/hide-secret';
 import { failure } from '../contracts/typed-failure';
+import type { MalformedDetail, Refusal } from './analyst';
 
 /** Where a call was sent, for error messages. */
 export interface AnalystPlace {
@@ -132,6 +133,21 @@ const PROMPT_CODES = new Set([
 export function refusesPromptOnly(error: ApplicationFailure): boolean {
   const detail = error.details?.[0] as AnalystFailureDetail | undefined;
   return error.type === 'Analyst.BadRequest' && (detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? ''));
+}
+
+/**
+ * Reads an error that concerns only this question: no valid answer after all re-asks, or a prompt that the endpoint
+ * does not accept. Null for every other error.
+ */
+export function refusalOfOneQuestion(error: unknown): Refusal | null {
+  if (!(error instanceof ApplicationFailure)) return null;
+  if (error.type === 'Analyst.Malformed') {
+    const { problems, usage, asks, tries, redacted } = error.details?.[0] as MalformedDetail;
+    return { reason: `No valid answer: ${problems}`, usage, asks, tries, redacted };
+  }
+  const nothing = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+  if (refusesPromptOnly(error)) return { reason: error.message, usage: nothing, asks: 1, tries: 1, redacted: {} };
+  return null;
 }
 
 function quote(text: string): string {

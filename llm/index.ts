@@ -12,7 +12,7 @@ export {
 export { type AnalystFactory, createAnalystPool } from './analyst-pool';
 export type { BatchOptions } from './batch';
 export { contentKey } from './content-key';
+export { refusalOfOneQuestion } from './errors';
 export { strictJsonSchema } from './json-schema';
 export { createAnalyst } from './openai-analyst';
-export type { SharedRateState } from './rate/shared-rate-state';
-export { refusalOfOneQuestion } from './refusal';
+export type { ChangeRateState } from './rate/rate-state';

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { CancelledFailure } from '@temporalio/common';
 
 /**
@@ -7,54 +8,35 @@ import { CancelledFailure } from '@temporalio/common';
  */
 export class ConcurrencyLimiter {
   private running = 0;
-  /** Waiting actions by priority, the lowest number first. */
-  private readonly lines: { priority: number; waiting: (() => void)[]; next: number }[] = [];
+  /** What waits, in the order in which it will begin. */
+  private readonly waiting: { priority: number; begin: () => void }[] = [];
 
   constructor(private readonly limit: number) {}
 
   /** Runs the action when a place is free. The place becomes free again however the action ends. */
   async run<T>(action: () => Promise<T>, priority = 0): Promise<T> {
-    if (this.running >= this.limit) await new Promise<void>((resolve) => this.line(priority).waiting.push(resolve));
-    else this.running++;
+    if (this.running < this.limit) this.running++;
+    else await new Promise<void>((begin) => this.enqueue(priority, begin));
     try {
       return await action();
     } finally {
       // The place goes straight to the next in line: if it were freed first, a newcomer could overtake.
-      const next = this.leave();
-      if (next) next();
+      const next = this.waiting.shift();
+      if (next) next.begin();
       else this.running--;
     }
   }
 
-  private line(priority: number) {
-    const at = this.lines.findIndex((line) => line.priority >= priority);
-    const found = this.lines[at];
-    if (found?.priority === priority) return found;
-    const line = { priority, waiting: [], next: 0 };
-    this.lines.splice(at === -1 ? this.lines.length : at, 0, line);
-    return line;
-  }
-
-  private leave(): (() => void) | undefined {
-    const line = this.lines[0];
-    const next = line?.waiting[line.next++];
-    if (line && line.next >= line.waiting.length) this.lines.shift();
-    return next;
+  private enqueue(priority: number, begin: () => void): void {
+    const before = this.waiting.findLastIndex((other) => other.priority <= priority);
+    this.waiting.splice(before + 1, 0, { priority, begin });
   }
 }
 
 /** Waits `ms` milliseconds. Throws CancelledFailure when the signal fires before that. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  throwIfCancelled(signal);
-  await new Promise<void>((resolve) => {
-    const finish = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', finish);
-      resolve();
-    };
-    const timer = setTimeout(finish, ms);
-    signal?.addEventListener('abort', finish);
-  });
+  // It rejects only when the signal fires. The next line then throws the right error.
+  await wait(ms, undefined, { signal }).catch(() => undefined);
   throwIfCancelled(signal);
 }
 

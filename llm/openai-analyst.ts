@@ -21,7 +21,7 @@ import type {
 import { afterGrace } from './answer-grace';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
-import { isLost, toAnalystFailure, type AnalystFailureDetail, type AnalystPlace } from './errors';
+import { isLost, refusalOfOneQuestion, toAnalystFailure, type AnalystFailureDetail, type AnalystPlace } from './errors';
 import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
@@ -29,7 +29,6 @@ import { LONGEST_TIMER_MS } from '../contracts/config/milliseconds';
 import { RateLimiter } from './rate/rate-limiter';
 import { Redactor, redactsFor, Replacements } from './redaction';
 import { createTransport } from './transport';
-import { refusalOfOneQuestion } from './refusal';
 
 /** Makes a client of the analyst endpoint. It has one connection pool, one concurrency limit and one rate limiter. */
 export function createAnalyst(options: AnalystOptions): Analyst {
@@ -55,13 +54,7 @@ class OpenAiAnalyst implements Analyst {
   constructor(private readonly options: AnalystOptions) {
     this.model = options.model;
     this.limiter = new ConcurrencyLimiter(options.concurrency);
-    const { requestsPerMinute, tokensPerMinute, sharedRateState, onRateTrouble } = options;
-    this.rateLimiter = new RateLimiter({
-      requestsPerMinute,
-      tokensPerMinute,
-      ...(sharedRateState === undefined ? {} : { sharedState: sharedRateState }),
-      ...(onRateTrouble === undefined ? {} : { onTrouble: onRateTrouble }),
-    });
+    this.rateLimiter = new RateLimiter(options);
     this.place = { endpoint: options.baseUrl, model: options.model, apiKey: options.apiKey };
     // We repeat calls ourselves: a call must keep its Idempotency-Key, and Temporal must see what fails.
     this.client = new OpenAI({

@@ -1,30 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { log } from '@temporalio/activity';
 import { z } from 'zod';
-import { createAnalystPool, type AnalystFactory, type SharedRateState } from '../../llm';
+import { createAnalystPool, type AnalystFactory, type ChangeRateState } from '../../llm';
 import { checkKeyEndpoint } from '../endpoints/key-endpoints';
 import { runAnalyst } from '../endpoints/run-analyst';
-import { changeDocument, layout, StoreConflictError, type ArtifactStore } from '../../store';
+import { changeDocument, layout, type ArtifactStore } from '../../store';
 import { BudgetMeter } from './budget-meter';
 
 const secretSchema = z.object({ secret: z.string().min(32) });
 
+/** Milliseconds for which a change of the rate state is repeated. Questions wait for it meanwhile. */
+const PATIENCE_MS = 4_000;
+
 /** The rate state of an endpoint as a document of the store, shared by all processes that use the store. */
-export function storedRateState(store: ArtifactStore, endpoint: string): SharedRateState {
-  const key = layout.rate(endpoint);
-  return {
-    read: () => store.readDocument(key),
-    async swap(value, expected) {
-      try {
-        await store.swapDocument(key, value, expected);
-        return true;
-      } catch (error) {
-        if (error instanceof StoreConflictError) return false;
-        throw error;
-      }
-    },
-  };
-}
+export const storedRateState =
+  (store: ArtifactStore, endpoint: string): ChangeRateState =>
+  (change) =>
+    changeDocument(store, layout.rate(endpoint), change, PATIENCE_MS);
 
 /** The key of the redaction placeholders' hashes. It is made once for a store, and never sent anywhere. */
 async function redactionSecret(store: ArtifactStore): Promise<string> {
@@ -57,7 +49,7 @@ export function createAnalystFactory(
   keyEndpoints: readonly string[] | null = null,
 ): AnalystFactory {
   const pool = createAnalystPool(apiKey, {
-    sharedRateState: (endpoint) => storedRateState(store, endpoint),
+    changeRateState: (endpoint) => storedRateState(store, endpoint),
     onRateTrouble: warn,
     redactionSecret: () => redactionSecret(store),
   });

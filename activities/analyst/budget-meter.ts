@@ -23,6 +23,7 @@ import {
   type CallLedger,
 } from '../../llm';
 import { changeDocument, layout, type ArtifactStore } from '../../store';
+import { callRecord } from './recorded-calls';
 
 /** Milliseconds between two writes of the counts. */
 const WRITE_MS = 1_000;
@@ -203,21 +204,13 @@ export class BudgetMeter implements CallLedger {
   }
 
   private count(
-    request: { kind: string; shortened?: boolean },
+    request: { kind: string; key: string; shortened?: boolean },
     answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>,
     unanswered: boolean,
   ): void {
-    const { usage, asks, tries, redacted } = answer;
-    const use: CallUse = {
-      calls: 1,
-      asks,
-      tries,
-      ...usage,
-      unanswered: unanswered ? 1 : 0,
-      shortened: request.shortened ? 1 : 0,
-      redacted,
-    };
-    this.add({ segment: null, use: { [request.kind]: use } });
+    // The model is not counted.
+    const record = callRecord(request, { ...answer, model: '' }, unanswered);
+    this.add({ segment: null, use: useOfRecord(record) });
   }
 
   private add(pending: PendingUse): void {

@@ -1,6 +1,14 @@
 import { throwIfCancelled } from '../limiter';
-import { updateRateState, inProcessRateState, type SharedRateState } from './shared-rate-state';
-import { takeFromBuckets, withObservations, type RateObservations, type RateState } from './rate-state';
+import {
+  inProcessRateState,
+  newRateState,
+  rateStateSchema,
+  takeFromBuckets,
+  withObservations,
+  type ChangeRateState,
+  type RateObservations,
+  type RateState,
+} from './rate-state';
 
 /** Milliseconds between two synchronisations with the shared state: while there is a limit, and while there is none. */
 const SYNC_MS = 250;
@@ -11,9 +19,10 @@ export interface RateLimiterOptions {
   /** From agent.yaml. Undefined: learned from the endpoint's answers. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  sharedState?: SharedRateState;
-  /** Called with a sentence when the shared state fails, and when it serves again. */
-  onTrouble?: (sentence: string) => void;
+  /** Changes the state that workers share. Default: this process alone keeps one. */
+  changeRateState?: ChangeRateState | undefined;
+  /** Called with a sentence when that fails, and when it works again. */
+  onRateTrouble?: ((sentence: string) => void) | undefined;
 }
 
 interface Waiter {
@@ -36,10 +45,10 @@ const noObservations = (): RateObservations => ({
  * is known, it lets every request through.
  */
 export class RateLimiter {
-  private readonly sharedState: SharedRateState;
+  private readonly changeShared: ChangeRateState;
   private readonly onTrouble: (sentence: string) => void;
-  /** Takes the place of the shared state while that fails; null while it serves. */
-  private ownState: SharedRateState | null = null;
+  /** Takes the place of the shared state while that fails; null while it works. */
+  private changeOwn: ChangeRateState | null = null;
   private readonly configured: Pick<RateObservations, 'requestCeiling' | 'tokenCeiling'>;
   private observed = noObservations();
   private waiters: Waiter[] = [];
@@ -53,9 +62,9 @@ export class RateLimiter {
   private timer: NodeJS.Timeout | null = null;
   private lastSync = 0;
 
-  constructor({ requestsPerMinute, tokensPerMinute, sharedState, onTrouble }: RateLimiterOptions = {}) {
-    this.sharedState = sharedState ?? inProcessRateState();
-    this.onTrouble = onTrouble ?? (() => undefined);
+  constructor({ requestsPerMinute, tokensPerMinute, changeRateState, onRateTrouble }: RateLimiterOptions = {}) {
+    this.changeShared = changeRateState ?? inProcessRateState();
+    this.onTrouble = onRateTrouble ?? (() => undefined);
     const perSecond = (perMinute: number | undefined) => (perMinute === undefined ? null : perMinute / 60);
     this.configured = { requestCeiling: perSecond(requestsPerMinute), tokenCeiling: perSecond(tokensPerMinute) };
     this.limited = requestsPerMinute !== undefined || tokensPerMinute !== undefined;
@@ -149,27 +158,28 @@ export class RateLimiter {
       requests: Math.max(0, this.waiters.length - Math.max(0, this.requests)),
       tokens: this.waiters.reduce((sum, { tokens }) => sum + tokens, 0),
     };
-    const take = (state: SharedRateState) =>
-      updateRateState(state, (before) => {
-        const now = Date.now();
-        const { state: after, ...granted } = takeFromBuckets(withObservations(before, observed, now), wanted, now);
-        return { state: after, result: granted };
-      });
+    const take = async (changeState: ChangeRateState): Promise<void> =>
+      this.adopt(
+        await changeState((before) => {
+          const now = Date.now();
+          const state = rateStateSchema.safeParse(before).data ?? newRateState(now);
+          const taken = takeFromBuckets(withObservations(state, observed, now), wanted, now);
+          return { value: taken.state, result: taken };
+        }),
+      );
     try {
-      const taken = await take(this.sharedState);
-      if (this.ownState !== null) this.onTrouble('The shared pace of the analyst endpoint is kept again.');
-      this.ownState = null;
-      this.adopt(taken.state, taken.result);
+      await take(this.changeShared);
+      if (this.changeOwn !== null) this.onTrouble('The shared pace of the analyst endpoint is kept again.');
+      this.changeOwn = null;
     } catch (error) {
-      if (this.ownState === null) {
-        this.ownState = inProcessRateState(this.last ?? undefined);
+      if (this.changeOwn === null) {
+        this.changeOwn = inProcessRateState(this.last);
         this.onTrouble(
           `The shared pace of the analyst endpoint cannot be kept (${(error as Error).message}): ` +
             'this worker keeps a pace of its own until it can.',
         );
       }
-      const taken = await take(this.ownState);
-      this.adopt(taken.state, taken.result);
+      await take(this.changeOwn);
     } finally {
       this.syncing = false;
       this.lastSync = Date.now();
@@ -179,7 +189,7 @@ export class RateLimiter {
     }
   }
 
-  private adopt(state: RateState, granted: { requests: number; tokens: number }): void {
+  private adopt({ state, ...granted }: ReturnType<typeof takeFromBuckets>): void {
     this.last = state;
     this.limited = state.limit !== null || state.tokenCeiling !== null;
     this.pausedUntil = Math.max(this.pausedUntil, state.pausedUntil);

@@ -70,6 +70,22 @@ export function newRateState(now: number): RateState {
   };
 }
 
+/**
+ * Replaces the rate state that all workers share by `value`, and resolves with `result`. `before` is what was stored,
+ * undefined if nothing was. The change may run several times, when others change the state at the same time.
+ */
+export type ChangeRateState = <T>(change: (before: unknown) => { value: RateState; result: T }) => Promise<T>;
+
+/** A rate state that one process keeps for itself. `initial`: what it knows at first. */
+export function inProcessRateState(initial: RateState | null = null): ChangeRateState {
+  let held = initial ?? undefined;
+  return async (change) => {
+    const { value, result } = change(held);
+    held = value;
+    return result;
+  };
+}
+
 /** What a worker has seen since it last synchronised with the shared state. */
 export interface RateObservations {
   accepted: number;

@@ -4,13 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/common';
 import { storedRateState } from '../../../activities/analyst/analyst-factory';
-import { newRateState, type RateState } from '../../../llm/rate/rate-state';
+import { inProcessRateState, newRateState, type ChangeRateState, type RateState } from '../../../llm/rate/rate-state';
 import { RateLimiter } from '../../../llm/rate/rate-limiter';
-import { inProcessRateState } from '../../../llm/rate/shared-rate-state';
 import { LocalStore } from '../../../store';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-rate-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What is stored now; a new state where nothing is. */
+const stateOf = (changeRateState: ChangeRateState) =>
+  changeRateState((before) => {
+    const state = (before as RateState | undefined) ?? newRateState(0);
+    return { value: state, result: state };
+  });
 
 test('as long as no limit is known the limiter is open', async () => {
   const limiter = new RateLimiter();
@@ -20,8 +26,8 @@ test('as long as no limit is known the limiter is open', async () => {
 test('two workers on one store keep one limit together, and the lower priority goes first', async () => {
   const shared = () => storedRateState(new LocalStore(folder), 'endpoint');
   const [a, b] = [
-    new RateLimiter({ requestsPerMinute: 1200, sharedState: shared() }),
-    new RateLimiter({ requestsPerMinute: 1200, sharedState: shared() }),
+    new RateLimiter({ requestsPerMinute: 1200, changeRateState: shared() }),
+    new RateLimiter({ requestsPerMinute: 1200, changeRateState: shared() }),
   ];
   const order: number[] = [];
   const began = Date.now();
@@ -35,12 +41,14 @@ test('two workers on one store keep one limit together, and the lower priority g
 });
 
 test('a Retry-After that one worker hears holds the others', async () => {
-  const sharedState = inProcessRateState();
-  const [a, b] = [new RateLimiter({ sharedState }), new RateLimiter({ sharedState, requestsPerMinute: 60_000 })];
+  const changeRateState = inProcessRateState();
+  const [a, b] = [
+    new RateLimiter({ changeRateState }),
+    new RateLimiter({ changeRateState, requestsPerMinute: 60_000 }),
+  ];
   await a.acquire(1, 0);
   a.pushedBack(1_500);
-  const held = async (): Promise<number> =>
-    ((await sharedState.read())?.value as RateState | undefined)?.pausedUntil ?? newRateState(0).pausedUntil;
+  const held = async (): Promise<number> => (await stateOf(changeRateState)).pausedUntil;
   while ((await held()) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   const until = await held();
   await b.acquire(1, 0);
@@ -48,13 +56,13 @@ test('a Retry-After that one worker hears holds the others', async () => {
 });
 
 test('headers name the limits where agent.yaml does not', async () => {
-  const sharedState = inProcessRateState();
-  const limiter = new RateLimiter({ sharedState });
+  const changeRateState = inProcessRateState();
+  const limiter = new RateLimiter({ changeRateState });
   limiter.accepted(new Headers({ 'x-ratelimit-limit-requests': '600', 'x-ratelimit-limit-tokens': '60000' }));
   limiter.pushedBack(null);
   for (;;) {
-    const state = (await sharedState.read())?.value as RateState | undefined;
-    if (state) {
+    const state = await stateOf(changeRateState);
+    if (state.requestCeiling !== null) {
       expect(state).toMatchObject({ requestCeiling: 10, tokenCeiling: 1000 });
       return;
     }
@@ -77,8 +85,8 @@ test('without a shared state that can be read or written the calls go on, and it
   const said: string[] = [];
   const limiter = new RateLimiter({
     requestsPerMinute: 6_000,
-    sharedState: storedRateState(new LocalStore(blocked), 'endpoint'),
-    onTrouble: (sentence) => said.push(sentence),
+    changeRateState: storedRateState(new LocalStore(blocked), 'endpoint'),
+    onRateTrouble: (sentence) => said.push(sentence),
   });
   await Promise.all(Array.from({ length: 60 }, () => limiter.acquire(1, 0)));
   expect(said).toEqual([expect.stringContaining('this worker keeps a pace of its own until it can')]);
