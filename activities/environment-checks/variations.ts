@@ -88,6 +88,17 @@ export function variationsOf(task: EnvironmentTask, material: Material): Variati
   ];
 }
 
+/** Makes variations in a part of a solution. Without `mark` no move's answer is looked at. */
+const variationsIn =
+  (part: string) =>
+  (
+    kind: Variation['kind'],
+    change: string,
+    about: string,
+    moves: EnvironmentMove[],
+    mark: number | null = null,
+  ): Variation => ({ change, about, moves, part, mark, kind });
+
 /** `moves` with others in the place of the `remove` ones from `at` on. */
 const spliced = (
   moves: readonly EnvironmentMove[],
@@ -109,41 +120,28 @@ function added({ reference }: EnvironmentTask, { tools, speaking }: Material): V
     if (keys.length === 0 || keys.some((key) => !known.has(key))) return [];
     return [{ name, arguments: Object.fromEntries(keys.map((key) => [key, known.get(key)])) }];
   });
-  const family = familyOf({ reference });
-  const first: EnvironmentMove = { name: tools[0]!.function.name, arguments: {} };
+  const variation = variationsIn(familyOf({ reference }));
+  const malformed: EnvironmentMove = { name: tools[0]!.function.name, arguments: {} };
   return [
     ...calls
       .filter(({ name }) => !speaking.has(name))
-      .map((call) => ({
-        change: `first ${call.name}`,
-        about: `One more call of ${call.name}, before everything else`,
-        part: family,
-        moves: [call, ...reference],
-        mark: 0,
-        kind: 'either' as const,
-      })),
-    ...reference.flatMap((move, index): Variation[] => {
+      .map((call) => {
+        const about = `One more call of ${call.name}, before everything else`;
+        return variation('either', `first ${call.name}`, about, [call, ...reference], 0);
+      }),
+    ...reference.flatMap((move, index) => {
       const { name } = asCall(move);
       if (speaking.has(name)) return [];
-      return [
-        {
-          change: `again ${name}`,
-          about: `The same call of ${name} twice`,
-          part: partAt(reference, index, speaking),
-          moves: spliced(reference, index + 1, 0, move),
-          mark: index + 1,
-          kind: 'either',
-        },
-      ];
+      const twice = spliced(reference, index + 1, 0, move);
+      return variationsIn(partAt(reference, index, speaking))(
+        'either',
+        `again ${name}`,
+        `The same call of ${name} twice`,
+        twice,
+        index + 1,
+      );
     }),
-    {
-      change: 'malformed first',
-      about: 'One more call, malformed, before everything else',
-      part: family,
-      moves: [first, ...reference],
-      mark: null,
-      kind: 'way',
-    },
+    variation('way', 'malformed first', 'One more call, malformed, before everything else', [malformed, ...reference]),
   ];
 }
 
@@ -153,64 +151,35 @@ function moved({ reference }: EnvironmentTask, { speaking }: Material): Variatio
   return reference.flatMap((move, index): Variation[] => {
     const next = reference[index + 1];
     if (next === undefined) return [];
-    const others = spliced(reference, index, 1);
-    const answer = reference.slice(index).find((later) => speaking.has(asCall(later).name));
-    const part = partAt(reference, index, speaking);
-    return [
-      {
-        change: `swapped ${names[index]} ${names[index + 1]}`,
-        about: `${names[index]} after ${names[index + 1]} instead of before it`,
-        part,
-        moves: spliced(reference, index, 2, next, move),
-        mark: index,
-        // A call after the answer may come too late.
-        kind: speaking.has(names[index + 1]!) ? 'fault' : 'either',
-      },
-      {
-        change: `last ${names[index]}`,
-        about: `${names[index]} at the end instead of in its place`,
-        part,
-        moves: [...others, move],
-        mark: null,
-        kind: 'fault',
-      },
-      ...(index === 0 || answer === undefined || answer === move || speaking.has(names[index - 1]!)
-        ? []
-        : [
-            {
-              change: `answered before ${names[index]}`,
-              about: `The answer before ${names[index]}, and again after it`,
-              part,
-              moves: spliced(reference, index, 0, answer),
-              mark: null,
-              kind: 'fault' as const,
-            },
-          ]),
+    const [name, nextName] = [names[index]!, names[index + 1]!];
+    const variation = variationsIn(partAt(reference, index, speaking));
+    // A call after the answer may come too late.
+    const kind = speaking.has(nextName) ? 'fault' : 'either';
+    const swapped = spliced(reference, index, 2, next, move);
+    const last = [...spliced(reference, index, 1), move];
+    const variations = [
+      variation(kind, `swapped ${name} ${nextName}`, `${name} after ${nextName} instead of before it`, swapped, index),
+      variation('fault', `last ${name}`, `${name} at the end instead of in its place`, last),
     ];
+    const answer = reference.slice(index).find((later) => speaking.has(asCall(later).name));
+    if (index === 0 || answer === undefined || answer === move || speaking.has(names[index - 1]!)) return variations;
+    const about = `The answer before ${name}, and again after it`;
+    return [...variations, variation('fault', `answered before ${name}`, about, spliced(reference, index, 0, answer))];
   });
 }
 
 /** A solution that lacks a call, and a call alone. */
 function removed({ reference }: EnvironmentTask, { speaking }: Material): Variation[] {
   const names = toolNames(reference);
-  return reference.flatMap((move, index): Variation[] => [
-    {
-      change: `without ${names[index]}`,
-      about: `A solution without ${names[index]}`,
-      part: partAt(reference, index, speaking),
-      moves: spliced(reference, index, 1),
-      mark: null,
-      kind: 'fault',
-    },
-    {
-      change: `only ${names[index]}`,
-      about: `Nothing but ${REPEATS} calls of ${names[index]}`,
-      part: partAt(reference, index, speaking),
-      moves: Array.from({ length: REPEATS }, () => move),
-      mark: 0,
-      kind: 'fault',
-    },
-  ]);
+  return reference.flatMap((move, index): Variation[] => {
+    const name = names[index]!;
+    const variation = variationsIn(partAt(reference, index, speaking));
+    const repeated = Array.from({ length: REPEATS }, () => move);
+    return [
+      variation('fault', `without ${name}`, `A solution without ${name}`, spliced(reference, index, 1)),
+      variation('fault', `only ${name}`, `Nothing but ${REPEATS} calls of ${name}`, repeated, 0),
+    ];
+  });
 }
 
 /** A wrong argument, a wrong try before the right one, and one call twice in place of two. */
@@ -218,43 +187,23 @@ function replaced({ reference }: EnvironmentTask, { values, speaking }: Material
   const names = toolNames(reference);
   return reference.flatMap((move, index): Variation[] => {
     const name = names[index]!;
-    const wrong = speaking.has(name) ? [] : withOneWrongArgument(move, values, random);
-    const part = partAt(reference, index, speaking);
-    const twin = names.indexOf(name) < index ? reference[names.indexOf(name)]! : null;
-    return [
-      ...wrong.flatMap(({ move: other, key }): Variation[] => [
-        {
-          change: `wrong ${name}.${key}`,
-          about: `A wrong ${key} for ${name}`,
-          part,
-          moves: spliced(reference, index, 1, other),
-          mark: index,
-          kind: 'fault',
-        },
-        {
-          change: `try ${name}.${key}`,
-          about: `A try of ${name} with a wrong ${key} before the right one`,
-          part,
-          moves: spliced(reference, index, 0, other),
-          mark: index,
-          kind: 'way',
-          // A second try of a look-up. A wrong change of state may count, even a refused one.
-          given: `again ${name}`,
-        },
-      ]),
-      ...(twin && !speaking.has(name)
-        ? [
-            {
-              change: `twice ${name}`,
-              about: `The same call of ${name} in place of two different ones`,
-              part,
-              moves: spliced(reference, index, 1, twin),
-              mark: null,
-              kind: 'fault' as const,
-            },
-          ]
-        : []),
-    ];
+    if (speaking.has(name)) return [];
+    const variation = variationsIn(partAt(reference, index, speaking));
+    const variations = withOneWrongArgument(move, values, random).flatMap(({ move: other, key }): Variation[] => {
+      const wrong = spliced(reference, index, 1, other);
+      const tried = spliced(reference, index, 0, other);
+      const about = `A try of ${name} with a wrong ${key} before the right one`;
+      return [
+        variation('fault', `wrong ${name}.${key}`, `A wrong ${key} for ${name}`, wrong, index),
+        // A second try of a look-up. A wrong change of state may count, even a refused one.
+        { ...variation('way', `try ${name}.${key}`, about, tried, index), given: `again ${name}` },
+      ];
+    });
+    const first = names.indexOf(name);
+    if (first === index) return variations;
+    const twice = spliced(reference, index, 1, reference[first]!);
+    const about = `The same call of ${name} in place of two different ones`;
+    return [...variations, variation('fault', `twice ${name}`, about, twice)];
   });
 }
 
@@ -265,49 +214,33 @@ function reworded(task: EnvironmentTask, material: Material, random: () => numbe
   const found = new Set(wordsOf(promptOf(task)));
   return reference.flatMap((move, index): Variation[] => {
     const { name, arguments: given } = asCall(move);
-    const speaks = speaking.has(name);
-    const variation = (change: string, about: string, other: EnvironmentMove, kind: Variation['kind']): Variation => ({
-      change: `${change} ${speaks ? SAID : name}`,
-      about,
-      part: partAt(reference, index, speaking),
-      moves: spliced(reference, index, 1, other),
-      mark: null,
-      kind,
-    });
+    const variation = variationsIn(partAt(reference, index, speaking));
     return Object.entries(given).flatMap(([key, value]): Variation[] => {
       if (typeof value !== 'string') return [];
-      const says = (text: string): EnvironmentMove => asMove(move, { name, arguments: { ...given, [key]: text } });
-      if (speaks)
-        return [
-          ...GREETINGS.map((greeting) =>
-            variation(
-              `"${greeting}" before`,
-              `An answer that begins with "${greeting}"`,
-              says(`${greeting}${value}`),
-              'way',
-            ),
-          ),
-          ...Array.from({ length: OTHER_TEXTS }, () => {
-            const text = texts[Math.floor(random() * texts.length)]!;
-            return variation('other words', `Words such as "${text.slice(0, 40)}" as the answer`, says(text), 'fault');
-          }),
-          ...('text' in move
-            ? []
-            : [variation('spoken', 'An answer as plain text instead of through a tool', { text: value }, 'fault')]),
-        ];
+      const says = (text: string): EnvironmentMove[] =>
+        spliced(reference, index, 1, asMove(move, { name, arguments: { ...given, [key]: text } }));
+      if (speaking.has(name)) {
+        const greeted = GREETINGS.map((greeting) => {
+          const about = `An answer that begins with "${greeting}"`;
+          return variation('way', `"${greeting}" before ${SAID}`, about, says(`${greeting}${value}`));
+        });
+        const otherwise = Array.from({ length: OTHER_TEXTS }, () => {
+          const text = texts[Math.floor(random() * texts.length)]!;
+          const about = `Words such as "${text.slice(0, 40)}" as the answer`;
+          return variation('fault', `other words ${SAID}`, about, says(text));
+        });
+        if ('text' in move) return [...greeted, ...otherwise];
+        const spoken = spliced(reference, index, 1, { text: value });
+        const about = 'An answer as plain text instead of through a tool';
+        return [...greeted, ...otherwise, variation('fault', `spoken ${SAID}`, about, spoken)];
+      }
       const hidden = (values.get(`${name}.${key}`) ?? []).flatMap((other) =>
         typeof other === 'string' ? other.split(' ').filter((word) => !found.has(word.toLowerCase())) : [],
       );
       const more = [...new Set(hidden)].sort().slice(0, PADDING);
       if (more.length < 2) return [];
-      return [
-        variation(
-          `more in ${key} of`,
-          `A ${key} that holds other values as well`,
-          says([value, ...more].join(' ')),
-          'fault',
-        ),
-      ];
+      const about = `A ${key} that holds other values as well`;
+      return [variation('fault', `more in ${key} of ${name}`, about, says([value, ...more].join(' ')))];
     });
   });
 }
