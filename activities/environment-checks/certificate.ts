@@ -52,7 +52,8 @@ export function certificateOf(
 }
 
 function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck {
-  const { meanReward, meanSuccess } = thresholds;
+  const { meanReward, meanSuccess, maxAllSuccessGroups, maxAllZeroGroups, maxConstantGroups } = thresholds;
+  const { allSuccessGroups, allZeroGroups, constantGroups, informativeGroups } = result;
   const passed = result.verdict === 'in-band';
   const rollouts = `${result.rollouts} rollouts on ${result.seeds} tasks`;
   return {
@@ -66,22 +67,10 @@ function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck 
     figures: [
       { name: 'mean reward', value: result.meanReward, atLeast: meanReward[0], atMost: meanReward[1] },
       { name: 'mean success', value: result.meanSuccess, atLeast: meanSuccess[0], atMost: meanSuccess[1] },
-      {
-        name: 'groups in which every rollout succeeds',
-        value: result.allSuccessGroups,
-        atMost: thresholds.maxAllSuccessGroups,
-      },
-      { name: 'groups in which every reward is 0', value: result.allZeroGroups, atMost: thresholds.maxAllZeroGroups },
-      {
-        name: 'groups whose rewards are all equal',
-        value: result.constantGroups,
-        atMost: thresholds.maxConstantGroups,
-      },
-      {
-        name: 'groups whose rewards differ',
-        value: result.informativeGroups,
-        atLeast: thresholds.minInformativeGroups,
-      },
+      { name: 'groups in which every rollout succeeds', value: allSuccessGroups, atMost: maxAllSuccessGroups },
+      { name: 'groups in which every reward is 0', value: allZeroGroups, atMost: maxAllZeroGroups },
+      { name: 'groups whose rewards are all equal', value: constantGroups, atMost: maxConstantGroups },
+      { name: 'groups whose rewards differ', value: informativeGroups, atLeast: thresholds.minInformativeGroups },
       { name: 'standard deviation of the rewards', value: result.rewardStd, atLeast: thresholds.minRewardStd },
       ...(result.bySeeds === undefined
         ? []

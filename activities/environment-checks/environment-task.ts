@@ -76,16 +76,13 @@ function skillCallsOf(task: Record<string, unknown>, calls: number): number[] | 
   return valid.length === declared.length ? [...new Set(valid)] : null;
 }
 
+const textOf =
+  (role: OpeningMessage['role']) =>
+  ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>
+    messages.flatMap((message) => (message.role === role ? message.content : [])).join('\n');
+
 /** The text of the opening's system messages: the agent's instructions. */
-export const systemOf = ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>
-  messages
-    .filter(({ role }) => role === 'system')
-    .map(({ content }) => content)
-    .join('\n');
+export const systemOf = textOf('system');
 
 /** The text of the opening's user messages: the request. */
-export const promptOf = ({ messages }: Pick<EnvironmentTask, 'messages'>): string =>
-  messages
-    .filter(({ role }) => role === 'user')
-    .map(({ content }) => content)
-    .join('\n');
+export const promptOf = textOf('user');

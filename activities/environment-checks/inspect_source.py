@@ -89,7 +89,7 @@ class Inspector(ast.NodeVisitor):
                 self.own.add(node.attr)
 
     def note_import(self, node):
-        """Remembers which names stand for which objects of the library."""
+        """Remembers which names mean which objects of the library."""
         for alias in node.names:
             path = alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
             bound = alias.asname or (alias.name.split(".")[0] if isinstance(node, ast.Import) else alias.name)

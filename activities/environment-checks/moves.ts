@@ -1,7 +1,7 @@
 import type { EnvironmentCall, EnvironmentMove, EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { sayThrough } from './scripted-policies';
 
-/** Tool name that stands for a text turn. */
+/** Tool name of a text turn. */
 export const SAID = 'say';
 
 /** A move as a call; a text turn is one of `SAID`. */

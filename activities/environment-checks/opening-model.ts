@@ -4,14 +4,8 @@ const STEP = 0.5;
 /** Pull of each weight to 0: little, because an exception may be rare and must still be learnt. */
 const RIDGE = 1e-4;
 
-/** Openings as numbers of their features. */
-export interface NumberedOpenings {
-  rows: Int32Array[];
-  features: Map<string, number>;
-}
-
-/** Numbers the features of openings. */
-export function numberOpenings(openings: readonly ReadonlySet<string>[]): NumberedOpenings {
+/** Numbers the features of openings. `rows` has the numbers of each opening's features. */
+export function numberOpenings(openings: readonly ReadonlySet<string>[]) {
   const features = new Map<string, number>();
   const rows = openings.map((opening) =>
     Int32Array.from([...opening], (feature) => {

@@ -10,7 +10,7 @@ import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { RestartingEnvironment } from '../rollout/restarting-environment';
 import { type CheckInput, type CheckResult, resultOf } from './check';
 import { checkAnswers } from './checks/answers';
-import { checkDeterminism } from './checks/deterministic';
+import { checkDeterminism, type Processes } from './checks/deterministic';
 import { checkDiversity } from './checks/diverse';
 import { checkHeldOutText } from './checks/held-out-text';
 import { checkIsolation } from './checks/isolated';
@@ -162,16 +162,6 @@ function validationOf(checks: EnvironmentCheck[]): Validation {
   return { passed: failed.length === 0, problems: problems.slice(0, MAX_PROBLEMS), checks };
 }
 
-/** Processes of one environment. */
-interface Processes {
-  /** It is asked for tasks and reference solutions. */
-  asked: RestartingEnvironment;
-  /** It plays, and is never asked for them: nobody asks in training, and it must not pay more than there. */
-  played: RestartingEnvironment;
-  /** Others, for the check of determinism. */
-  fresh: RestartingEnvironment[];
-}
-
 /** What the checks of one environment share: its processes, and what earlier checks have read from them. */
 class CheckRun {
   readonly target: TargetProfile;
@@ -184,7 +174,7 @@ class CheckRun {
 
   constructor(
     readonly options: RunChecksOptions,
-    private readonly processes: Processes,
+    private readonly processes: Processes<RestartingEnvironment>,
   ) {
     this.target = options.target;
   }

@@ -18,7 +18,7 @@ const SAME = 0.75;
 const NEARLY = 0.05;
 
 /**
- * The words of all values in the solutions: they differ between tasks and do not show what is asked. Texts that the
+ * The words of all values in the solutions. They differ between tasks and do not show the request. Texts that the
  * agent says do not count.
  */
 export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySet<string>): Set<string> {

@@ -20,13 +20,13 @@ const ELSEWHERE = 25;
 type TaskRecord = (string | null)[];
 
 /** Processes of one environment, each with a hash seed of its own. */
-export interface Processes {
-  /** It generates tasks and reference solutions. */
-  asked: EnvironmentHandle;
-  /** It generates neither, as in training. */
-  played: EnvironmentHandle;
-  /** Others. */
-  fresh: EnvironmentHandle[];
+export interface Processes<T> {
+  /** It is asked for tasks and reference solutions. */
+  asked: T;
+  /** It plays, and is never asked for them: nobody asks in training, and it must not pay more than there. */
+  played: T;
+  /** Others, which only this check uses. */
+  fresh: T[];
 }
 
 /**
@@ -37,7 +37,7 @@ export interface Processes {
  * because the jail does not set PYTHONHASHSEED.
  */
 export async function checkDeterminism(
-  { asked, played, fresh }: Processes,
+  { asked, played, fresh }: Processes<EnvironmentHandle>,
   { tools, tasks }: CheckInput,
 ): Promise<CheckResult> {
   const record = async (environment: EnvironmentHandle, task: EnvironmentTask, asks: boolean): Promise<TaskRecord> => {

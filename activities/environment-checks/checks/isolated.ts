@@ -85,40 +85,35 @@ function judge({ name, withoutSkill, withoutRest }: { name: string; withoutSkill
   const figures: Figure[] = [
     { name: 'success with the capability wrong', value: successes, atMost: CHECK_LIMITS.maxSuccessWithoutSkill },
     { name: 'mean reward with the capability wrong', value: lacking },
-    ...(hasRest
-      ? [
-          { name: 'mean reward with another call wrong', value: other },
-          { name: 'difference', value: gap, atLeast: CHECK_LIMITS.minIsolationGap },
-        ]
-      : []),
   ];
+  if (hasRest)
+    figures.push(
+      { name: 'mean reward with another call wrong', value: other },
+      { name: 'difference', value: gap, atLeast: CHECK_LIMITS.minIsolationGap },
+    );
   const otherWay = hasRest ? `${twoDecimals(other)} the other way round` : 'and no call is anything but the capability';
   const numbers =
     `Mean reward ${name} is ${twoDecimals(lacking)} with the capability wrong and the rest right ` +
     `(${twoDecimals(successes)} of these episodes succeed), ${otherWay}`;
-  const problems = [
-    ...(successes > CHECK_LIMITS.maxSuccessWithoutSkill
-      ? [
-          `${exampleOf(succeeding[0]!)}, where less than ${SUCCESS} was expected; ${succeeding.length} of ` +
-            `${withoutSkill.length} such episodes succeed, and at most ` +
-            `${wholePercent(CHECK_LIMITS.maxSuccessWithoutSkill)} may. Let evaluate pay less without these moves, or ` +
-            'take out of "skill_calls" what does not show the capability',
-        ]
-      : []),
-    ...(hasRest && gap < CHECK_LIMITS.minIsolationGap
-      ? [
-          `${exampleOf(leastOf(withoutRest))}, although every move of "skill_calls" was right; such episodes must earn ` +
-            `at least ${CHECK_LIMITS.minIsolationGap} more on average than those with a move of "skill_calls" wrong, ` +
-            `and the difference is ${twoDecimals(gap)}. Let evaluate pay for the capability rather than for the other ` +
-            'moves, or name in "skill_calls" the moves that show it',
-        ]
-      : []),
-  ];
+  const problems: string[] = [];
+  if (successes > CHECK_LIMITS.maxSuccessWithoutSkill)
+    problems.push(
+      `${exampleOf(succeeding[0]!)}, where less than ${SUCCESS} was expected; ${succeeding.length} of ` +
+        `${withoutSkill.length} such episodes succeed, and at most ` +
+        `${wholePercent(CHECK_LIMITS.maxSuccessWithoutSkill)} may. Let evaluate pay less without these moves, or ` +
+        'take out of "skill_calls" what does not show the capability',
+    );
+  if (hasRest && gap < CHECK_LIMITS.minIsolationGap) {
+    const least = withoutRest.reduce((least, one) => (one.reward < least.reward ? one : least));
+    problems.push(
+      `${exampleOf(least)}, although every move of "skill_calls" was right; such episodes must earn ` +
+        `at least ${CHECK_LIMITS.minIsolationGap} more on average than those with a move of "skill_calls" wrong, ` +
+        `and the difference is ${twoDecimals(gap)}. Let evaluate pay for the capability rather than for the other ` +
+        'moves, or name in "skill_calls" the moves that show it',
+    );
+  }
   return { figures, numbers, problems };
 }
-
-const leastOf = (episodes: readonly Played[]): Played =>
-  episodes.reduce((least, one) => (one.reward < least.reward ? one : least));
 
 const exampleOf = ({ seed, about, reward }: Played): string =>
   `At seed ${seed} the reference solution, ${about}, earned ${twoDecimals(reward)}`;

@@ -81,11 +81,11 @@ function compared(
   const groups = bySeedRange(known).flatMap(({ tasks }) => [...groupedBy(tasks, ({ change }) => change).values()]);
   const shares = groups
     .filter((group) => group.length >= FEWEST)
-    .map((group) => ({
-      about: group.find(isOtherwise)?.about ?? group[0]!.about,
-      share: shareOf(group, isOtherwise),
-      count: group.filter(isOtherwise).length,
-    }))
+    .map((group) => {
+      const otherwise = group.filter(isOtherwise);
+      const { about } = otherwise[0] ?? group[0]!;
+      return { about, share: otherwise.length / group.length, count: otherwise.length };
+    })
     .sort((a, b) => b.share - a.share);
   const bad = shares.filter(({ share, count }) => share > limit && count >= FEWEST_OTHERWISE);
   const sentences = [...new Set(bad.map(({ about, share }) => sentence(about, wholePercent(share))))];
@@ -180,9 +180,6 @@ function missingAnswer(
       `of ${total} calls of the agent's own tool ${known} do.`,
   };
 }
-
-const shareOf = <T>(items: readonly T[], holds: (item: T) => boolean): number =>
-  items.filter(holds).length / Math.max(1, items.length);
 
 function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
