@@ -73,15 +73,11 @@ export interface AnalystAnswer<T> {
 }
 
 /** `details[0]` of an Analyst.Malformed failure. */
-export interface MalformedDetail {
+export interface MalformedDetail extends Omit<Refusal, 'reason'> {
   key: string;
   /** The beginning of the last answer, with placeholders where values were redacted. */
   answer: string;
   problems: string;
-  usage: AnalystUsage;
-  asks: number;
-  tries: number;
-  redacted: Record<string, number>;
 }
 
 /** Settings of an analyst client. */
@@ -144,7 +140,7 @@ export interface Analyst {
    * @throws Analyst.BatchFailed when the endpoint has no such API or ends the batch without answers.
    */
   askBatch<T>(requests: readonly AnalystRequest<T>[], options?: BatchOptions): Promise<BatchAnswer<T>[]>;
-  /** Writes what has been counted about the calls so far. */
+  /** Writes the counts of the calls so far. */
   flushUsage(): Promise<void>;
   /** Where recorded calls are counted. Absent: nobody counts them. */
   readonly ledger?: CallLedger;
@@ -156,7 +152,7 @@ export interface Analyst {
  */
 export interface CallLedger {
   /**
-   * Says what a segment holds before its writer goes on. Lines that were written and not counted are counted now.
+   * Reports the content of a segment before its writer continues. Lines that were not counted yet are counted now.
    * @param lines number of lines of the segment, those without a readable record too.
    */
   opened(segment: string, calls: readonly CallRecord[], lines: number): Promise<void>;

@@ -59,6 +59,7 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
       details: [detail],
       ...(retryMs == null ? {} : { nextRetryDelay: Math.round(retryMs) }),
     });
+  const here = `The analyst at ${place.endpoint}`;
   const said = ` It said: ${quote(cause.message)}`;
 
   if (status === 429) {
@@ -66,51 +67,45 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
     if (detail.code === 'insufficient_quota') {
       return make(
         'Analyst.RateLimited',
-        `The analyst at ${place.endpoint} says that the quota of this API key is used up: add credit or use ` +
-          `another key.${said}`,
+        `${here} says that the quota of this API key is used up: add credit or use another key.${said}`,
         wait ?? QUOTA_RETRY_MS,
       );
     }
-    return make('Analyst.RateLimited', `The analyst at ${place.endpoint} asked us to slow down (429).${said}`, wait);
+    return make('Analyst.RateLimited', `${here} asked us to slow down (429).${said}`, wait);
   }
   if (status === 401 || status === 403) {
     return make(
       'Analyst.Unauthorised',
-      `The analyst at ${place.endpoint} refused the API key (${status}): set OPENAI_API_KEY to a key that may ` +
-        `use model ${place.model}.${said}`,
+      `${here} refused the API key (${status}): set OPENAI_API_KEY to a key that may use model ` +
+        `${place.model}.${said}`,
     );
   }
   // Gateways answer 408 when they gave up waiting and 409 when they hold a lock. Both are temporary.
   if (status !== null && (status >= 500 || status === 408 || status === 409)) {
-    return make(
-      'Analyst.Unavailable',
-      `The analyst at ${place.endpoint} failed (${status}).${said}`,
-      retryAfterMs(api?.headers, now),
-    );
+    return make('Analyst.Unavailable', `${here} failed (${status}).${said}`, retryAfterMs(api?.headers, now));
   }
   if (detail.code === UNKNOWN_QUESTION)
-    return make('Analyst.BadRequest', `The analyst at ${place.endpoint} has no answer to this question.${said}`);
+    return make('Analyst.BadRequest', `${here} has no answer to this question.${said}`);
   if (status !== null) {
     return make(
       'Analyst.BadRequest',
-      `The analyst at ${place.endpoint} called our request for model ${place.model} wrong (${status}): check the ` +
+      `${here} called our request for model ${place.model} wrong (${status}): check the ` +
         `address, analyst.model and that it supports structured outputs.${said}`,
     );
   }
   if (error instanceof APIConnectionTimeoutError) {
     return make(
       'Analyst.Unavailable',
-      `The analyst at ${place.endpoint} did not answer ` +
-        `${place.timeoutMs === undefined ? 'in time' : `within ${place.timeoutMs / 1000} s`}: raise ` +
-        'analyst.timeoutSeconds if its answers take longer.',
+      `${here} did not answer ${place.timeoutMs === undefined ? 'in time' : `within ${place.timeoutMs / 1000} s`}: ` +
+        'raise analyst.timeoutSeconds if its answers take longer.',
     );
   }
   if (error instanceof SyntaxError) {
-    return make('Analyst.Unavailable', `The analyst at ${place.endpoint} answered something that is not JSON.${said}`);
+    return make('Analyst.Unavailable', `${here} answered something that is not JSON.${said}`);
   }
   return make(
     'Analyst.Unavailable',
-    `The analyst at ${place.endpoint} could not be reached: check that it runs and that the address is right.${said}`,
+    `${here} could not be reached: check that it runs and that the address is right.${said}`,
   );
 }
 

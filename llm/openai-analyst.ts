@@ -90,15 +90,8 @@ class OpenAiAnalyst implements Analyst {
       const completion = await this.complete(request, key, messages, () => tries++);
       add(usage, completion);
       const { text, problems, ...rest } = checkAnswer(completion, request.schema, request.check);
-      if ('value' in rest)
-        return {
-          value: replacements.restore(rest.value),
-          usage,
-          asks,
-          tries,
-          redacted,
-          model: completion.model || this.model,
-        };
+      const model = completion.model || this.model;
+      if ('value' in rest) return { value: replacements.restore(rest.value), usage, asks, tries, redacted, model };
       if (asks > this.options.maxReasks) {
         const detail: MalformedDetail = {
           key: request.key,
@@ -144,18 +137,10 @@ class OpenAiAnalyst implements Analyst {
       add(wasted, completion);
       const checked = checkAnswer(completion, request.schema, request.check);
       if (!('value' in checked)) return { answer: null, wasted };
+      const value = replacements.restore(checked.value);
       const { counts: redacted } = replacements;
-      return {
-        answer: {
-          value: replacements.restore(checked.value),
-          usage: wasted,
-          asks: 1,
-          tries: 1,
-          redacted,
-          model: completion.model || this.model,
-        },
-        wasted,
-      };
+      const model = completion.model || this.model;
+      return { answer: { value, usage: wasted, asks: 1, tries: 1, redacted, model }, wasted };
     });
   }
 
@@ -202,8 +187,8 @@ class OpenAiAnalyst implements Analyst {
 
   /**
    * Gets one answer. Transient failures are retried here, with the same key, so that they do not fail the activity. A
-   * request that was lost is counted and said, and the next one gets twice the time: the same time again would lose the
-   * same answer.
+   * lost request is counted and reported, and the next one gets twice the time. With the same time, the same answer
+   * would be lost again.
    */
   private async complete<T>(
     request: AnalystRequest<T>,

@@ -14,18 +14,13 @@ export class Replacements {
     this.counts[rule] = (this.counts[rule] ?? 0) + 1;
   }
 
-  /** Returns the answer with the values put back into every string of it. */
+  /** Returns the answer, which is JSON, with the values put back into every string of it. */
   restore<T>(answer: T): T {
     if (this.values.size === 0) return answer;
-    if (typeof answer === 'string')
-      return answer.replace(
-        /\[[a-z][a-z0-9-]*:[0-9a-f]{10}\]/g,
-        (placeholder) => this.values.get(placeholder) ?? placeholder,
-      ) as T;
-    if (Array.isArray(answer)) return answer.map((item: unknown) => this.restore(item)) as T;
-    if (typeof answer !== 'object' || answer === null) return answer;
-    return Object.fromEntries(
-      Object.entries(answer).map(([name, value]) => [name, this.restore(value as unknown)]),
+    const restored = (text: string): string =>
+      text.replace(/\[[a-z][a-z0-9-]*:[0-9a-f]{10}\]/g, (placeholder) => this.values.get(placeholder) ?? placeholder);
+    return JSON.parse(JSON.stringify(answer), (_, value: unknown) =>
+      typeof value === 'string' ? restored(value) : value,
     ) as T;
   }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const perSecond = z.number().nonnegative();
 
 /**
- * What all workers together know about the rate of one endpoint. It is one document, changed by compare-and-swap:
+ * The knowledge of all workers about the rate of one endpoint. It is one document, changed by compare-and-swap:
  * workers take from its buckets before they send, and note in it when the endpoint pushed them back. Times are
  * milliseconds since the epoch; the workers' clocks must agree within about a second.
  */
@@ -86,7 +86,7 @@ export function inProcessRateState(initial: RateState | null = null): ChangeRate
   };
 }
 
-/** What a worker has seen since it last synchronised with the shared state. */
+/** A worker's observations since it last synchronised with the shared state. */
 export interface RateObservations {
   accepted: number;
   /** Answers 429 and 5xx, time-outs, broken connections. */
@@ -163,7 +163,7 @@ function backgroundAfter({ background, shareAtCut }: RateState, share: number): 
   return background * 0.98;
 }
 
-/** Fills the buckets for the time that has passed and takes what is there, at most what is wanted. Pure. */
+/** Fills the buckets for the time that has passed, then takes from them up to the wanted amounts. Pure. */
 export function takeFromBuckets(
   state: RateState,
   wanted: { requests: number; tokens: number },
