@@ -38,7 +38,7 @@ function warn(sentence: string): void {
 
 /**
  * Makes the factory of analyst clients, which share a rate limit over all workers, redact what they send, and count
- * against the budget of their run. `demoUrl` is where the demo analyst is now; null: there is none, or nobody knows.
+ * against the budget of their run. `demoUrl` is the present address of the demo analyst, null where none is known.
  * `keyEndpoints` are the endpoints that the key is sent to; null: all. They are compared here as well as when a run is
  * prepared: another worker may have prepared it, one without this key.
  */

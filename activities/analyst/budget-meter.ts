@@ -40,24 +40,22 @@ const NOTHING: CallUse = {
   redacted: {},
 };
 
-const addUse = (a: CallUse, b: CallUse): CallUse => {
-  const redacted = { ...a.redacted };
-  for (const [rule, count] of Object.entries(b.redacted)) redacted[rule] = (redacted[rule] ?? 0) + count;
-  const sum = Object.fromEntries(
-    Object.keys(NOTHING).flatMap((name) =>
-      name === 'redacted' ? [] : [[name, a[name as 'calls'] + b[name as 'calls']]],
-    ),
-  ) as unknown as Omit<CallUse, 'redacted'>;
-  const lost = (a.lost ?? 0) + (b.lost ?? 0);
-  const lostPromptTokens = (a.lostPromptTokens ?? 0) + (b.lostPromptTokens ?? 0);
-  return { ...sum, redacted, ...(lost > 0 && { lost, lostPromptTokens }) };
-};
+interface Counts {
+  [name: string]: number | Counts;
+}
 
-const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => {
+/** Adds counts name by name, at every level. A count that one side lacks is 0 there. */
+function addCounts(a: Counts, b: Counts): Counts {
   const sum = { ...a };
-  for (const [kind, use] of Object.entries(b)) sum[kind] = addUse(sum[kind] ?? NOTHING, use);
+  for (const [name, count] of Object.entries(b)) {
+    if (typeof count === 'number') sum[name] = ((sum[name] ?? 0) as number) + count;
+    else sum[name] = addCounts((sum[name] ?? {}) as Counts, count);
+  }
   return sum;
-};
+}
+
+const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse =>
+  addCounts(a as Counts, b as Counts) as unknown as AnalystUse;
 
 /** Reads what a run has used of the analyst so far, by kind of call; empty before the first. */
 export async function readAnalystUse(store: ArtifactStore, runId: string): Promise<AnalystUse> {
@@ -93,7 +91,7 @@ const nameOf = (segment: string): string => contentKey(segment).slice(0, 16);
 export class BudgetMeter implements CallLedger {
   private shared: AnalystUse = {};
   private pending: PendingUse[] = [];
-  /** Sum of what is pending. */
+  /** Sum of `pending`. */
   private pendingUse: AnalystUse = {};
   /** Lines of each open segment that the document counted when it was last read or written here. */
   private readonly counted = new Map<string, number>();
@@ -255,19 +253,13 @@ export class BudgetMeter implements CallLedger {
     const calls = uses.reduce((sum, use) => sum + use.calls, 0);
     const withRunning = (spent: number) => spent * (1 + (calls === 0 ? 0 : (this.running + more) / calls));
     const spentTokens = uses.reduce((sum, use) => sum + use.promptTokens + use.completionTokens, 0);
-    if (tokens !== undefined && withRunning(spentTokens) > tokens) {
-      return (
-        `${spentTokens} of ${tokens} tokens are spent on ${calls} calls to the analyst; one more would pass ` +
-        `the budget. Raise it with: whet budget ${this.runId} --tokens N`
-      );
-    }
+    const sentence = (spent: string, option: string): string =>
+      `${spent} are spent on ${calls} calls to the analyst; one more would pass the budget. ` +
+      `Raise it with: whet budget ${this.runId} --${option} N`;
+    if (tokens !== undefined && withRunning(spentTokens) > tokens)
+      return sentence(`${spentTokens} of ${tokens} tokens`, 'tokens');
     const dollars = this.prices === null ? 0 : dollarsForUse(use, this.prices);
-    if (usd !== undefined && withRunning(dollars) > usd) {
-      return (
-        `$${dollars.toFixed(4)} of $${usd} are spent on ${calls} calls to the analyst; one more would pass the ` +
-        `budget. Raise it with: whet budget ${this.runId} --usd N`
-      );
-    }
+    if (usd !== undefined && withRunning(dollars) > usd) return sentence(`$${dollars.toFixed(4)} of $${usd}`, 'usd');
     return null;
   }
 

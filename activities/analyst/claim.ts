@@ -9,7 +9,7 @@ const claimSchema = z.object({
   holder: z
     .object({
       runId: z.string(),
-      /** Made anew by each attempt of an activity. */
+      /** Each attempt of an activity makes a new one. */
       owner: z.string(),
       /** Number of its questions when it began. */
       questions: z.number(),

@@ -5,8 +5,8 @@ const LONGEST_WAIT_MS = 60_000;
 
 /**
  * Lets the attempts of one piece of work follow each other within a process. Temporal starts the next attempt when it
- * has not heard of the one before for a while, for example because its own disk was full. The one before still lives
- * then, and holds answers that are paid for: it stores them before it ends.
+ * has had no heartbeat of the last one for a while, for example because Temporal's own disk was full. The last attempt
+ * may still run and hold answers that are paid for. It stores them before it ends.
  */
 export class OneAttempt {
   private readonly running = new Map<string, Promise<void>>();
@@ -27,10 +27,8 @@ export class OneAttempt {
     };
     if (before !== undefined) {
       setNote('waits for the attempt before, which stores the answers that are under way');
-      const timeUp = new AbortController();
-      const either = AbortSignal.any([signal, timeUp.signal]);
-      await Promise.race([before, sleep(LONGEST_WAIT_MS, undefined, { signal: either }).catch(() => undefined)]);
-      timeUp.abort();
+      const timeUp = sleep(LONGEST_WAIT_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      await Promise.race([before, timeUp]);
       setNote(undefined);
       if (signal.aborted) {
         leave();

@@ -9,9 +9,9 @@ const LONGEST_WAIT_MS = 15_000;
 
 /** How a segment of paid answers is written. */
 export interface PaidSegmentOptions {
-  /** Counts what is appended. Default: nobody. */
+  /** Counts the calls whose answers are appended. Undefined: nobody counts them. */
   ledger: CallLedger | undefined;
-  /** Ends the waiting for a disk, after a last try; what cannot be written then is lost. */
+  /** Ends the waiting for a disk, after a last try. An answer that cannot be written then is lost. */
   signal: AbortSignal;
   /** Shows people a line; undefined removes it. */
   setNote: (note: string | undefined) => void;
@@ -74,7 +74,7 @@ export class PaidSegment {
     }
   }
 
-  /** The open file may be what fails. The next append opens it anew. */
+  /** Closes the file, since the open file itself may be at fault. The next append opens it again. */
   private reopen(): Promise<void> {
     this.reopening ??= this.segment
       .close()

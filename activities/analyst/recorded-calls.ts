@@ -77,8 +77,8 @@ async function readCalls(store: ArtifactStore, key: string) {
 
 /**
  * Analyst calls of one activity. Their answers are kept in a segment, from which a retry takes them. Before the first
- * question it waits for the attempt before in its process, whose answer may be under way, and claims the segment: an
- * earlier attempt whose process was stopped, and goes on, asks nothing more.
+ * question an attempt waits for the one before it in the same process, whose answer may be under way. It then claims
+ * the segment, so that an earlier attempt whose process was stopped for a while asks nothing more.
  */
 export class RecordedCalls {
   private stored: StoredCall[] = [];
