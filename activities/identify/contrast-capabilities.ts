@@ -19,7 +19,6 @@ import { rememberRun, withStatus } from './results/dictionary-status';
 import { bestEvidence, quoteEvidence } from './results/evidence-quotes';
 import { writeConsensusLabels, type Consensus } from './results/write-consensus-labels';
 import { contrastCandidates } from './verdicts/contrast-candidates';
-import { trajectoryOutcomes } from './verdicts/task-sums';
 import { verdictRule } from './verdicts/verdict-rule';
 
 /**
@@ -39,18 +38,22 @@ export async function contrastCapabilities(
   const candidates = await artifacts.candidates(discovery.candidates);
   const { merges, dictionary } = await getJson(store, discovery.detail, discoveryDetailSchema);
   const runs = await readTallies(store, input.tally);
-  const { ids, seen, truth } = await readTrajectories(artifacts, input);
-  const outcomes = trajectoryOutcomes(seen);
+  // Trajectories whose diagnostics say "lacking", by diagnostics id.
+  const truth = new Map<string, Set<number>>();
+  const { ids, outcomes } = await artifacts.outcomes(input.trajectories, ({ diagnostics }, index) => {
+    for (const [name, state] of Object.entries(diagnostics))
+      if (state === 'lacking') truth.set(name, (truth.get(name) ?? new Set()).add(index));
+  });
   const labelled = candidates.map(({ id }) => ({ id, labels: capabilityLabels(runs, id) }));
   const contrasts = withStatus(contrastCandidates(labelled, outcomes, rule), dictionary);
   const consensus = await writeConsensusLabels(artifacts, context.runId, runs, candidates, { ids, outcomes });
 
   const selection: SelectionInput = { candidates: labelled, outcomes, contrasts, rule, seed: context.seed };
   const kept = chooseByArm(identify.arm, selection);
-  // What was planted is lacking in base. What serves has adapters against it.
+  // The base model has the planted deficits. The active version, which a night measures, has adapters against them.
   const comparedWithPlanted = (chosen: readonly string[]) =>
     input.measures ? {} : plantedOf(prepared, chosen, consensus, truth);
-  const spent = await discoverySpending(artifacts, context.runId, input.measures === true);
+  const spent = sumCalls(await readRecordedCalls(store, context.runId, discoveryWork(input.measures === true)));
   const usage = {
     promptTokens: spent.promptTokens + totals.promptTokens,
     completionTokens: spent.completionTokens + totals.completionTokens,
@@ -95,29 +98,9 @@ export async function contrastCapabilities(
   const briefs = kept.flatMap((id) =>
     candidates.filter((c) => c.id === id).map(({ name, summary }) => ({ id, name, summary })),
   );
-  const tokens: TokenUse[] = [
-    {
-      stage: 'identify',
-      model: prepared.analyst.model,
-      promptTokens: usage.promptTokens,
-      completionTokens: usage.completionTokens,
-    },
-  ];
+  const { promptTokens, completionTokens } = usage;
+  const tokens: TokenUse[] = [{ stage: 'identify', model: prepared.analyst.model, promptTokens, completionTokens }];
   return { identification: ref, labels: consensus.labels, kept: briefs, candidates: candidates.length, tokens };
-}
-
-async function readTrajectories(artifacts: IdentifyArtifacts, { trajectories }: ContrastInput) {
-  const ids: string[] = [];
-  const seen: { success: boolean; task: number }[] = [];
-  const truth = new Map<string, Set<number>>();
-  for await (const { id, success, task, diagnostics } of await artifacts.trajectories(trajectories)) {
-    const index = ids.push(id) - 1;
-    seen.push({ success, task: task.seed });
-    for (const [name, state] of Object.entries(diagnostics)) {
-      if (state === 'lacking') truth.set(name, (truth.get(name) ?? new Set()).add(index));
-    }
-  }
-  return { ids, seen, truth };
 }
 
 async function evidenceQuotes(
@@ -137,23 +120,11 @@ async function evidenceQuotes(
   return quotes;
 }
 
-const discoverySpending = async ({ store }: IdentifyArtifacts, runId: string, measures: boolean) =>
-  sumCalls(await readRecordedCalls(store, runId, discoveryWork(measures)));
-
 function plantedOf(
   { spec: { groundTruth } }: PreparedSpec,
   kept: readonly string[],
   { lacking }: Consensus,
   truth: ReadonlyMap<string, ReadonlySet<number>>,
 ): Pick<Identification, 'planted'> {
-  if (!groundTruth) return {};
-  return {
-    planted: comparePlanted({
-      planted: groundTruth.planted,
-      decoys: groundTruth.decoys,
-      kept,
-      labelled: lacking,
-      truth,
-    }),
-  };
+  return groundTruth ? { planted: comparePlanted({ ...groundTruth, kept, labelled: lacking, truth }) } : {};
 }

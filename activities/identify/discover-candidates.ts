@@ -19,7 +19,7 @@ import { MERGE_PROMPT_VERSION, mergeAnswerSchema, mergeMessages } from './prompt
 /** Name of the segment that holds the discovery calls of an improvement run, or of the night that it began with. */
 export const discoveryWork = (measures: boolean): string => (measures ? 'analyst-discover-served' : 'analyst-discover');
 
-/** What discovery leaves beside the candidates. */
+/** The artifact of discovery, in addition to the candidates. */
 export const discoveryDetailSchema = z.strictObject({
   merges: z.array(mergeSchema),
   /** The agent's dictionary before this run; statuses are relative to it. */
@@ -71,7 +71,7 @@ export async function discoverCandidates(
       );
       progress.advance();
     }
-    // A single call was told to keep its names apart, so there is nothing to merge.
+    // The prompt of a single call asks for names that differ in meaning, so there is nothing to merge.
     const merged =
       chosen.length > 1 || dictionary.entries.length > 0
         ? await mergePool(analyst.model, calls, pool)
@@ -122,7 +122,7 @@ function knownCandidates({ entries }: Dictionary): PooledCandidate[] {
 }
 
 async function mergePool(model: string, calls: RecordedCalls, pool: PooledCandidate[]) {
-  // Known capabilities were told apart before, so there is something to merge only where new ones came.
+  // Earlier runs have already compared the known capabilities with each other.
   if (pool.length < 2 || pool.every(({ known }) => known)) return { pool, merges: [] as Merge[] };
   const messages = mergeMessages(pool);
   const key = contentKey('merge', MERGE_PROMPT_VERSION, model, JSON.stringify(messages));

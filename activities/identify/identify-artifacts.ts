@@ -8,6 +8,7 @@ import type { AnalystFactory } from '../../llm';
 import { getJson, LineFile, RecentCache, storedLines, type ArtifactStore, type StoredLines } from '../../store';
 import type { ClaimTiming } from '../analyst/claim';
 import { OneAttempt } from '../analyst/one-attempt';
+import { trajectoryOutcomes, type TrajectoryOutcomes } from './verdicts/task-sums';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './labelling/label-plan';
 
 /** What the identify activities need. */
@@ -25,6 +26,11 @@ export interface IdentifyArtifacts {
   prepared(context: RunContext): Promise<PreparedSpec>;
   analyst: AnalystFactory;
   trajectories(ref: ArtifactRef): Promise<StoredLines<Trajectory>>;
+  /** Ids and outcomes of all trajectories, in their order. `look` is called with each, and its index. */
+  outcomes(
+    ref: ArtifactRef,
+    look?: (trajectory: Trajectory, index: number) => void,
+  ): Promise<{ ids: string[]; outcomes: TrajectoryOutcomes }>;
   /**
    * The trajectories of one chunk, without reading the others.
    * @throws StoreCorruptError when they are not those that were planned.
@@ -44,12 +50,23 @@ export function openIdentifyArtifacts({ store, analyst, claimTiming }: IdentifyD
   const cache = new RecentCache<unknown>(12);
   const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) =>
     cache.get(ref.sha256, () => getJson(store, ref, schema)) as Promise<T>;
+  const trajectories = storedLines(store, trajectorySchema);
   return {
     store,
     analyst,
     claimTiming,
     prepared: (context) => json(context.spec, preparedSpecSchema),
-    trajectories: storedLines(store, trajectorySchema),
+    trajectories,
+    outcomes: async (ref, look) => {
+      const ids: string[] = [];
+      const seen: { success: boolean; task: number }[] = [];
+      for await (const trajectory of await trajectories(ref)) {
+        look?.(trajectory, ids.length);
+        ids.push(trajectory.id);
+        seen.push({ success: trajectory.success, task: trajectory.task.seed });
+      }
+      return { ids, outcomes: trajectoryOutcomes(seen) };
+    },
     chunkTrajectories: async (ref, { bytes }) => new LineFile(await store.range(ref, bytes), trajectorySchema),
     candidates: (ref) => json(ref, z.array(candidateSchema)),
     plan: (ref) => json(ref, labelPlanSchema),

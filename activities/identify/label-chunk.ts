@@ -149,7 +149,7 @@ async function askWhatIsMissing(work: ChunkWork): Promise<KnownLabels> {
   return known;
 }
 
-/** Asks the questions under a claim, and adds the labels to what is known. */
+/** Asks the questions under a claim, and adds the labels to the known ones. */
 async function askAll(
   work: ChunkWork,
   claim: Claim,

@@ -27,10 +27,10 @@ const idSchema = trajectorySchema.pick({ id: true }).strip();
 
 /**
  * Activity: cuts one labelling run (trajectories x candidates) into chunks of about `identify.chunkCalls` labels. All
- * candidates of a trajectory are in the same chunk. The plan says for each chunk where its trajectories lie in the file
- * and where the labels lie that earlier improvement runs have paid for. The file is read as a stream, so memory grows
- * with the number of trajectories and not with their length. What planning reads of the label cache depends on these
- * trajectories, not on how many the cache has.
+ * candidates of a trajectory are in the same chunk. For each chunk the plan has the place of its trajectories in the
+ * file, and the places of labels that earlier improvement runs have paid for. The file is read as a stream, so memory
+ * grows with the number of trajectories and not with their length. Planning reads only the part of the label cache that
+ * is about these trajectories.
  */
 export async function planLabels(
   artifacts: IdentifyArtifacts,

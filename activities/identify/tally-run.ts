@@ -9,7 +9,6 @@ import { LabelCache, labelKey } from './labelling/label-cache';
 import { capabilityLabels, readTallies, tallyDocument, type TalliedRun } from './labelling/tally';
 import { undecidedCandidates } from './verdicts/contrast-candidates';
 import { labelCode } from './verdicts/label-codes';
-import { trajectoryOutcomes } from './verdicts/task-sums';
 import { verdictRule } from './verdicts/verdict-rule';
 
 /** Labels that are made findable for later runs at a time. All at once would fill the memory. */
@@ -29,13 +28,7 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
   const rule = verdictRule(prepared.spec.identify);
   const candidates = await artifacts.candidates(input.candidates);
   const all = await artifacts.candidates(input.discovered);
-  const file = await artifacts.trajectories(input.trajectories);
-  const ids: string[] = [];
-  const seen: { success: boolean; task: number }[] = [];
-  for await (const { id, success, task } of file) {
-    ids.push(id);
-    seen.push({ success, task: task.seed });
-  }
+  const { ids, outcomes } = await artifacts.outcomes(input.trajectories);
   const { lines, codes, damaged, lost } = await collectLabels(artifacts, input, candidates, ids);
   if (lost > 0) {
     throw failure(
@@ -48,10 +41,7 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
     layout.labels(context.runId),
     `labels-run-${labellingRun}.jsonl`,
     Buffer.concat(lines),
-    {
-      mediaType: 'application/jsonl',
-      records: codes.length,
-    },
+    { mediaType: 'application/jsonl', records: codes.length },
   );
   const unlabelled = codes.reduce((n, code) => n + (code === 0 ? 1 : 0), 0);
   const { maxUnlabelled } = prepared.spec.identify;
@@ -78,7 +68,7 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
   );
   const runs = [...(await readTallies(store, input.previous)), own];
   const labelled = all.map(({ id }) => ({ id, labels: capabilityLabels(runs, id) }));
-  const undecided = labellingRun + 1 < rule.runs ? undecidedCandidates(labelled, trajectoryOutcomes(seen), rule) : [];
+  const undecided = labellingRun + 1 < rule.runs ? undecidedCandidates(labelled, outcomes, rule) : [];
   const toLabelNext = all.filter(({ id }) => undecided.includes(id));
   return {
     tally,

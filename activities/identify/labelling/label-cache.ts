@@ -16,7 +16,7 @@ import type { Chunk, LabelPlace } from './label-plan';
 const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
 export type StoredLabel = z.infer<typeof storedLabelSchema>;
 
-/** What counts of a line that another improvement run paid for. */
+/** The part of a line that counts where another improvement run paid for it. */
 const foundLabelSchema = storedLabelSchema.pick({ label: true });
 
 /** Labels of the segments that are filed together when the index is built. */
@@ -43,7 +43,7 @@ export function labelKey(trajectoryId: string, capability: Candidate, model: str
 export const labelSetName = (trajectoryIds: readonly string[], labellingRun: number): string =>
   `${contentKey('label-set', ...trajectoryIds).slice(0, 16)}.r${labellingRun}`;
 
-/** What the cache holds of one chunk. */
+/** The cached labels of one chunk. */
 export interface KnownLabels {
   /** The label that counts, by key. */
   labels: Map<string, LabelRecord>;
@@ -53,7 +53,7 @@ export interface KnownLabels {
   ownLines: number;
   /** By key: how many calls gave no valid label. */
   refusals: Map<string, number>;
-  /** The segments that have damaged lines. What stood there is asked for again. */
+  /** The segments that have damaged lines. The labels of those lines are asked for again. */
   damaged: DamagedLines[];
 }
 

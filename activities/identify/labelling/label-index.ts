@@ -10,11 +10,11 @@ import { StoreConflictError, StoreCorruptError, type ArtifactStore } from '../..
 import { inParallel } from '../../in-parallel';
 
 /**
- * A page begins with this many hex digits of the trajectory ids. So many pages that one has few trajectories: who looks
- * up one trajectory reads little of others.
+ * A page has the trajectories whose ids begin with the same hex digits, this many of them. There are so many pages that
+ * each has few trajectories: a lookup of one trajectory reads little about others.
  */
 const DIGITS = 4;
-/** Pages whose ids begin with the same digits, this many of them, lie in one folder. */
+/** Pages whose ids begin with the same digits, this many of them, are in one folder. */
 const FOLDER_DIGITS = 2;
 /** A page with more characters divides by the next digit. */
 const MOST_CHARACTERS = 32_768;
@@ -146,15 +146,15 @@ export class LabelIndex {
       const entry = (added[entryOf(trajectoryId)] ??= {});
       if (isMore(label, entry[key])) entry[key] = label;
     }
-    // A page that cannot be read is left out: who looks it up builds a new generation from the segments.
+    // A page that cannot be read is left out. The next lookup of it builds a new generation from the segments.
     return inParallel(byPrefix(Object.keys(added), DIGITS), PARALLEL, this, ([prefix, entries]) =>
       this.fileIntoPage(generation, prefix, pick(added, entries)).catch(orIfDamaged(undefined)),
     );
   }
 
   /**
-   * Adds entries to a page. An overfull page is divided: first its entries go to the longer prefixes, then it says so.
-   * Who reads in between finds them here.
+   * Adds entries to a page. An overfull page is divided: its entries are first written to the pages of the longer
+   * prefixes, and only then removed here. A reader in between finds them here.
    */
   private async fileIntoPage(generation: number, prefix: string, added: Page['entries']): Promise<void> {
     for (let attempt = 1; ; attempt++) {

@@ -20,7 +20,7 @@ const chunkSchema = z.strictObject({
   /** Name of the folder with the labels of these trajectories. */
   set: z.string(),
   /**
-   * Where the chunk's trajectories lie in the trajectories artifact: byte offsets, the end exclusive, and the hash of
+   * Place of the chunk's trajectories in the trajectories artifact: byte offsets, the end exclusive, and the hash of
    * these bytes.
    */
   bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),

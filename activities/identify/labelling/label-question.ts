@@ -33,7 +33,7 @@ export interface Question {
 }
 
 /**
- * All questions of a chunk. Those of one trajectory stand together: their prompts share a long beginning, which the
+ * All questions of a chunk. Those of one trajectory follow each other: their prompts begin with one text, which the
  * endpoint can serve from its cache.
  */
 export function questionsOf(

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import { renderMessages, type RenderOptions } from '../../render-messages';
 
-/** An episode's text, and what had to be left out of it. */
+/** An episode's text, and how much had to be left out of it. */
 export interface FittedEpisode {
   text: string;
   /** Messages whose content was left out; 0: the episode is whole. */

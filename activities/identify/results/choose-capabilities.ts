@@ -4,7 +4,7 @@ import { contrastCandidates, rankByWeight, rankKept, type LabelledCandidate } fr
 import type { TrajectoryOutcomes } from '../verdicts/task-sums';
 import type { VerdictRule } from '../verdicts/verdict-rule';
 
-/** What capabilities are chosen from, by whatever arm. */
+/** The input from which every arm chooses capabilities. */
 export interface SelectionInput {
   candidates: readonly LabelledCandidate[];
   outcomes: TrajectoryOutcomes;

@@ -4,7 +4,7 @@ import { jaccard } from '../../statistics/jaccard';
 /** Least Jaccard index at which a capability counts as the planted deficit. */
 const MIN_JACCARD = 0.5;
 
-/** What was kept and what was planted. */
+/** The kept capabilities and the planted deficits. */
 export interface PlantedComparison {
   /** Diagnostics ids of the planted deficits, and of the decoys. */
   planted: readonly string[];
@@ -18,7 +18,7 @@ export interface PlantedComparison {
 }
 
 /**
- * Compares kept capabilities with what was planted, not by name but by the trajectories that show them lacking. Pairs
+ * Compares kept capabilities with planted deficits, not by name but by the trajectories that show them lacking. Pairs
  * with a Jaccard index of at least `MIN_JACCARD` are matched one to one, best first; ties by name.
  */
 export function comparePlanted(input: PlantedComparison): NonNullable<Identification['planted']> {

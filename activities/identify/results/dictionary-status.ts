@@ -33,7 +33,7 @@ export function withStatus(contrasts: readonly Contrast[], dictionary: Dictionar
   }));
 }
 
-/** What a run adds to the dictionary. */
+/** The findings of a run, which are added to the dictionary. */
 export interface RunFindings {
   runId: string;
   candidates: readonly Candidate[];
@@ -42,7 +42,7 @@ export interface RunFindings {
   merges: readonly Merge[];
 }
 
-/** The dictionary after a run. What the run has added already stays unchanged, so an activity may repeat the call. */
+/** The dictionary after a run. Findings of this run that it already has stay unchanged: a call may be repeated. */
 export function rememberRun(dictionary: Dictionary, { runId, candidates, contrasts, merges }: RunFindings): Dictionary {
   const entries = new Map(dictionary.entries.map((entry) => [entry.id, entry]));
   for (const candidate of candidates) {

@@ -4,6 +4,8 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import {
   type Candidate,
   type ConsensusLabel,
+  type Label,
+  LABELS,
   type LabelRecord,
   labelRecordSchema,
 } from '../../../contracts/artifacts/identification';
@@ -11,8 +13,8 @@ import { layout, putLines, storedLines } from '../../../store';
 import { startProgress } from '../../progress';
 import type { IdentifyArtifacts } from '../identify-artifacts';
 import type { TalliedRun } from '../labelling/tally';
+import { labelCode } from '../verdicts/label-codes';
 import type { TrajectoryOutcomes } from '../verdicts/task-sums';
-import { consensusVote } from './consensus-vote';
 import type { LackingFailure } from './evidence-quotes';
 
 /** Trajectories after which other work of the process gets its turn. */
@@ -88,6 +90,23 @@ export async function writeConsensusLabels(
     progress.stop();
     await Promise.all(files.map((file) => file.return(undefined)));
   }
+}
+
+/** In a split vote the label that claims least wins. The prompt asks for PRESENT in case of doubt, too. */
+const PREFERENCE: readonly Label[] = ['PRESENT', 'NA', 'LACKING'];
+
+/**
+ * The vote of the labelling runs on one trajectory and capability: how many gave each label, the label that wins, and
+ * the first run that gave it. Label and run are null when no run has a label. `codes` holds one code for each run.
+ */
+function consensusVote(codes: readonly number[]): Pick<ConsensusLabel, 'label' | 'votes'> & { run: number | null } {
+  const votes = Object.fromEntries(
+    LABELS.map((label) => [label, codes.filter((code) => code === labelCode(label)).length]),
+  ) as ConsensusLabel['votes'];
+  const most = Math.max(...Object.values(votes));
+  if (most === 0) return { label: null, votes, run: null };
+  const label = PREFERENCE.find((candidate) => votes[candidate] === most) as Label;
+  return { label, votes, run: codes.indexOf(labelCode(label)) };
 }
 
 /** The next `count` records; fewer at the end. */

@@ -2,7 +2,7 @@ import { type Contrast, VERDICT_CRITERIA } from '../../../contracts/artifacts/id
 import { bonferroni, mergeRunPValues } from './merge-p-values';
 import type { VerdictRule } from './verdict-rule';
 
-/** What one labelling run says about one capability. */
+/** The figures of one capability in one labelling run. */
 export interface RunFigures {
   gap: number | null;
   coverage: number;
@@ -15,7 +15,7 @@ export interface RunFigures {
 
 type VerdictKind = Contrast['verdict'];
 
-/** What a capability can miss: the gap, the coverage, or the significance of the gap. */
+/** A criterion that a capability can miss: the gap, the coverage, or the significance of the gap. */
 export type Criterion = Contrast['missed'][number];
 
 /** The verdict on one capability, as far as the runs made so far allow one. */
@@ -35,36 +35,26 @@ export interface CapabilityVerdict {
 /** Room for rounding: a figure that equals its threshold reaches it, whatever the last bit of the difference says. */
 const ROUNDING = 1e-12;
 
-/** The gap threshold: whether the gap that one run estimates reaches `identify.minGap`. */
-function reachesMinGap({ gap }: Pick<RunFigures, 'gap'>, { minGap }: Pick<VerdictRule, 'minGap'>): boolean {
-  return gap !== null && gap >= minGap - ROUNDING;
-}
+type Thresholds = Pick<VerdictRule, 'minGap' | 'minCoverage'>;
 
-/** The coverage threshold: whether the coverage that one run estimates reaches `identify.minCoverage`. */
-function reachesMinCoverage(
-  { coverage }: Pick<RunFigures, 'coverage'>,
-  { minCoverage }: Pick<VerdictRule, 'minCoverage'>,
-): boolean {
-  return coverage >= minCoverage - ROUNDING;
+/** Criteria that the estimates of a run miss: a figure does not reach its threshold. */
+function thresholdsMissed({ gap, coverage }: Pick<RunFigures, 'gap' | 'coverage'>, rule: Thresholds): Criterion[] {
+  const missed: Criterion[] = [];
+  if (gap === null || gap < rule.minGap - ROUNDING) missed.push('gap');
+  if (coverage < rule.minCoverage - ROUNDING) missed.push('coverage');
+  return missed;
 }
 
 /** Whether a run passes: its gap and its coverage both reach their thresholds. */
-export function passesThresholds(
-  run: Pick<RunFigures, 'gap' | 'coverage'>,
-  rule: Pick<VerdictRule, 'minGap' | 'minCoverage'>,
-): boolean {
-  return reachesMinGap(run, rule) && reachesMinCoverage(run, rule);
-}
+export const passesThresholds = (run: Pick<RunFigures, 'gap' | 'coverage'>, rule: Thresholds): boolean =>
+  thresholdsMissed(run, rule).length === 0;
 
-/** Criteria that a run rules out: the whole 95 % interval of the figure lies below its threshold. */
-function criteriaRuledOut(
-  { gapHigh, coverageHigh }: RunFigures,
-  { minGap, minCoverage }: Pick<VerdictRule, 'minGap' | 'minCoverage'>,
-): Criterion[] {
-  return [
-    ...(gapHigh !== null && gapHigh < minGap ? (['gap'] as const) : []),
-    ...(coverageHigh !== null && coverageHigh < minCoverage ? (['coverage'] as const) : []),
-  ];
+/** Criteria that a run rules out: the whole 95 % interval of the figure is below its threshold. */
+function criteriaRuledOut({ gapHigh, coverageHigh }: RunFigures, { minGap, minCoverage }: Thresholds): Criterion[] {
+  const ruledOut: Criterion[] = [];
+  if (gapHigh !== null && gapHigh < minGap) ruledOut.push('gap');
+  if (coverageHigh !== null && coverageHigh < minCoverage) ruledOut.push('coverage');
+  return ruledOut;
 }
 
 /**
@@ -112,20 +102,10 @@ function judgeCandidate(runsMade: readonly RunFigures[], candidates: number, rul
   const mayBeKept = runsPassed + runsLeft >= quorum && lowestPossibleP <= familywiseError;
   const mayBeRejected = rulingOut.length + runsLeft >= enoughToReject;
   const isOpen = runsLeft > 0 && (mayBeKept || mayBeRejected);
-  return verdict(isOpen ? null : 'not-enough-data', criteriaMissed(runsMade, runsPassed, rule));
-}
-
-/**
- * Criteria that the estimates miss: the significance where a quorum passes, else the thresholds of runs that do not.
- */
-function criteriaMissed(runsMade: readonly RunFigures[], runsPassed: number, rule: VerdictRule): Criterion[] {
-  if (runsPassed >= rule.quorum) return ['significance'];
-  return inOrder(
-    runsMade.flatMap((run): Criterion[] => [
-      ...(reachesMinGap(run, rule) ? [] : (['gap'] as const)),
-      ...(reachesMinCoverage(run, rule) ? [] : (['coverage'] as const)),
-    ]),
-  );
+  // Where a quorum passes, only the significance is missed.
+  const missed: Criterion[] =
+    runsPassed >= quorum ? ['significance'] : inOrder(runsMade.flatMap((run) => thresholdsMissed(run, rule)));
+  return verdict(isOpen ? null : 'not-enough-data', missed);
 }
 
 /** Each of the criteria once, in the order of `VERDICT_CRITERIA`. */

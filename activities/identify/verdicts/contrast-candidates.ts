@@ -7,7 +7,7 @@ import { fleissKappa } from './fleiss-kappa';
 import { gapPValue } from './gap-p-value';
 import { LABEL_CODES, type RunLabels } from './label-codes';
 import { clusteredShare, runRates } from './rates';
-import { taskSums, type TrajectoryOutcomes, type TaskSums } from './task-sums';
+import { runTotals, taskSums, type TrajectoryOutcomes, type TaskSums } from './task-sums';
 import { verdictReason } from './verdict-reason';
 import type { VerdictRule } from './verdict-rule';
 
@@ -60,33 +60,35 @@ export function contrastCandidates(
       gap: differenceInterval(failed, succeeded),
       coverage: shareInterval(clusteredShare(own, 'coverage')),
     };
-    const runs = labels.map((codes, run) => runContrast(own, run, codes, outcomes, rule));
+    const runs = labels.map((codes, run): RunContrast => {
+      const rates = runRates(own, run);
+      const unlabelled = codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0);
+      return {
+        run,
+        ...rates,
+        pValue: gapPValue(own, run),
+        passed: passesThresholds(rates, rule),
+        counts: { ...runTotals(own, run), unlabelled },
+      };
+    });
     const failures = own.failures.reduce((a, b) => a + b, 0);
-    const moreFailures =
-      verdict === 'not-enough-data'
-        ? failuresNeeded(
-            {
-              gap: intervals.gap,
-              coverage: intervals.coverage,
-              missed,
-              adjustedPValue,
-              candidates: candidates.length,
-              failures,
-            },
-            rule,
-          )
-        : null;
+    const { gap, coverage } = intervals;
+    const estimates = { gap, coverage, missed, adjustedPValue, candidates: candidates.length, failures };
+    const moreFailures = verdict === 'not-enough-data' ? failuresNeeded(estimates, rule) : null;
+    // Of the runs that have the figure; null where fewer than two have.
+    const deviation = (figure: (run: RunContrast) => number | null) =>
+      sampleDeviation(runs.map(figure).filter((value) => value !== null));
     const contrast: Contrast = {
       capabilityId: id,
       errorRateSuccess: succeeded.estimate,
       errorRateFailure: failed.estimate,
-      gap: intervals.gap?.estimate ?? null,
-      coverage: intervals.coverage?.estimate ?? 0,
+      gap: gap?.estimate ?? null,
+      coverage: coverage?.estimate ?? 0,
       standardDeviation: {
-        errorRateSuccess: deviationBetweenRuns(runs.map((run) => run.errorRateSuccess)),
-        errorRateFailure: deviationBetweenRuns(runs.map((run) => run.errorRateFailure)),
-        gap: deviationBetweenRuns(runs.map((run) => run.gap)),
-        coverage: deviationBetweenRuns(runs.map((run) => run.coverage)),
+        errorRateSuccess: deviation(({ errorRateSuccess }) => errorRateSuccess),
+        errorRateFailure: deviation(({ errorRateFailure }) => errorRateFailure),
+        gap: deviation((run) => run.gap),
+        coverage: deviation((run) => run.coverage),
       },
       intervals,
       runs,
@@ -131,36 +133,4 @@ export function runFigures(sums: TaskSums): RunFigures[] {
       pValue: gapPValue(sums, run),
     };
   });
-}
-
-function runContrast(
-  sums: TaskSums,
-  run: number,
-  codes: Uint8Array,
-  { success }: TrajectoryOutcomes,
-  rule: VerdictRule,
-): RunContrast {
-  const rates = runRates(sums, run);
-  const total = (cells: Float64Array) =>
-    cells.subarray(run * sums.tasks, (run + 1) * sums.tasks).reduce((a, b) => a + b, 0);
-  const counts = {
-    successLacking: total(sums.successLacking),
-    successApplicable: total(sums.successApplicable),
-    failureLacking: total(sums.failureLacking),
-    failureApplicable: total(sums.failureApplicable),
-    failures: success.reduce((n, s) => n + 1 - s, 0),
-    unlabelled: codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0),
-  };
-  return {
-    run,
-    ...rates,
-    pValue: gapPValue(sums, run),
-    passed: passesThresholds(rates, rule),
-    counts,
-  };
-}
-
-/** Sample standard deviation of the runs that have the figure; null where fewer than two have. */
-function deviationBetweenRuns(values: readonly (number | null)[]): number | null {
-  return sampleDeviation(values.filter((value) => value !== null));
 }

@@ -3,12 +3,12 @@ import type { Criterion } from './capability-verdict';
 import type { VerdictRule } from './verdict-rule';
 
 /**
- * Most times the failures at hand that are reported. Where more are needed, the estimate lies so near its threshold
- * that no number could be trusted.
+ * Largest number that is reported, as a multiple of the failures at hand. Where more are needed, the estimate is so
+ * near its threshold that no number could be trusted.
  */
 const MOST_TIMES = 100;
 
-/** What the number of failures needed is estimated from. */
+/** The figures from which the number of failures needed is estimated. */
 export interface Estimates {
   gap: Interval | null;
   coverage: Interval | null;

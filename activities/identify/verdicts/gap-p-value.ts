@@ -1,6 +1,6 @@
 import { clusteredVariance, moderatedVariance } from '../../statistics/intervals';
 import { studentTail } from '../../statistics/student';
-import type { TaskSums } from './task-sums';
+import { runTotals, type TaskSums } from './task-sums';
 
 /**
  * Significance of the gap in one labelling run: the one-sided p-value of "failures lack the capability no more often
@@ -13,14 +13,9 @@ import type { TaskSums } from './task-sums';
 export function gapPValue(sums: TaskSums, run: number): number {
   const { tasks } = sums;
   const at = run * tasks;
-  const failure = { lacking: 0, applicable: 0 };
-  const success = { lacking: 0, applicable: 0 };
-  for (let t = at; t < at + tasks; t++) {
-    failure.lacking += sums.failureLacking[t]!;
-    failure.applicable += sums.failureApplicable[t]!;
-    success.lacking += sums.successLacking[t]!;
-    success.applicable += sums.successApplicable[t]!;
-  }
+  const totals = runTotals(sums, run);
+  const failure = { lacking: totals.failureLacking, applicable: totals.failureApplicable };
+  const success = { lacking: totals.successLacking, applicable: totals.successApplicable };
   if (failure.applicable === 0 || success.applicable === 0) return 1;
   const common = (failure.lacking + success.lacking) / (failure.applicable + success.applicable);
   if (common === 0 || common === 1) return 1;

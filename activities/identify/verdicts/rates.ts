@@ -1,8 +1,8 @@
 import type { ClusteredShare } from '../../statistics/intervals';
-import type { TaskSums } from './task-sums';
+import { runTotals, type TaskSums } from './task-sums';
 
 /**
- * What one labelling run says about a capability (paper, section 2). Shares in [0, 1]; null where nothing is in the
+ * Rates of a capability in one labelling run (paper, section 2). Shares in [0, 1]; null where nothing is in the
  * denominator.
  */
 export interface Rates {
@@ -18,20 +18,15 @@ export interface Rates {
 
 /** Rates of one labelling run. */
 export function runRates(sums: TaskSums, run: number): Rates {
-  const total = (cells: Float64Array) => {
-    let sum = 0;
-    for (let t = run * sums.tasks; t < (run + 1) * sums.tasks; t++) sum += cells[t]!;
-    return sum;
-  };
+  const { successLacking, successApplicable, failureLacking, failureApplicable, failures } = runTotals(sums, run);
   const share = (part: number, whole: number) => (whole > 0 ? part / whole : null);
-  const errorRateSuccess = share(total(sums.successLacking), total(sums.successApplicable));
-  const errorRateFailure = share(total(sums.failureLacking), total(sums.failureApplicable));
-  const failures = sums.failures.reduce((a, b) => a + b, 0);
+  const errorRateSuccess = share(successLacking, successApplicable);
+  const errorRateFailure = share(failureLacking, failureApplicable);
   return {
     errorRateSuccess,
     errorRateFailure,
     gap: errorRateSuccess === null || errorRateFailure === null ? null : errorRateFailure - errorRateSuccess,
-    coverage: share(total(sums.failureLacking), failures) ?? 0,
+    coverage: share(failureLacking, failures) ?? 0,
   };
 }
 

@@ -44,6 +44,19 @@ export function trajectoryOutcomes(
   return { success: Uint8Array.from(success), task: Uint32Array.from(task), tasks: index.size };
 }
 
+/** The counts of one labelling run, summed over its tasks. */
+export function runTotals(sums: TaskSums, run: number) {
+  const total = (cells: Float64Array) =>
+    cells.subarray(run * sums.tasks, (run + 1) * sums.tasks).reduce((a, b) => a + b, 0);
+  return {
+    successLacking: total(sums.successLacking),
+    successApplicable: total(sums.successApplicable),
+    failureLacking: total(sums.failureLacking),
+    failureApplicable: total(sums.failureApplicable),
+    failures: sums.failures.reduce((a, b) => a + b, 0),
+  };
+}
+
 /** Adds up the labels of one capability by task and run. */
 export function taskSums({ success, task, tasks }: TrajectoryOutcomes, labels: RunLabels): TaskSums {
   const cells = () => new Float64Array(labels.length * tasks);
