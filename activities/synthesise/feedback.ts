@@ -57,20 +57,26 @@ function figureText({ name, value, atLeast, atMost }: Figure): string {
 
 const rounded = (value: number): string => String(Math.round(1000 * value) / 1000);
 
+/** The fields of a calibration that the analyst is shown, in this order. */
+const NUMBERS: (keyof CalibrationResult)[] = [
+  'meanReward',
+  'meanSuccess',
+  'allSuccessGroups',
+  'allZeroGroups',
+  'constantGroups',
+  'informativeGroups',
+  'rewardStd',
+];
+
 function calibrationText(calibration: CalibrationResult): string {
   if (calibration.faulty)
     return (
       'Its own code failed while the agent played in it; ' +
       `that has to be corrected before the figures mean anything:\n${listed(calibration.problems)}`
     );
-  const { meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd } =
-    calibration;
-  const numbers = {
-    ...{ meanReward, meanSuccess, allSuccessGroups, allZeroGroups, constantGroups, informativeGroups, rewardStd },
-  };
   return (
     `Calibration with ${calibration.rollouts} attempts of the agent at ${calibration.seeds} tasks: ` +
-    `${calibration.verdict}.\n${listed(calibration.problems)}\nNumbers: ${JSON.stringify(numbers)}`
+    `${calibration.verdict}.\n${listed(calibration.problems)}\nNumbers: ${JSON.stringify(calibration, NUMBERS)}`
   );
 }
 

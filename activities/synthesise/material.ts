@@ -31,7 +31,7 @@ export interface MaterialDeps {
 }
 
 /**
- * Reads what the analyst is shown: the capability, evidence of its lack, samples of the target, the attempt before.
+ * Reads the material of the prompt: the capability, evidence of its lack, samples of the target, the attempt before.
  * Throws RangeError for a capability that the identification does not have. Line files are read once per worker.
  */
 export function materialReader(deps: MaterialDeps) {
@@ -75,13 +75,16 @@ export function materialReader(deps: MaterialDeps) {
     const { tools, hasSay } = await deps.describeTarget(prepared);
     const { judgement } = await deps.profileOfTarget(context, prepared, signal);
     const { calibration, certificate, environment, training } = prepared.spec;
-    const { successReward, maxTurns } = environment;
-    const { maxCompletionTokens } = training;
     return {
       capability: candidate,
       tools,
       demands: {
-        ...{ calibration, certificate, successReward, maxTurns, maxCompletionTokens, hasSay },
+        calibration,
+        certificate,
+        successReward: environment.successReward,
+        maxTurns: environment.maxTurns,
+        maxCompletionTokens: training.maxCompletionTokens,
+        hasSay,
         jail: loadProfile().profile,
       },
       samples: sampleTarget(new Map([...shown, ...others].map((trajectory) => [trajectory.id, trajectory])).values()),

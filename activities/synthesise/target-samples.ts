@@ -15,7 +15,7 @@ export interface ToolSample {
   observation: string;
 }
 
-/** Samples of what the target shows. */
+/** Samples of the target's messages, calls and answers. */
 export interface TargetSamples {
   system: string | null;
   openings: string[];
@@ -49,7 +49,7 @@ export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples 
       if (isError(sample.observation)) errors.push(sample);
       const samples = calls.get(sample.name) ?? new Map<string, ToolSample>();
       calls.set(sample.name, samples);
-      // Answers of different kinds tell more than the same kind again, so each beginning is kept once, digits aside.
+      // Different kinds of answers are worth more than one kind again. Answers of one kind begin alike, digits aside.
       const form = formOf(sample);
       if (samples.size < MAX_SAMPLES_PER_TOOL && !samples.has(form)) samples.set(form, sample);
     }

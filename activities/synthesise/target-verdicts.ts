@@ -5,8 +5,8 @@ import type { Judgement, ShownChange } from '../environment-checks/judged-variat
 const MOST_CHANGES = 120;
 
 /**
- * What the agent's own environment made of its solutions with one change each, a line for each change: whether it is
- * accepted, and what the changed call is answered. Checks judge a written environment by the same tries, each part of
+ * How the agent's own environment judged its solutions with one change each. A line for each change says whether it is
+ * accepted, and how the changed call is answered. Checks judge a written environment by the same changes, each part of
  * a solution by itself.
  */
 export function verdictLines({ byChange }: Pick<Judgement, 'byChange'>): string[] {

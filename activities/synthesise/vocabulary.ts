@@ -10,7 +10,7 @@ const MAX_VALUE_CHARS = 40;
  * examples.
  */
 const OPEN_SHARE = 0.8;
-/** Fewer uses do not tell whether values come again. */
+/** With fewer uses it is unknown whether values come again. */
 const FEWEST_USES = 10;
 
 /** The values that one member of calls and observations had. */
