@@ -54,8 +54,7 @@ function addCounts(a: Counts, b: Counts): Counts {
   return sum;
 }
 
-const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse =>
-  addCounts(a as Counts, b as Counts) as unknown as AnalystUse;
+const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => addCounts(a, b) as unknown as AnalystUse;
 
 /** Reads what a run has used of the analyst so far, by kind of call; empty before the first. */
 export async function readAnalystUse(store: ArtifactStore, runId: string): Promise<AnalystUse> {
