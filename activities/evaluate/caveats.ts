@@ -1,3 +1,4 @@
+import { percentText } from '../../contracts/share-text';
 import type { OutcomeTable } from './outcome-table';
 
 /** Facts that decide which caveats an evaluation needs. */
@@ -39,7 +40,7 @@ export function evaluationCaveats({
       'run: the spread between training seeds is not in them.',
     'The oracle picks the arm of each task without seeing the trial it is scored on, so it counts no luck and ' +
       'is a lower bound of perfect routing; routed can exceed it by chance. Taking the best arm by the very ' +
-      `trials that are scored, which counts luck, gives ${(oracleCeiling * 100).toFixed(1)} %.`,
+      `trials that are scored, which counts luck, gives ${percentText(oracleCeiling)}.`,
   ];
   if (adapters > 1) {
     caveats.push(

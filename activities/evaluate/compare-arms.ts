@@ -10,6 +10,7 @@ import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { CompareInput, CompareResult, StoredAdapter } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
+import { percentText } from '../../contracts/share-text';
 import { type ArtifactStore, getJson, getLines, layout, putJson } from '../../store';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { readPreparedSpec } from '../prepared-spec';
@@ -157,11 +158,10 @@ async function learnedBy(store: ArtifactStore, { adapters, plan }: CompareInput)
  */
 export function evaluationSummary(evaluation: Evaluation): string {
   const { base, bestSingle, incumbent, routed, routedMinusBase, confidence } = evaluation;
-  const rate = (value: number) => `${(value * 100).toFixed(1)} %`;
   return (
-    `base ${rate(base.passRate.estimate)}, best single ${rate(bestSingle.passRate.estimate)}, ` +
-    (incumbent ? `version ${incumbent.version} ${rate(incumbent.arm.passRate.estimate)}, ` : '') +
-    `routed ${rate(routed.passRate.estimate)}, ` +
+    `base ${percentText(base.passRate.estimate)}, best single ${percentText(bestSingle.passRate.estimate)}, ` +
+    (incumbent ? `version ${incumbent.version} ${percentText(incumbent.arm.passRate.estimate)}, ` : '') +
+    `routed ${percentText(routed.passRate.estimate)}, ` +
     `difference ${pointsWithUnit(routedMinusBase.estimate)} ` +
     `(${Math.round(confidence * 100)} % interval ${pointsRangeWithUnit(routedMinusBase)})`
   );

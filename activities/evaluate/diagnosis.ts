@@ -1,6 +1,7 @@
 /** Why the gate was not passed: one cause, with the figures that point to it. */
 import { pluralise } from '../../contracts/pluralise';
 import type { Culprit, Evaluation, Interval } from '../../contracts/artifacts/evaluation';
+import { pointsText } from '../../contracts/share-text';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
 /** How an adapter's reward changed while it was trained. */
@@ -164,7 +165,7 @@ function harmHint({ router }: Evaluation): string {
   if (!harm?.above) return '';
   return (
     ` Train tasks could not exclude it: where router ${router.choice!.chosen} uses adapters it may lose up to ` +
-    `${(harm.bound * 100).toFixed(1)} points (one-sided 95 % bound, ${harm.tasks} tasks), and the margin is ` +
+    `${pointsText(harm.bound)} (one-sided 95 % bound, ${harm.tasks} tasks), and the margin is ` +
     `${(harm.margin * 100).toFixed(1)}.`
   );
 }

@@ -1,6 +1,7 @@
 import { pluralise } from '../../contracts/pluralise';
 import type { Evaluation, Gate, Interval } from '../../contracts/artifacts/evaluation';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { percentText, pointsText } from '../../contracts/share-text';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { type Diagnosis, diagnose, type Learned } from './diagnosis';
 
@@ -59,8 +60,6 @@ export function decideGate(
   };
 }
 
-/** `34.1 %`, as plain text: these sentences are printed in terminals too. */
-const percent = (share: number, digits = 1) => `${(share * 100).toFixed(digits)} %`;
 /** Enough digits to tell 99.97 % from 100 %. */
 const percentOf = (confidence: number) => `${(confidence * 100).toFixed(digitsOf(confidence)).replace(/\.?0+$/, '')} %`;
 const digitsOf = (confidence: number) => Math.max(2, Math.ceil(-Math.log10(Math.max(1e-12, 1 - confidence))));
@@ -101,7 +100,7 @@ function incumbentCondition(evaluation: Evaluation, retirement: Retirement | nul
         'there is nothing new to promote.',
     };
   const passed = routedMinus.low > 0;
-  const rates = `${percent(arm.passRate.estimate)} against ${percent(routed.passRate.estimate)} routed`;
+  const rates = `${percentText(arm.passRate.estimate)} against ${percentText(routed.passRate.estimate)} routed`;
   const figures =
     `Routed minus the active version ${version} is ${pointsWithUnit(routedMinus.estimate)} ` +
     `(${judgedLevel(evaluation)} interval ${pointsRangeWithUnit(routedMinus)}; it passes ${rates}): `;
@@ -124,7 +123,7 @@ function retirementCondition(
     passed,
     reason:
       `${figures}it only does without ${retires.join(', ')}, and the lower end is ${passed ? 'above' : 'not above'} ` +
-      `${pointsWithUnit(-most)}, which is ${percent(margin)} of the ${differing} tasks that get another adapter: it is ` +
+      `${pointsWithUnit(-most)}, which is ${percentText(margin)} of the ${differing} tasks that get another adapter: it is ` +
       `${passed ? 'not worse than what is served now' : 'not proved that nothing is lost'}.`,
   };
 }
@@ -154,13 +153,13 @@ function nonInferiority(evaluation: Evaluation, margin: number): Condition | nul
   if (tasks === 0) return null;
   const passed = loss.high < margin;
   const before = incumbent === undefined ? 'base' : `version ${incumbent.version}`;
-  const most = loss.high <= 0 ? 'none' : `at most ${percent(loss.high)}`;
+  const most = loss.high <= 0 ? 'none' : `at most ${percentText(loss.high)}`;
   return {
     passed,
     reason:
       `Of the ${tasks} tasks that passed before, with ${before}, ${most} ` +
       `are lost as far as the interval can tell: ${passed ? 'below' : 'not below'} the margin of ` +
-      `${percent(margin)}.`,
+      `${percentText(margin)}.`,
   };
 }
 
@@ -187,11 +186,11 @@ function planSentences(evaluation: Evaluation): string[] {
     ...(canary === null
       ? []
       : [
-          `A canary of version ${canary.version} had ${percent(canary.share, 0)} of the conversations when the ` +
+          `A canary of version ${canary.version} had ${percentText(canary.share, 0)} of the conversations when the ` +
             'evaluation began. It is no arm here; a promotion waits until it has ended.',
         ]),
-    `Said before: ${size} prove a gain of ${(least * 100).toFixed(1)} points over base in ${percent(power, 0)} of ` +
-      `evaluations, at ${level} confidence and the ${percent(basePassRate)} that base passed of the train tasks.`,
+    `Said before: ${size} prove a gain of ${pointsText(least)} over base in ${percentText(power, 0)} of ` +
+      `evaluations, at ${level} confidence and the ${percentText(basePassRate)} that base passed of the train tasks.`,
     ...aimSentences(plan),
     ...rotationSentences(plan),
   ];
@@ -200,13 +199,13 @@ function planSentences(evaluation: Evaluation): string[] {
 /** Why so many trials were played, where the owner said what they are for. */
 function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable<Evaluation['plan']>): string[] {
   if (aim === undefined) return [];
-  const wanted = `${(aim.gain * 100).toFixed(1)} points wanted (evaluation.detectableGain)`;
+  const wanted = `${pointsText(aim.gain)} wanted (evaluation.detectableGain)`;
   if (aim.reached)
     return [`At least ${pluralise(trials, 'trial')} of each task prove the ${wanted}, from ${aim.leastTrials} on.`];
-  const floor = `${(aim.floor * 100).toFixed(1)} points`;
   return [
     `Not reached: the ${wanted}. ${trials} trials, the most that may be played, prove ${(least * 100).toFixed(1)}; ` +
-      `any number of trials on these tasks proves ${floor} at best, and only more held-out tasks prove less.`,
+      `any number of trials on these tasks proves ${pointsText(aim.floor)} at best, and only more held-out tasks ` +
+      'prove less.',
   ];
 }
 
@@ -219,7 +218,7 @@ function rotationSentences({ rotation, tasks }: NonNullable<Evaluation['plan']>)
 
 /** A loss or, where it is negative, a gain, each with the interval of what it is called. */
 function describeLoss({ estimate, low, high }: Interval, confidence: string): string {
-  const size = `${Math.abs(estimate * 100).toFixed(1)} points`;
+  const size = pointsText(Math.abs(estimate));
   if (estimate < 0)
     return `gains ${size} (${confidence} interval of the gain ${pointsRangeWithUnit({ low: -high, high: -low })})`;
   const words = estimate > 0 ? `loses ${size}` : 'loses nothing';
@@ -227,7 +226,7 @@ function describeLoss({ estimate, low, high }: Interval, confidence: string): st
 }
 
 function lossVerdict(significant: boolean, tooMuch: boolean, maxRegression: number): string {
-  const allowed = `${(maxRegression * 100).toFixed(1)} points`;
+  const allowed = pointsText(maxRegression);
   if (!significant) return 'no significant loss.';
   return tooMuch
     ? `a significant loss, larger than the ${allowed} allowed.`

@@ -12,6 +12,7 @@ import {
 } from '../../contracts/statistics/minimum-detectable-gain';
 import { heldOutSize } from '../../contracts/statistics/held-out-size';
 import { plannedTrials } from '../../contracts/statistics/planned-trials';
+import { pointsText } from '../../contracts/share-text';
 import { type ArtifactStore, layout, putJson, readRegistry, storedLines } from '../../store';
 import { activeVersion, playableVersion } from '../active-version';
 import { startProgress } from '../progress';
@@ -96,10 +97,9 @@ async function passesByTask(trajectories: AsyncIterable<Trajectory>): Promise<nu
 /** One line for people: `comparison 2 with version 1; a gain of 4.2 points or more can be proved`. */
 function planSummary({ judging, noIncumbent, active, trials, aim, ...plan }: EvaluationPlan): string {
   const rival = noIncumbent === null ? `version ${active}` : 'base';
-  const points = (gain: number) => `${(gain * 100).toFixed(1)} points`;
-  const missed = aim?.reached === false ? `, not the ${points(aim.gain)} wanted` : '';
+  const missed = aim?.reached === false ? `, not the ${pointsText(aim.gain)} wanted` : '';
   return (
-    `comparison ${judging?.comparison} with ${rival}; a gain of ${points(plan.minimumDetectableGain)} or more ` +
+    `comparison ${judging?.comparison} with ${rival}; a gain of ${pointsText(plan.minimumDetectableGain)} or more ` +
     `can be proved${aim === undefined ? '' : ` with ${pluralise(trials, 'trial')}`}${missed}`
   );
 }

@@ -1,4 +1,5 @@
 import type { Interval } from '../../contracts/artifacts/evaluation';
+import { pointsText } from '../../contracts/share-text';
 
 /** Thin space that keeps a number and its unit on one line. */
 const THIN = '\u202f';
@@ -24,7 +25,7 @@ export const points = (difference: number): string => signed(difference * 100);
  * minus sign of a difference that rounds to zero.
  */
 export const pointsWithUnit = (difference: number): string =>
-  `${difference < 0 ? MINUS : '+'}${Math.abs(difference * 100).toFixed(1)} points`;
+  `${difference < 0 ? MINUS : '+'}${pointsText(Math.abs(difference))}`;
 
 /** `+41.0 to +51.2`. */
 export const pointsRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>

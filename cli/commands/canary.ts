@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Canary, Registry } from '../../contracts/artifacts/registry';
+import { percentText } from '../../contracts/share-text';
 import { endCanary, LocalStore, startCanary } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -58,7 +59,7 @@ export async function canaryCommand(
   );
 }
 
-const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
+const percent = (share: number): string => percentText(share, 0);
 
 function describe({ agent, active, canary, lastCanary }: Registry): string {
   const now =

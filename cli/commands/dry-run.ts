@@ -10,6 +10,7 @@ import { readAgent } from '../agent';
 import type { Context } from '../context';
 import { estimateRun, readLastCallSizes } from '../estimate';
 import { heldOutSize } from '../../contracts/statistics/held-out-size';
+import { pointsText } from '../../contracts/share-text';
 import { table } from '../output';
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US');
@@ -51,10 +52,7 @@ function describeSize(spec: AgentSpec): string {
   const wanted = spec.evaluation.detectableGain;
   const size = `${pluralise(tasks, 'held-out task')} with ${pluralise(leastTrials, 'trial')}`;
   if (wanted === undefined) return `${size} each`;
-  return (
-    `${size} each, or with as few more as a gain of ` +
-    `${(wanted * 100).toFixed(1)} points takes, at most ${mostTrials}`
-  );
+  return `${size} each, or with as few more as a gain of ` + `${pointsText(wanted)} takes, at most ${mostTrials}`;
 }
 
 /** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
@@ -111,8 +109,9 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
         'the run would leave out what cannot be read.',
     ),
     ...(memory === null ? [] : describeMemory(spec, memory)),
-    `The evaluation, ${describeSize(spec)}, proves a gain over base of ${(estimate.minimumDetectableGain * 100).toFixed(1)} points or more in four ` +
-      'of five cases, whatever the agent is like; the run says it again with what it has seen of the agent.',
+    `The evaluation, ${describeSize(spec)}, proves a gain over base of ` +
+      `${pointsText(estimate.minimumDetectableGain)} or more in four of five cases, ` +
+      'whatever the agent is like; the run says it again with what it has seen of the agent.',
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',
   ];

@@ -1,3 +1,5 @@
+import { percentText } from '../../contracts/share-text';
+
 /**
  * Tests after every outcome whether a canary is worse than the active version, its control.
  *
@@ -71,7 +73,7 @@ export class SequentialTest {
   /** The numbers in words, for the registry and the log. */
   describe(): string {
     const say = ({ conversations, mean }: ArmFigures) =>
-      conversations === 0 ? 'none' : `${(mean * 100).toFixed(1)} % of ${conversations}`;
+      conversations === 0 ? 'none' : `${percentText(mean)} of ${conversations}`;
     const rewards = `reward ${say(this.figures('canary'))} conversations against ${say(this.figures('active'))}`;
     const threshold = (1 / this.falseRollback).toFixed(0);
     return `${rewards} of the version before, evidence ${this.evidence.toFixed(1)} (rolled back at ${threshold})`;

@@ -1,4 +1,5 @@
 import type { Contrast } from '../../../contracts/artifacts/identification';
+import { percentText } from '../../../contracts/share-text';
 import type { VerdictRule } from './verdict-rule';
 
 /** One sentence for people: the verdict, with the numbers that it rests on. */
@@ -60,7 +61,7 @@ function range(interval: { low: number; high: number } | null, format: (share: n
 }
 
 function percent(share: number | null): string {
-  return share === null ? 'never' : `${(100 * share).toFixed(1)} %`;
+  return share === null ? 'never' : percentText(share);
 }
 
 function points(share: number): string {

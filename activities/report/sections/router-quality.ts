@@ -2,6 +2,7 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
+import { pointsText } from '../../../contracts/share-text';
 import { reliabilityPlot } from '../../charts/reliability';
 import { bothLayouts } from '../../charts/svg';
 import { count, percent, plural, points, typeset } from '../../html/format';
@@ -53,7 +54,7 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
     })}`;
 }
 
-/** What the comparison of moving with staying showed. Empty where there was none. */
+/** The result of the comparison of switching with staying. Empty where there was none. */
 function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   if (laterTurns === undefined) return '';
   const { reads, tasks, rollouts, gain, standardError, leftOut, adopted, twoNeeds } = laterTurns;
@@ -67,7 +68,7 @@ function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   );
 }
 
-/** What beginning with the first of two needs showed. Empty where no train task tells. */
+/** The result of beginning with the first of two needs. Empty where no train task shows it. */
 function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNeeds']): string {
   if (twoNeeds === undefined) return '';
   const { tasks, gain, adopted } = twoNeeds;
@@ -78,7 +79,7 @@ function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNe
   );
 }
 
-/** What the mixed adapter showed on openings with several needs. Empty where no train task tells. */
+/** The result of the mixed adapter on openings with several needs. Empty where no train task shows it. */
 function severalNeedsSentence({ severalNeeds }: RouterChoice): string {
   if (severalNeeds === undefined) return '';
   const { tasks, gain, standardError, adopted } = severalNeeds;
@@ -97,19 +98,18 @@ function leftOutSentence({ capabilityId, tasks, gain, reason, alone }: RouterCho
   return `${capabilityId} is left out: ${given}${all}.`;
 }
 
-/** How much the chosen router may lose where it uses adapters. Empty in runs from before this was bounded. */
+/** How much the chosen router may lose where it uses adapters. Empty where it gives nothing to an adapter. */
 function harmSentence({ harm }: RouterChoice): string {
   if (harm === undefined) return '';
   const { tasks, loss, bound, margin, above, bought } = harm;
-  const size = (value: number) => `${(value * 100).toFixed(1)} points`;
-  const most = bound > 0 ? `may lose at most ${size(bound)} there` : `gains at least ${size(-bound)} there`;
+  const most = bound > 0 ? `may lose at most ${pointsText(bound)} there` : `gains at least ${pointsText(-bound)} there`;
   const more = bought > 0 ? ` ${plural(bought, 'rollout')} more went to adapters that were above it.` : '';
   return (
     ` Where it uses adapters it is ${points(-loss)} against base on ${plural(tasks, 'played task')} and ${most} ` +
     `(one-sided 95 % bound), ` +
     (above
-      ? `above the margin of ${size(margin)}: harm cannot be excluded, and the held-out tasks have to tell.`
-      : `within the margin of ${size(margin)}.`) +
+      ? `above the margin of ${pointsText(margin)}: harm cannot be excluded, and the held-out tasks have to tell.`
+      : `within the margin of ${pointsText(margin)}.`) +
     more
   );
 }
