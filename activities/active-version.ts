@@ -23,7 +23,7 @@ export function activeVersion(
   return version;
 }
 
-/** A version as activities play it. The router of an older version, which has none of its own, goes into `folder`. */
+/** A version as activities play it. The paper's router of a version that names none is written into `folder`. */
 export async function playableVersion(
   store: ArtifactStore,
   folder: string,

@@ -10,12 +10,12 @@ import { type ArmChooser, openRouter } from './open-router';
 export type ReadRouter = (artifact: ArtifactRef) => Promise<Router>;
 
 /** The paper's router over a version's adapters. */
-export function logitsOf({ adapters, router }: Pick<RegistryVersion, 'adapters' | 'router'>): Router {
+export function logitsOf({ adapters }: Pick<RegistryVersion, 'adapters'>): Router {
   const capabilities = adapters.map(({ capabilityId, summary }) => ({ id: capabilityId, summary }));
-  return { kind: 'logits', leftOut: [], capabilities, ...(router ?? UNCALIBRATED) };
+  return { kind: 'logits', leftOut: [], capabilities, ...UNCALIBRATED };
 }
 
-/** The router that a version was judged with, and is served with. */
+/** The router that a version was judged with, and is served with; the paper's where it names none. */
 export const routerOfVersion = async (version: RegistryVersion, read: ReadRouter): Promise<Router> =>
   version.judgedRouter === undefined ? logitsOf(version) : read(version.judgedRouter.artifact);
 

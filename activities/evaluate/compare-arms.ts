@@ -51,7 +51,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
       };
       const { bootstrapSamples, confidence } = spec.evaluation;
       const trials = plan?.trials ?? spec.evaluation.trials;
-      const own = { runId, against: plan?.judging?.against ?? null, baseModel };
+      const own = { runId, against: plan?.judging.against ?? null, baseModel };
       try {
         const table = pairOutcomes(arms, trials);
         const learned = await learnedBy(store, input);
@@ -76,7 +76,7 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
           const evaluation = evaluationSchema.parse(figures);
           return { evaluation, gate: decideGate(evaluation, spec.gate, learned, retires) };
         };
-        const { evaluation, gate } = plan?.judging
+        const { evaluation, gate } = plan
           ? await judgeAndCount({
               judge,
               first: () => judgingOf(store, agent, own, confidence),

@@ -176,10 +176,10 @@ function judgedSentences({ judged, confidence }: Evaluation): string[] {
 
 /** What was said before the held-out tasks were played. */
 function planSentences(evaluation: Evaluation): string[] {
-  const { plan, confidence, incumbent } = evaluation;
+  const { plan, incumbent } = evaluation;
   if (plan === undefined) return [];
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
-  const level = percentOf(plan.judging?.confidence ?? confidence);
+  const level = percentOf(plan.judging.confidence);
   const size = `${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} each`;
   return [
     ...(incumbent === undefined && noIncumbent !== null ? [`When the evaluation began: ${noIncumbent}`] : []),

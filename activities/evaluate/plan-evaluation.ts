@@ -99,7 +99,7 @@ function planSummary({ judging, noIncumbent, active, trials, aim, ...plan }: Eva
   const rival = noIncumbent === null ? `version ${active}` : 'base';
   const missed = aim?.reached === false ? `, not the ${pointsText(aim.gain)} wanted` : '';
   return (
-    `comparison ${judging?.comparison} with ${rival}; a gain of ${pointsText(plan.minimumDetectableGain)} or more ` +
+    `comparison ${judging.comparison} with ${rival}; a gain of ${pointsText(plan.minimumDetectableGain)} or more ` +
     `can be proved${aim === undefined ? '' : ` with ${pluralise(trials, 'trial')}`}${missed}`
   );
 }

@@ -24,9 +24,7 @@ export type CallUse = z.infer<typeof callUseSchema>;
 export const analystUseSchema = z.record(z.string(), callUseSchema);
 export type AnalystUse = z.infer<typeof analystUseSchema>;
 
-/**
- * The document in which all workers of a run add up what it has used. Versions before 2026-11-22 wrote the uses alone.
- */
+/** The document in which all workers of a run add up what it has used. */
 const analystUseDocumentSchema = z.strictObject({
   uses: analystUseSchema,
   /** By segment of recorded calls: how many of its lines are counted in `uses`. */
@@ -34,12 +32,9 @@ const analystUseDocumentSchema = z.strictObject({
 });
 export type AnalystUseDocument = z.infer<typeof analystUseDocumentSchema>;
 
-/** Reads the stored document; undefined stands for none. Throws ZodError when it is something else. */
+/** Reads the stored document; null and undefined stand for none. Throws ZodError when it is something else. */
 export function parseAnalystUse(stored: unknown): AnalystUseDocument {
-  const isEarlier = typeof stored !== 'object' || stored === null || !('uses' in stored);
-  return isEarlier
-    ? { uses: analystUseSchema.parse(stored ?? {}), counted: {} }
-    : analystUseDocumentSchema.parse(stored);
+  return analystUseDocumentSchema.parse(stored ?? { uses: {}, counted: {} });
 }
 
 /** Part of the price that a call costs through the Batch API (OpenAI's discount). */
@@ -66,7 +61,7 @@ export function pricesOf(spec: {
 /** Kinds of calls that went through the Batch API end with this. */
 export const BATCH_KIND = '-batch';
 
-/** The use with the tokens of lost requests, which count as sent: it is not known that they were not billed. */
+/** The use with the tokens of lost requests added to those sent, because they may have been billed. */
 export const withLost = (use: CallUse): CallUse => ({
   ...use,
   promptTokens: use.promptTokens + (use.lostPromptTokens ?? 0),

@@ -4,7 +4,7 @@ import { BATCH_KIND, type AnalystUse, type CallUse } from './analyst-use';
 const count = z.int().nonnegative();
 const tokens = { promptTokens: count, completionTokens: count, cachedTokens: count };
 
-/** The record of a billed call. All segments with such records together say what a run has paid for. */
+/** The record of a billed call. The records of all segments together are the calls that a run has paid for. */
 export const callRecordSchema = z.object({
   /** Ends with BATCH_KIND for a call through the Batch API. */
   kind: z.string(),

@@ -12,7 +12,7 @@ const dictionaryEventSchema = z.strictObject({
 
 /** A capability that an earlier run of the agent looked at. */
 const dictionaryEntrySchema = candidateSchema.extend({
-  /** `lacking`: kept by the last run that could tell. `fixed`: kept once, rejected since. `never`: never kept. */
+  /** `lacking`: kept by the last run with enough data. `fixed`: kept once, rejected since. `never`: never kept. */
   state: z.enum(['lacking', 'fixed', 'never']),
   /** Names that were merged into it. */
   aliases: z.array(z.string()),

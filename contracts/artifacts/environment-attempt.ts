@@ -5,7 +5,9 @@ import { intervalSchema } from './evaluation';
 
 const rangeSchema = z.strictObject({
   tasks: z.number().int().describe('Tasks of this range of seeds.'),
-  meanReward: z.number().describe('Over the same rollouts as `meanReward`.'),
+  meanReward: z
+    .number()
+    .describe('Mean reward of these tasks, over the rollouts that `meanReward` of the calibration uses.'),
 });
 
 /** Calibration of an environment by rollouts of the base model (paper, section 3). */
@@ -47,8 +49,8 @@ export const calibrationResultSchema = z.strictObject({
   faulty: z
     .boolean()
     .describe(
-      'Its own code failed in the rollouts more often than is put up with: that has to be corrected, whatever ' +
-        'the figures.',
+      'Its own code failed in the rollouts more often than is allowed: that has to be corrected, whatever the ' +
+        'figures are.',
     ),
   verdict: z
     .enum(['in-band', 'too-easy', 'too-hard', 'uninformative', 'differs-by-seed'])
@@ -80,7 +82,7 @@ export const environmentAttemptSchema = z.strictObject({
         .nullable()
         .describe('What is known about transfer before training; null when it was not calibrated.'),
     })
-    .describe('What the certificate says beside the validation.'),
+    .describe('What the certificate says in addition to the validation.'),
   reusedFrom: z.string().optional().describe('The earlier run that wrote it; absent: this one did.'),
   calibrationFrom: z.string().optional().describe('The earlier run that calibrated it; absent: this one did.'),
   accepted: z.boolean().describe('Valid and in the calibration band: the adapter is trained in it.'),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { intervalSchema } from './evaluation';
 
-/** What a certificate says about an environment, in the order in which it is found out. */
+/** Groups of checks in a certificate, in the order in which they run. */
 const CHECK_GROUPS = [
   'form',
   'solvable',
@@ -16,7 +16,7 @@ const CHECK_GROUPS = [
 /** One of `CHECK_GROUPS`. */
 export type CheckGroup = (typeof CHECK_GROUPS)[number];
 
-/** A number that decides a check, with what it is held to. */
+/** A number that decides a check, with its thresholds. */
 const figureSchema = z.strictObject({
   name: z.string().describe('What was measured.'),
   value: z.number().describe('What came out.'),

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { seedRangeSchema } from './seed-range';
 
-/** How strictly a comparison is judged: the chance of a false promotion is spent over all that have the same rival. */
+/** How strictly a comparison is judged: all comparisons with the same rival share the chance of a false promotion. */
 export const judgingSchema = z.strictObject({
   against: z.number().int().nullable().describe('Version that is served; null: the base model alone.'),
   comparison: z.number().int().positive().describe('How many comparisons with it there are, this one included.'),
-  confidence: z.number().describe('Coverage of the intervals that have to prove what a promotion needs.'),
+  confidence: z.number().describe('Coverage of the intervals by which a promotion is decided.'),
 });
 export type Judging = z.infer<typeof judgingSchema>;
 
-/** `evaluation-plan.json`: what a run is judged by. Written before any held-out task is played. */
+/** `evaluation-plan.json`: the size and strictness of an evaluation. Written before any held-out task is played. */
 export const evaluationPlanSchema = z.strictObject({
   tasks: z.number().int().describe('Held-out tasks.'),
   rotation: z
@@ -51,6 +51,6 @@ export const evaluationPlanSchema = z.strictObject({
     })
     .nullable()
     .describe('Canary that ran when the evaluation began; it is no arm.'),
-  judging: judgingSchema.optional().describe('How strictly the candidate is judged, if no other run compares first.'),
+  judging: judgingSchema.describe('How strictly the candidate is judged, if no other run compares first.'),
 });
 export type EvaluationPlan = z.infer<typeof evaluationPlanSchema>;

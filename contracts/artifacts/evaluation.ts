@@ -33,7 +33,7 @@ const regressionFields = {
   loss: intervalSchema.describe(
     'Share lost by routed; positive = loss. Trials that select a task are not compared on.',
   ),
-  significant: z.boolean().describe('The interval of the loss lies above zero.'),
+  significant: z.boolean().describe('The interval of the loss is above zero.'),
 };
 
 /** The active version as an arm. */
@@ -48,13 +48,13 @@ const incumbentSchema = z.strictObject({
 });
 export type Incumbent = z.infer<typeof incumbentSchema>;
 
-/** What the gate needs proved, at the confidence of this comparison. */
+/** Figures of which the gate needs proof, at the confidence of this comparison. */
 const judgedSchema = judgingSchema.extend({
   routedMinusBase: intervalSchema.describe('Routed minus base.'),
   routedMinusIncumbent: intervalSchema.nullable().describe('Routed minus the active version; null when it is no arm.'),
   loss: intervalSchema
     .nullable()
-    .describe('Loss among tasks that passed before, with what is served; null when none passed.'),
+    .describe('Loss among tasks that the active version, or base without one, passed; null when none passed.'),
 });
 
 /** `evaluation.json`: all arms on the same held-out tasks. */
@@ -103,10 +103,10 @@ export const evaluationSchema = z.strictObject({
     .describe('The version that was active; absent where none was, or it could not be compared.'),
   plan: evaluationPlanSchema
     .optional()
-    .describe('What the run is judged by, from before the held-out tasks were played; absent in older runs.'),
+    .describe('The plan of the evaluation, from before the held-out tasks were played; absent without a plan.'),
   judged: judgedSchema
     .optional()
-    .describe('The same figures as the gate judges them: their intervals are wider; absent in older runs.'),
+    .describe('The same figures as the gate judges them, with wider intervals; absent without a plan.'),
   byTag: z
     .array(
       z.strictObject({
@@ -159,7 +159,7 @@ export const evaluationSchema = z.strictObject({
         ),
       choice: routerChoiceSchema
         .optional()
-        .describe('How the router was chosen on the train tasks; absent in runs from before routers competed.'),
+        .describe('How the router was chosen on the train tasks; absent where routers did not compete.'),
       accuracy: z
         .number()
         .nullable()

@@ -13,7 +13,7 @@ export const candidateSchema = z.strictObject({
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
-/** What the analyst can say of one capability in one trajectory: not called for, shown, or not shown. */
+/** The analyst's answers on one capability in one trajectory: not called for, shown, or not shown. */
 export const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
 /** One of `LABELS`. */
 export type Label = (typeof LABELS)[number];
@@ -38,8 +38,8 @@ export const labelRecordSchema = z.strictObject({
 export type LabelRecord = z.infer<typeof labelRecordSchema>;
 
 /**
- * One line of `labels.jsonl`, the consensus labels of an identification: what its labelling runs say together about one
- * trajectory and capability.
+ * One line of `labels.jsonl`, the consensus labels of an identification: one label for a trajectory and a capability,
+ * from all labelling runs.
  */
 export const consensusLabelSchema = z.strictObject({
   trajectoryId: z.string(),
@@ -54,11 +54,11 @@ export const consensusLabelSchema = z.strictObject({
 });
 export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
 
-/** What a capability can miss: a threshold (`gap`, `coverage`), or the significance of its gap. */
+/** Criteria that a capability can miss: a threshold (`gap`, `coverage`), or the significance of its gap. */
 export const VERDICT_CRITERIA = ['gap', 'coverage', 'significance'] as const;
 /** Verdicts on a candidate; docs/explanations/identification.md says what each needs. */
 export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as const;
-/** What has become of a capability since the last run of the agent. */
+/** How a capability has changed since the last run of the agent. */
 export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
 
 const count = z.number().int();
@@ -87,14 +87,6 @@ export const runContrastSchema = z.strictObject({
 });
 export type RunContrast = z.infer<typeof runContrastSchema>;
 
-const quantities = (about: (name: string) => z.ZodType<number | null>) =>
-  ({
-    errorRateSuccess: about('ER+'),
-    errorRateFailure: about('ER-'),
-    gap: about('gap'),
-    coverage: about('coverage'),
-  }) as const;
-
 /** Contrast of one candidate over all labelled trajectories and runs (docs/explanations/identification.md). */
 export const contrastSchema = z.strictObject({
   capabilityId: z.string().describe('The candidate.'),
@@ -113,9 +105,12 @@ export const contrastSchema = z.strictObject({
   gap: z.number().nullable().describe('errorRateFailure - errorRateSuccess; null when either is.'),
   coverage: z.number().describe('Share of all failures in which it is LACKING, mean over runs.'),
   standardDeviation: z
-    .strictObject(
-      quantities((name) => z.number().nullable().describe(`Of the ${name}; null with fewer than two runs.`)),
-    )
+    .strictObject({
+      errorRateSuccess: z.number().nullable().describe('Of the ER+; null with fewer than two runs.'),
+      errorRateFailure: z.number().nullable().describe('Of the ER-; null with fewer than two runs.'),
+      gap: z.number().nullable().describe('Of the gap; null with fewer than two runs.'),
+      coverage: z.number().nullable().describe('Of the coverage; null with fewer than two runs.'),
+    })
     .describe('Between runs: how far the labeller agrees with itself.'),
   intervals: z
     .strictObject({
@@ -140,7 +135,7 @@ export const contrastSchema = z.strictObject({
   verdict: z.enum(IDENTIFY_VERDICTS).describe('Kept, rejected, or not enough data for either.'),
   missed: z
     .array(z.enum(VERDICT_CRITERIA))
-    .describe('What it misses. For a rejection: the thresholds that the whole interval lies below.'),
+    .describe('Criteria that it misses. For a rejection: the thresholds that are above the whole interval.'),
   moreFailures: count
     .nullable()
     .describe('Not enough data: about so many more failed trajectories are needed; null when that cannot be said.'),
@@ -151,7 +146,7 @@ export const contrastSchema = z.strictObject({
     .nullable()
     .describe(
       "Against the agent's last run: new, recurring, fixed, regressed; null when it is not kept and never was, " +
-        'or not enough data tell.',
+        'or there are not enough data.',
     ),
 });
 export type Contrast = z.infer<typeof contrastSchema>;
@@ -176,10 +171,10 @@ export const plantedSchema = z.strictObject({
 
 /** A candidate that turned out to be another one in other words. */
 export const mergeSchema = z.strictObject({
-  id: z.string().describe('The one that went.'),
+  id: z.string().describe('The candidate that was removed.'),
   name: z.string().describe('Its name.'),
   description: z.string().describe('Its description.'),
-  into: z.string().describe('Id of the one that stayed.'),
+  into: z.string().describe('Id of the candidate that stayed.'),
   reason: z.string().describe('Why the analyst calls them the same.'),
 });
 export type Merge = z.infer<typeof mergeSchema>;
@@ -198,7 +193,7 @@ export const evidenceSchema = z.strictObject({
 });
 export type EvidenceQuote = z.infer<typeof evidenceSchema>;
 
-/** Ways to choose capabilities: the method, and what it is compared with. */
+/** Ways to choose capabilities: the method, and the ways that it is compared with. */
 export const IDENTIFY_ARMS = ['contrast', 'failures-only', 'random', 'single-run'] as const;
 /** One of `IDENTIFY_ARMS`. */
 export type IdentifyArm = (typeof IDENTIFY_ARMS)[number];

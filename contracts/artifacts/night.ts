@@ -5,10 +5,10 @@ import { seedRangeSchema } from './seed-range';
 
 const count = z.number().int().nonnegative();
 
-/** What the result of a night depends on. */
+/** Hashes of everything that the result of a night depends on. */
 const contentSchema = z.strictObject({ environment: z.string(), baseModel: z.string(), options: z.string() });
 
-/** What a changed base model will cost: estimated from what the same took before. */
+/** What a changed base model will cost: estimated from what the same work cost before. */
 export const remakingSchema = z.strictObject({
   sentence: z.string().describe('All of it in a sentence.'),
   version: z.number().int().describe('The active version, which does not fit the base model.'),
@@ -36,11 +36,11 @@ export const remakingSchema = z.strictObject({
 });
 export type Remaking = z.infer<typeof remakingSchema>;
 
-/** `night-plan.json`: what a run begins with, before it spends anything. */
+/** `night-plan.json`: the plan of a run's measuring night, written before the run spends anything. */
 export const nightPlanSchema = z.strictObject({
   night: count.describe('Number of the measuring night of the agent; 0 for a run that does not measure.'),
   active: z.number().int().nullable().describe('Version that is served; null for base.'),
-  measures: z.boolean().describe('Whether it begins by measuring what is served.'),
+  measures: z.boolean().describe('Whether it begins by measuring the active version.'),
   why: z.string().describe('A sentence: what it measures, or why it does not.'),
   seeds: z.array(seedRangeSchema).describe('Train tasks that are played, with one trial in each arm.'),
   live: count.optional().describe('Most conversations of live traffic that it reads; absent: none.'),
@@ -52,7 +52,7 @@ export const nightPlanSchema = z.strictObject({
 });
 export type NightPlan = z.infer<typeof nightPlanSchema>;
 
-/** Why a night goes on: what an earlier one went on for does not count again on the same content. */
+/** Why a night continues to sharpen. A reason of an earlier night on the same content does not count again. */
 const nightReasonSchema = z.strictObject({
   kind: z
     .enum(['new', 'regressed', 'recurring', 'drifting', 'lost-gain', 'harms', 'no-longer-helps'])
@@ -62,7 +62,7 @@ const nightReasonSchema = z.strictObject({
 });
 export type NightReason = z.infer<typeof nightReasonSchema>;
 
-/** Tasks of an adapter, by what it and base did with them. */
+/** Tasks of an adapter, counted by its outcome and by base's. */
 const adapterTasksSchema = z.strictObject({
   capabilityId: z.string().describe('Capability of the adapter.'),
   sha256: z.string().describe('Hash of the adapter.'),
@@ -96,7 +96,7 @@ const capabilityDriftSchema = z.strictObject({
 });
 export type CapabilityDrift = z.infer<typeof capabilityDriftSchema>;
 
-/** `night-decision.json`: what a night found, and whether it goes on. Written before Temporal is told. */
+/** `night-decision.json`: what a night found, and whether it continues. Written before the result goes to Temporal. */
 export const nightDecisionSchema = z.strictObject({
   night: count.describe('Number of the measuring night.'),
   version: z.number().int().describe('Version that was measured.'),
@@ -104,8 +104,8 @@ export const nightDecisionSchema = z.strictObject({
     .enum(['goes-on', 'nothing-new', 'too-little-power'])
     .describe('`goes-on`: there is something to sharpen. The others end the run.'),
   sentence: z.string().describe('Why, for people.'),
-  reasons: z.array(nightReasonSchema).describe('Why it goes on; empty when it ends.'),
-  seenBefore: z.array(nightReasonSchema).describe('What an earlier night went on for on the same content.'),
+  reasons: z.array(nightReasonSchema).describe('Why it continues; empty when it ends.'),
+  seenBefore: z.array(nightReasonSchema).describe('Reasons for which an earlier night on the same content continued.'),
   undecided: z
     .array(z.string())
     .describe('Capabilities without an adapter that are lacking by the estimate, but not by the interval.'),
@@ -157,7 +157,7 @@ export const nightDecisionSchema = z.strictObject({
 });
 export type NightDecision = z.infer<typeof nightDecisionSchema>;
 
-/** A run's comparison of its candidate with what was served, on held-out tasks. */
+/** A run's comparison of its candidate with the version that was served, on held-out tasks. */
 const comparisonSchema = z.strictObject({
   runId: z.string(),
   /** Version that was served; null: the base model alone. */
@@ -181,8 +181,8 @@ export const nightsSchema = z.strictObject({
       /** Whether its run ended with a result, so that its reasons were worked on. */
       worked: z.boolean(),
       /**
-       * Of a run whose night had a reason to do without an adapter: whether held-out tasks judged that, with nothing
-       * that the version has not. Absent where it had none.
+       * Whether held-out tasks judged the version without an adapter, and with nothing new. Absent where the night had
+       * no reason to do without one.
        */
       triedAlone: z.boolean().optional(),
       /** Capabilities that were lacking although their adapter is served. Absent while the night has not decided. */

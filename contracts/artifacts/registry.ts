@@ -11,32 +11,17 @@ const registryAdapterSchema = z.strictObject({
   sha256: z.string(),
 });
 
-/** How the gateway turns the router's probabilities into a choice for this version; see RouterCalibration. */
-const routerCalibrationSchema = z.strictObject({
-  temperature: z
-    .number()
-    .positive()
-    .describe('Divides the log probabilities of the labels; 1 leaves them as they are.'),
-  threshold: z
-    .number()
-    .min(0)
-    .max(1)
-    .describe('A best label below this calibrated probability sends the conversation to the base model.'),
-});
-
 /** One promoted set of adapters. */
 const registryVersionSchema = z.strictObject({
   version: z.number().int().positive(),
   runId: z.string(),
   createdAt: z.string(),
-  /** Version that it took the place of when it was promoted; null: the base model. */
+  /** The version that it replaced when it was promoted; null: the base model. */
   replaced: z.number().int().positive().nullable(),
   baseModelSha256: z.string(),
   adapters: z.array(registryAdapterSchema),
   routedMinusBase: intervalSchema,
-  /** Only in versions from before routers competed, whose router is `logits`. */
-  router: routerCalibrationSchema.optional(),
-  /** The router that the version was judged with, and its `router.json`. Absent in older versions. */
+  /** The router that the version was judged with, and its `router.json`. Absent: `logits`. */
   judgedRouter: z.strictObject({ kind: z.enum(ROUTER_KINDS), artifact: artifactRefSchema }).optional(),
 });
 export type RegistryVersion = z.infer<typeof registryVersionSchema>;

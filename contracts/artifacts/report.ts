@@ -64,7 +64,7 @@ export const reportSchema = z.strictObject({
   agent: z.string().describe('Name of the agent.'),
   createdAt: z.string().describe('ISO 8601, UTC.'),
   seed: z.number().int().describe('Seed of the run: sampling and statistics are functions of it.'),
-  verdict: z.enum(RUN_OUTCOMES).describe('What the run ended with.'),
+  verdict: z.enum(RUN_OUTCOMES).describe('How the run ended.'),
   notes: z
     .array(z.string())
     .describe(
@@ -95,7 +95,7 @@ export const reportSchema = z.strictObject({
         .describe('Conditions of promotion.'),
       rolloutsPerIteration: z.number().int().describe('Rollouts behind one point of a learning curve.'),
     })
-    .describe("What the plots' thresholds come from."),
+    .describe('Settings behind the thresholds of the plots.'),
   collect: z
     .strictObject({
       episodes: z
@@ -155,9 +155,7 @@ export const reportSchema = z.strictObject({
         'last second.',
     ),
   artifacts: z
-    .array(
-      z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('Where it lies.') }),
-    )
+    .array(z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('The file.') }))
     .describe('Every artifact that the report was made from.'),
 });
 export type Report = z.infer<typeof reportSchema>;

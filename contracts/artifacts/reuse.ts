@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifact-ref';
 
-/** What every record of `reuse/<agent>/` says beside what can be reused. */
+/** Fields of every record of `reuse/<agent>/`: where it comes from. */
 const origin = {
   /** The run that made it. */
   runId: z.string(),
-  /** What the key was made from, for people. */
+  /** The values that the key was made from, for people. */
   dependsOn: z.unknown(),
 };
 
@@ -25,7 +25,7 @@ export const reusableCalibrationSchema = z.strictObject({
 });
 export type ReusableCalibration = z.infer<typeof reusableCalibrationSchema>;
 
-/** A trained adapter: `TrainedAdapter`, as the run that trained it had it. */
+/** A trained adapter: the `TrainedAdapter` of the run that trained it. */
 export const reusableAdapterSchema = z.strictObject({
   ...origin,
   adapter: z.strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ROUTER_KINDS } from '../config/router-kinds';
 
-/** Which later messages of a conversation are read, beginning with those that say most. */
+/** Which later messages of a conversation are read, the most informative first. */
 export const LATER_MESSAGES = ['user', 'user-and-tools'] as const;
 /** One of `LATER_MESSAGES`. */
 export type LaterMessages = (typeof LATER_MESSAGES)[number];
@@ -11,8 +11,13 @@ const ADAPTER_HARMS = ['routing', 'alone'] as const;
 
 /** Steps of the competition that buy rollouts, in their order. */
 const SPENDING_STEPS = [
-  ...(['first-round', 'second-round', 'harm', 'later-turns', 'several-needs'] as const),
-  ...(['mixed', 'finalists'] as const),
+  'first-round',
+  'second-round',
+  'harm',
+  'later-turns',
+  'several-needs',
+  'mixed',
+  'finalists',
 ] as const;
 
 /** One kind in `router-choice.json`. */
@@ -53,7 +58,7 @@ export const routerChoiceSchema = z.strictObject({
     })
     .optional()
     .describe(
-      'What the mixed adapter does to tasks that need no adapter; absent without it, or with under five of them.',
+      'The effect of the mixed adapter on tasks that need no adapter; absent without it, or with under five of them.',
     ),
   rollouts: z.number().int().describe('Rollouts bought for the comparison.'),
   budget: z.number().int().describe('Most rollouts allowed.'),
@@ -71,7 +76,7 @@ export const routerChoiceSchema = z.strictObject({
           .describe(
             'Why it is left out: it loses on the tasks that the router gives it, also on those that took no part in ' +
               'deciding so; or on all that it was played on by more than two standard errors, and gains nothing ' +
-              'through the router. Absent: it is not, or the run is older than the reason.',
+              'through the router. Absent: it is not left out.',
           ),
         standardError: z.number().optional().describe('Standard error of the gain.'),
         lossBound: z
@@ -84,7 +89,7 @@ export const routerChoiceSchema = z.strictObject({
             gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
           })
           .optional()
-          .describe('What it does on every task that it was played on; absent without any.'),
+          .describe('Its effect over all tasks that it was played on; absent without any.'),
       }),
     )
     .describe('Each adapter through the chosen router.'),
@@ -133,7 +138,7 @@ export const routerChoiceSchema = z.strictObject({
       tasks: z.number().int().describe('Compared train tasks whose opening calls for several capabilities.'),
       gain: z
         .number()
-        .describe('Pass rate of the mixed adapter on them minus that of the best router, with its moves.'),
+        .describe('Pass rate of the mixed adapter on them minus that of the best router, with its switches.'),
       standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
       adopted: z.boolean().describe('The gain is above two standard errors, so the mixed adapter gets such openings.'),
     })
@@ -153,10 +158,10 @@ export const routerChoiceSchema = z.strictObject({
             'adapter.',
         ),
       rollouts: z.number().int().describe('Rollouts bought for this comparison; not among `rollouts`.'),
-      gain: z.number().describe('Pass rate of these tasks with the move minus without it.'),
+      gain: z.number().describe('Pass rate of these tasks with the switch minus without it.'),
       standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
-      leftOut: z.array(z.string()).describe('Capabilities to which no conversation moves, because that lost tasks.'),
-      adopted: z.boolean().describe('The gain is above one standard error, so conversations move.'),
+      leftOut: z.array(z.string()).describe('Capabilities to which no conversation switches, because that lost tasks.'),
+      adopted: z.boolean().describe('The gain is above one standard error, so conversations switch.'),
       twoNeeds: z
         .strictObject({
           tasks: z
@@ -172,10 +177,10 @@ export const routerChoiceSchema = z.strictObject({
           adopted: z.boolean().describe('Conversations begin with it. Then its tasks are among those compared above.'),
         })
         .optional()
-        .describe('Whether an opening with two needs begins with the first; absent where no compared task tells.'),
+        .describe('Whether an opening with two needs begins with the first; absent where no compared task shows it.'),
     })
     .optional()
-    .describe('Whether a later message moves a conversation; absent where too few tasks have one that would.'),
+    .describe('Whether a later message switches the adapter; absent where too few tasks have such a message.'),
   reliability: z
     .strictObject({
       tasks: z.number().int().describe('Train tasks that it was measured on, each by a router that did not see it.'),
@@ -186,7 +191,7 @@ export const routerChoiceSchema = z.strictObject({
           z.strictObject({
             from: z.number().describe('Lowest probability of this step.'),
             to: z.number().describe('Highest probability of this step.'),
-            tasks: z.number().int().describe('Tasks whose choice lies in this step.'),
+            tasks: z.number().int().describe('Tasks whose choice has a probability in this step.'),
             meanProbability: z.number().describe('Mean probability of their choices.'),
             right: z.number().describe('Share of them that went where their labels say.'),
           }),
@@ -196,9 +201,9 @@ export const routerChoiceSchema = z.strictObject({
     .optional()
     .describe(
       "Whether the chosen router's probabilities can be trusted; absent for `base`, for `mixed`, and for " +
-        '`outcomes-mixed`, whose probabilities say what passes and not what a task calls for.',
+        '`outcomes-mixed`, whose probabilities are of passing and not of what a task calls for.',
     ),
 });
 export type RouterChoice = z.infer<typeof routerChoiceSchema>;
-/** What was known after a step of the competition. */
+/** The figures after a step of the competition. */
 export type Spending = NonNullable<RouterChoice['spending']>[number];

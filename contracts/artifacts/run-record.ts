@@ -83,10 +83,11 @@ export function recordOfReport(report: Report): RunRecord {
   };
 }
 
-function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...report }: Report): RunFigures {
+function figuresOf(report: Report): RunFigures {
+  const { identification, sharpened, promotedVersion, evaluation } = report;
   const nameOf = new Map(identification.candidates.map(({ id, name }) => [id, name]));
   const named = (id: string) => ({ id, name: nameOf.get(id) ?? id });
-  // Of a night that went on, the identification is that of base: what is new is so for the system as it serves.
+  // After a night that continued, the identification is that of base. Its own states are those of the served system.
   const states: { id: string; state: string | null }[] =
     report.night?.capabilities ??
     identification.contrasts.map(({ capabilityId: id, status: state }) => ({ id, state }));
@@ -111,19 +112,17 @@ function figuresOf({ identification, sharpened, promotedVersion, evaluation, ...
     promotedVersion,
     gain: evaluation?.routedMinusBase ?? null,
     ...(evaluation?.judged && { judged: judgingSchema.strip().parse(evaluation.judged) }),
-    spend: spendOf({ identification, sharpened, evaluation, ...report }),
+    spend: spendOf(report),
   };
 }
 
-type Spending = 'night' | 'collect' | 'identification' | 'sharpened' | 'mixed' | 'evaluation' | 'tokens' | 'analystUse';
-
-function spendOf(report: Pick<Report, Spending>): RunFigures['spend'] {
+function spendOf(report: Report): RunFigures['spend'] {
   const { night, collect, identification, sharpened, mixed, evaluation, tokens, analystUse } = report;
   const arms = evaluation === null ? [] : [evaluation.base, evaluation.routed, ...evaluation.adapters];
   const rivals = [evaluation?.mixed, evaluation?.incumbent?.arm].flatMap((arm) => arm ?? []);
   const judged = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
   const trained = judged.filter(({ reusedFrom }) => reusedFrom === undefined);
-  // What a night that ended collected is what it measured of the active version.
+  // The episodes that a night collected before it ended are those of its measurement.
   const collected = night !== undefined && night.outcome !== 'goes-on' ? 0 : collect.episodes - collect.live;
   const uses = Object.values(analystUse?.calls ?? {});
   const { calls, usage } = identification;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { algorithmOptions, jobOptions, required } from '../config/training-options';
 
-/** An adapter of the version that is served, and which version that is: what a training may begin from. */
+/** An adapter of the active version, with that version's number: a training may start warm from it. */
 const servedAdapterSchema = z.strictObject({
   name: z.string(),
   version: z.number().int().positive(),
@@ -28,12 +28,12 @@ export const trainingJobSchema = z.strictObject({
   samplerUrl: z.string().optional(),
   /** Absent: the model's own length. */
   maxModelLength: z.number().int().positive().optional(),
-  /** The adapter to begin from, with a copy of its files at `path`. Absent: from zero. */
+  /** The adapter of a warm start, with a copy of its files at `path`. Absent: the training begins from zero. */
   beginsFrom: servedAdapterSchema.extend({ path: z.string() }).optional(),
   /**
-   * What the base model earned in the environment's calibration, against which the first rewards are held: the mean
-   * over `tasks` with its error. The mean of n rollouts of a task varies by `betweenTasks + withinTask / n`. Absent:
-   * they are held against nothing.
+   * The base model's reward in the environment's calibration: the mean over `tasks` with its error. The trainer
+   * compares the first rewards with it. The mean of n rollouts of a task varies by `betweenTasks + withinTask / n`.
+   * Absent: they are not compared.
    */
   calibratedReward: z
     .strictObject({
@@ -48,8 +48,8 @@ export const trainingJobSchema = z.strictObject({
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
 /**
- * The job file of a trial: that of a training, and what else has to be there. A trainer that knows no trials refuses it
- * and says which versions do not fit together.
+ * The job file of a trial: that of a training, with a list of what has to be there. A trainer that knows no trials
+ * refuses it and says which versions do not fit together.
  */
 export const trialJobSchema = trainingJobSchema.extend({
   trial: z.strictObject({
@@ -61,7 +61,7 @@ export const trialJobSchema = trainingJobSchema.extend({
 });
 export type TrialJob = z.infer<typeof trialJobSchema>;
 
-/** What a trial leaves last: what a trainer finds where it runs. */
+/** The last file that a trial writes: what a trainer finds where it runs. */
 export const trialManifestSchema = z.object({
   jobId: z.string(),
   trainerVersion: z.string(),
@@ -133,13 +133,13 @@ export const trainingReportSchema = z.strictObject({
 export type TrainingReport = z.infer<typeof trainingReportSchema>;
 
 /**
- * failure.json: what a training ended with that shares its trainer with others, which go on. The code is the exit code
- * it would have had alone.
+ * failure.json: how a training ended that shares its trainer with others, which continue. The code is the exit code
+ * that it would have had alone.
  */
 export const trainingFailureSchema = z.object({ code: z.number().int(), message: z.string() });
 export type TrainingFailure = z.infer<typeof trainingFailureSchema>;
 
-/** What the trainer leaves last: when it is there, the job is done. */
+/** The last file that the trainer writes: when it is there, the job is done. */
 export const trainingManifestSchema = z.object({
   jobId: z.string(),
   jobSha256: z.string(),
@@ -192,7 +192,7 @@ export interface TrainedAdapter {
 
 /**
  * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good, the others
- * say what it waits for or what broke it.
+ * name what it waits for or why it failed.
  */
 export type TrainingReasonKind =
   | 'Queued'

@@ -11,7 +11,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** A trajectory's id: sha256 over what was done, not over what it earned. */
+/** A trajectory's id: sha256 of its conversation, without its reward. */
 export function trajectoryId({
   task,
   trial,

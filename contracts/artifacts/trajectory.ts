@@ -10,7 +10,7 @@ const toolCallSchema = z.object({
 export const chatMessageSchema = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string().nullable(),
-  /** What a reasoning model wrote before its answer, where the server tells it apart. */
+  /** The reasoning that a model wrote before its answer, where the server separates the two. */
   reasoning_content: z.string().optional(),
   tool_calls: z.array(toolCallSchema).optional(),
   tool_call_id: z.string().optional(),

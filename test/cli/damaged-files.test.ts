@@ -81,7 +81,11 @@ const FILES: Record<string, { content: unknown; commands: string[][]; isDocument
     content: { tokens: 1_000 },
     commands: [['budget', RUN, '--tokens', '2000']],
   },
-  [`store/${layout.analystUse(RUN)}`]: { isDocument: true, content: {}, commands: [['budget', RUN]] },
+  [`store/${layout.analystUse(RUN)}`]: {
+    isDocument: true,
+    content: { uses: {}, counted: {} },
+    commands: [['budget', RUN]],
+  },
   [`store/${layout.run(RUN)}/spec-0123456789ab.json`]: { content: { spec: {} }, commands: [['budget', RUN]] },
 };
 const DAMAGES: Record<string, (whole: string) => string> = {

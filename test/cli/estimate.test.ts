@@ -112,7 +112,7 @@ test('an earlier run of the agent says how large its calls are', async () => {
   };
   await new LocalStore(join(folder, 'store')).swapDocument(
     layout.analystUse('run-desk-20261121-000000-aaaa'),
-    { label: use },
+    { uses: { label: use }, counted: {} },
     null,
   );
   const { value, text } = await dryRun();

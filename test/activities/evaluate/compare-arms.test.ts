@@ -183,6 +183,7 @@ describe('compareArms', () => {
       active: 1,
       noIncumbent: null,
       canary: { version: 2, share: 0.1 },
+      judging: { against: 1, comparison: 1, confidence: 0.9696 },
     };
     const judged: CompareInput = {
       ...(await withManifests(value)),

@@ -194,7 +194,8 @@ describe('the culprit', () => {
   /** The plan of few tasks: only a gain of 25 points or more is provable. */
   const few = (figures: Evaluation, more: Partial<EvaluationPlan> = {}): Evaluation => {
     const plan = { minimumDetectableGain: 0.25, power: 0.8, tasks: 20, trials: 2, basePassRate: 0.5, canary: null };
-    return { ...figures, tasks: 20, plan: { ...plan, noIncumbent: null, active: null, ...more } };
+    const judging = { against: null, comparison: 1, confidence: 0.95 };
+    return { ...figures, tasks: 20, plan: { ...plan, judging, noIncumbent: null, active: null, ...more } };
   };
   const unclear = evaluation([-0.2, -0.02, 0.16], NO_LOSS, { oracle: [-0.14, 0.03, 0.2] });
 

@@ -88,7 +88,7 @@ describe('planEvaluation', () => {
     const { result, plan: written } = await plan({ detectableGain: 0.57, maxTrials: 8 });
     // Half of the tasks are a toss of a coin: 1/4 within these, 1/4 x 1/2 in the mean, all ten tasks together.
     const provable = (trials: number) =>
-      minimumDetectableGain({ tasks: 10, trials, confidence: written.judging!.confidence, withinTask: 0.25 * 0.75 });
+      minimumDetectableGain({ tasks: 10, trials, confidence: written.judging.confidence, withinTask: 0.25 * 0.75 });
     expect(provable(3)).toBeGreaterThan(0.57);
     expect(provable(4)).toBeLessThan(0.57);
     expect(written).toMatchObject({ trials: 4, aim: { gain: 0.57, leastTrials: 2, mostTrials: 8, reached: true } });
@@ -178,15 +178,15 @@ describe('planEvaluation', () => {
     expect(written.judging).toEqual({ against: 1, comparison: 1, confidence: expect.closeTo(0.9696, 4) });
   });
 
-  it('writes the router of a version from before routers competed, as the gateway serves it', async () => {
-    await promote(version({ router: { temperature: 2, threshold: 0.4 } }));
+  it('writes the router of a version that names none, as the gateway serves it', async () => {
+    await promote(version());
     const { result } = await plan();
     expect(await getJson(fixture.store, result.incumbent!.router, routerSchema)).toEqual({
       kind: 'logits',
       leftOut: [],
       capabilities: [{ id: 'heavy', summary: 'heavy parcels' }],
-      temperature: 2,
-      threshold: 0.4,
+      temperature: 1,
+      threshold: 0,
     });
   });
 

@@ -189,6 +189,7 @@ describe('promoteAdapters', () => {
         active,
         noIncumbent: null,
         canary: null,
+        judging: { against: active, comparison: 1, confidence: 0.95 },
       },
     }).then((evaluation) => ({ ...value, evaluation }));
 

@@ -92,7 +92,7 @@ describe('renderReport', () => {
     };
     await store.swapDocument(
       layout.analystUse(input.context.runId),
-      { label: { ...use, redacted: { email: 20, phone: 2 } } },
+      { uses: { label: { ...use, redacted: { email: 20, phone: 2 } } }, counted: {} },
       null,
     );
     const { page, report } = await render(input);

@@ -17,7 +17,7 @@ describe('what a finished run judged on', () => {
   };
   const PLAN = {
     ...{ tasks: 4, trials: 3, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: null },
-    ...{ noIncumbent: null, canary: null },
+    ...{ noIncumbent: null, canary: null, judging: { against: null, comparison: 1, confidence: 0.95 } },
   };
 
   it('is what its plan says, wherever the block begins', async () => {
