@@ -56,9 +56,7 @@ async function listModels(
       'Analyst.Unavailable',
       `The analyst at ${baseUrl} did not answer (${code ?? message}). Start it (\`whet up\`), or correct ` +
         'analyst.baseUrl or OPENAI_BASE_URL.',
-      {
-        cause: error as Error,
-      },
+      { cause: error as Error },
     );
   }
   if (status === 401 || status === 403) {

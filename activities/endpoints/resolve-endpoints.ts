@@ -9,10 +9,10 @@ export interface KnownEndpoints {
   modelUrl: string | null;
   /** Directory of the base model that model.recipe made. */
   modelPath: string | null;
-  /** WHET_MODEL_API_KEY. Default: none. */
-  modelApiKey?: string | null;
+  /** WHET_MODEL_API_KEY. */
+  modelApiKey: string | null;
   /** WHET_KEY_ENDPOINTS: servers that the worker's keys may be sent to although only an agent.yaml names them. */
-  keyEndpoints?: readonly string[];
+  keyEndpoints: readonly string[];
   analyst: {
     /** The embedded demo analyst; ends in /v1. */
     demoUrl: string | null;
@@ -38,13 +38,13 @@ export interface ResolvedEndpoints {
 const OPENAI = 'https://api.openai.com/v1';
 
 /** Endpoints that OPENAI_API_KEY belongs to. */
-export const analystKeyEndpoints = ({ keyEndpoints = [], analyst }: KnownEndpoints): string[] => [
+export const analystKeyEndpoints = ({ keyEndpoints, analyst }: KnownEndpoints): string[] => [
   analyst.baseUrl ?? OPENAI,
   ...keyEndpoints,
 ];
 
 /** Endpoints that WHET_MODEL_API_KEY belongs to. */
-export const modelKeyEndpoints = ({ keyEndpoints = [], modelUrl }: KnownEndpoints): string[] => [
+export const modelKeyEndpoints = ({ keyEndpoints, modelUrl }: KnownEndpoints): string[] => [
   ...(modelUrl === null ? [] : [modelUrl]),
   ...keyEndpoints,
 ];
@@ -67,8 +67,7 @@ export function resolveEndpoints(
         'start everything with `whet up`.',
     );
   }
-  const { modelApiKey = null } = known;
-  if (modelApiKey !== null && model.baseUrl !== undefined) {
+  if (known.modelApiKey !== null && model.baseUrl !== undefined) {
     const asked = { field: 'model.baseUrl', url: model.baseUrl, variable: 'WHET_MODEL_API_KEY' };
     checkKeyEndpoint(asked, modelKeyEndpoints(known));
   }

@@ -19,7 +19,7 @@ export interface WebhookTarget {
 
 /**
  * Chooses the webhook of an agent; null where there is none. An agent.yaml is written by a tenant, who must not reach
- * servers beside the worker, such as a cluster's metadata: its operator names the servers that may be reached.
+ * servers near the worker, such as a cluster's metadata: the worker's operator names the servers that may be reached.
  * @throws Notify.Refused
  */
 export function webhookTarget({ webhook, keyVariable }: NotifySpec, settings: WebhookSettings): WebhookTarget | null {

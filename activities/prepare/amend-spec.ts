@@ -14,8 +14,8 @@ import { waitDeadlines } from '../wait-deadlines';
 
 /**
  * Fields of agent.yaml that a run takes over while it waits, each with everything below it: where its endpoints and
- * trainers are, what they may use, how long it waits and who is told. All other fields say what the run measures, and
- * stay as they were frozen.
+ * trainers are, what they may use, how long it waits and who gets notices. All other fields say what the run measures,
+ * and stay as they were frozen.
  */
 const AMENDABLE_FIELDS = [
   'model.baseUrl',
@@ -66,7 +66,7 @@ export function createAmendActivities({
 }): Pick<OrchestrationActivities, 'amendSpec'> {
   return {
     /**
-     * Freezes the run's spec anew with the changes of a corrected agent.yaml. The earlier one stays in the store.
+     * Freezes the run's spec again, with the changes of a corrected agent.yaml. The earlier one stays in the store.
      * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
      */
     async amendSpec({ context, specPath }) {
@@ -97,7 +97,8 @@ export function createAmendActivities({
   };
 }
 
-function readSpec(path: string): AgentSpec {
+/** Reads agent.yaml. @throws Spec.Invalid with every problem that was found. */
+export function readSpec(path: string): AgentSpec {
   try {
     return loadAgentSpec(path);
   } catch (error) {

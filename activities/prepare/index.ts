@@ -6,7 +6,6 @@ import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../c
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
-import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { LARGEST_SOURCE_BYTES, readBounded } from '../../loaders/read-bounded';
 import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solvable-tasks';
 import { failure } from '../../contracts/typed-failure';
@@ -23,6 +22,7 @@ import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endp
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
 import { waitDeadlines } from '../wait-deadlines';
+import { readSpec } from './amend-spec';
 
 /** Dependencies of `prepareRun`. */
 export interface PrepareDeps extends RolloutDeps {
@@ -37,13 +37,13 @@ export interface PrepareDeps extends RolloutDeps {
 export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationActivities, 'prepareRun'> {
   return {
     /**
-     * Reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. What is
-     * wrong therefore fails now and not an hour later, and edits of the file do not affect a run that has begun.
+     * Reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. So a
+     * mistake fails now and not an hour later, and edits of the file do not affect a run that has begun.
      * @throws Spec.Invalid, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
      */
     async prepareRun({ runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput): Promise<RunPlan> {
       const signal = Context.current().cancellationSignal;
-      const spec = readSpec(specPath, changes);
+      const spec = specToRun(specPath, changes);
       if (spec.name !== agent)
         throw failure(
           'Spec.Invalid',
@@ -109,22 +109,17 @@ async function withHeartbeats<T>(note: string, work: Promise<T>): Promise<T> {
 }
 
 /** Reads the spec and replaces the fields that the start of the run overrides. */
-function readSpec(
+function specToRun(
   path: string,
   { seed, arm, ablations }: Pick<ImprovementRunInput, 'seed' | 'arm' | 'ablations'>,
 ): AgentSpec {
-  try {
-    const spec = loadAgentSpec(path);
-    const identify = {
-      ...spec.identify,
-      ...(arm !== undefined && { arm }),
-      ...(ablations !== undefined && { ablations }),
-    };
-    return { ...spec, identify, ...(seed !== undefined && { seed }) };
-  } catch (error) {
-    if (error instanceof AgentSpecError) throw failure('Spec.Invalid', error.message, { cause: error });
-    throw error;
-  }
+  const spec = readSpec(path);
+  const identify = {
+    ...spec.identify,
+    ...(arm !== undefined && { arm }),
+    ...(ablations !== undefined && { ablations }),
+  };
+  return { ...spec, identify, ...(seed !== undefined && { seed }) };
 }
 
 /** Starts the agent's environment and tries tasks as `whet validate` does. Returns the sha256 of its source. */

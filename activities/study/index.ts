@@ -2,13 +2,13 @@ import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
 import { consensusLabelSchema, identificationSchema } from '../../contracts/artifacts/identification';
-import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import { type StabilityStudy, stabilityStudySchema } from '../../contracts/artifacts/study';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
 import { type ArtifactStore, getJson, layout, storedLines, putJson, replaceFile } from '../../store';
 import { standaloneSvg } from '../charts/standalone-svg';
+import { readPreparedSpec } from '../prepared-spec';
 import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match-capabilities';
 import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
 import { renderStudyPage, stabilityFigure } from './study-page';
@@ -67,7 +67,7 @@ async function assembleStudy(
   createdAt: Date,
 ): Promise<StabilityStudy> {
   const { context, sourceRun, collected } = plan;
-  const { analyst } = await getJson(store, context.spec, preparedSpecSchema);
+  const { analyst } = await readPreparedSpec(store, context.spec);
   const studied: StudiedIdentification[] = [];
   for (const { identification, labels } of recorded) {
     const { candidates, contrasts } = await getJson(store, identification, identificationSchema);

@@ -44,34 +44,18 @@ export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
       ...series(capability, y, 'coverage', coverage),
     ];
   });
-  const text = capabilities
-    .map(
-      (c) =>
-        `${c.name}: kept by ${c.kept}, gap ${c.gap ? decimal(c.gap.mean) : 'none'}, ` +
-        `coverage ${decimal(c.coverage.mean)}`,
-    )
-    .join('; ');
+  const found = capabilities.map(
+    ({ name, kept, gap: of, coverage: share }) =>
+      `${name}: kept by ${kept}, gap ${of ? decimal(of.mean) : 'none'}, coverage ${decimal(share.mean)}`,
+  );
+  const tick = (value: number) => decimal(value, 1);
   return drawing(
     width,
     bottom + 50,
-    `Gap and coverage of each capability over ${identifications.length} identifications. ${text}.`,
+    `Gap and coverage of each capability over ${identifications.length} identifications. ${found.join('; ')}.`,
     [
-      ...xAxis(
-        gap,
-        ticks(gap.domain[0], gap.domain[1], layout === 'wide' ? 6 : 3),
-        top,
-        bottom,
-        (v) => decimal(v, 1),
-        'gap',
-      ),
-      ...xAxis(
-        coverage,
-        ticks(0, coverage.domain[1], layout === 'wide' ? 5 : 3),
-        top,
-        bottom,
-        (v) => decimal(v, 1),
-        'coverage',
-      ),
+      ...xAxis(gap, ticks(...gap.domain, layout === 'wide' ? 6 : 3), top, bottom, tick, 'gap'),
+      ...xAxis(coverage, ticks(...coverage.domain, layout === 'wide' ? 5 : 3), top, bottom, tick, 'coverage'),
       label(layout === 'wide' ? names - 4 : 4, 20, `kept by … of ${identifications.length}`, {
         anchor: layout === 'wide' ? 'end' : 'start',
         look: 'muted',
@@ -92,11 +76,11 @@ function series(
   const dots = points.flatMap((point) => {
     const value = point[quantity];
     if (value === null) return [];
-    // The circles of a row are shifted up and down a little, so that equal values can be told apart.
+    // The circles of a row are shifted up and down a little, so that equal values can be distinguished.
     const shifted = y - 7 + ((point.identification % 5) * 14) / 4;
     const kept = point.verdict === 'kept';
-    const title =
-      `${name}, identification ${point.identification + 1}: ` + `${quantity} ${decimal(value, 3)}, ${point.verdict}`;
+    const at = `${quantity} ${decimal(value, 3)}, ${point.verdict}`;
+    const title = `${name}, identification ${point.identification + 1}: ${at}`;
     return [
       markup`<circle cx="${x(value)}" cy="${shifted}" r="4" class="mark ${kept ? 's1' : 'open sx'}"
         ><title>${title}</title></circle

@@ -59,6 +59,7 @@ const amend = () => {
   const known = {
     modelUrl: 'http://model/v1',
     modelPath: null,
+    modelApiKey: null,
     keyEndpoints: [`http://127.0.0.1:${(analyst.address() as AddressInfo).port}`],
     analyst: { demoUrl: null, model: 'small', apiKey: 'k', baseUrl: 'http://analyst/v1' },
   };

@@ -85,6 +85,8 @@ ${more}`;
         endpoints: {
           modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
           modelPath: null,
+          modelApiKey: null,
+          keyEndpoints: [],
           analyst: {
             demoUrl: analyst.url,
             model: options.analystModel ?? null,

@@ -32,6 +32,8 @@ const study = () => {
   const endpoints = {
     modelUrl: 'http://127.0.0.1:1/v1',
     modelPath: '/m',
+    modelApiKey: null,
+    keyEndpoints: [],
     analyst: { demoUrl: null, model: 'm-1', apiKey: null, baseUrl: stub.url },
   };
   return createStudyActivities({ store: world.fixture.store, endpoints, now: () => new Date(0) });
