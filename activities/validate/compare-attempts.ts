@@ -20,10 +20,9 @@ interface ComparedAttempts {
 }
 
 /**
- * The check that an attempt has not given up what the first good one of those before it asked for. Good is one whose
- * reference solution earns full reward, whose capability decides, and which is solved and paid as the agent's own tasks
- * are. Null where there is none, or where either cannot
- * be read.
+ * The check that an attempt still asks for what the first good attempt before it asked for. An attempt is good if its
+ * reference solution earns full reward, its capability decides, and it is solved and paid as the agent's own tasks are.
+ * Null where there is no such attempt, or where either cannot be read.
  * @throws EnvironmentKilled; the signal's reason.
  */
 export async function compareAttempts(compared: ComparedAttempts): Promise<EnvironmentCheck | null> {

@@ -1,8 +1,70 @@
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import type { SandboxActivities } from '../../contracts/messages/activities';
+import { layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { createValidateEnvironment } from './validate-environment';
+import { readSynthesisedEnvironment } from '../environment';
+import { isOutsideFault, killedFailure } from '../killed-environment';
+import { readPreparedSpec } from '../prepared-spec';
+import { startProgress } from '../progress';
+import { certificateOf } from '../environment-checks/certificate';
+import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
+import { compareAttempts, withCheck } from './compare-attempts';
+import { targetProfileReader } from '../target-profile/read-target-profile';
 
-/** Activities of the validate stage: whether a synthesised environment passes every check that needs no model. */
+/**
+ * The activity of the validate stage. It runs every check of a synthesised environment that needs no model,
+ * compares a later attempt with an earlier one, and writes validation.json and a certificate without calibration. The
+ * environment runs in the jail. Where it raises, hangs or dies, the check fails and the activity continues.
+ * @throws Environment.Failed when the agent's own environment, with which it is compared, fails; Environment.Killed;
+ *   Sandbox.Unavailable.
+ */
 export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActivities, 'validateEnvironment'> {
-  return { validateEnvironment: createValidateEnvironment(deps) };
+  const profileOf = targetProfileReader(deps);
+  return {
+    async validateEnvironment({ context: { runId, spec }, capability, source: sourceRef, before }) {
+      const { heartbeat, cancellationSignal: signal } = Context.current();
+      const prepared = await readPreparedSpec(deps.store, spec);
+      const progress = startProgress({
+        stage: 'sharpen',
+        unit: 'checks',
+        total: CHECK_NAMES.length,
+        note: `validate ${capability.id}`,
+        everyMs: 500,
+        heartbeat,
+      });
+      try {
+        progress.setNote("reads the agent's own environment");
+        const target = await profileOf({ runId, spec }, prepared, signal);
+        progress.setNote(undefined);
+        const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
+        const { openEnvironment } = deps;
+        const settings = prepared.spec.certificate;
+        const checked = await runChecks({
+          openEnvironment,
+          environment,
+          target,
+          settings,
+          signal,
+          onCheck: () => progress.advance(),
+        });
+        const playable = checked.checks.every(({ group, passed }) => group !== 'form' || passed);
+        const kept = playable
+          ? await compareAttempts({ store: deps.store, openEnvironment, environment, before, signal })
+          : null;
+        const validation = withCheck(checked, kept);
+        const folder = layout.environments(runId, capability.id);
+        const detail = await putJson(deps.store, folder, 'validation.json', validation);
+        const facts = { capability: capability.id, source: sourceRef, isolation: prepared.sandbox.mode, settings };
+        const certificate = await putJson(deps.store, folder, 'certificate.json', certificateOf(facts, validation));
+        return { passed: validation.passed, problems: validation.problems, playable, detail, certificate };
+      } catch (error) {
+        if (isOutsideFault(error) && !(error instanceof ApplicationFailure))
+          throw killedFailure(error as Error, Context.current().info.attempt);
+        throw error;
+      } finally {
+        progress.stop();
+      }
+    },
+  };
 }

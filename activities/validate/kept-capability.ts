@@ -7,9 +7,9 @@ import { asCall } from '../environment-checks/moves';
 const NAMES_THE_CAPABILITY = ['solvable', 'isolated'];
 /** Checks whose failure says that an attempt is about something else than the agent's own tasks are. */
 const IS_ABOUT_THE_TARGET = ['solutions', 'faults'];
-/** What fewer of an attempt's tasks ask for need not be asked for later. */
+/** A later attempt has to keep a demand only if at least this share of the earlier tasks had it. */
 const ASKED_FOR = 0.5;
-/** Part of the earlier share that has to be left. Sizes may change; what nearly every task asked may not vanish. */
+/** Part of the earlier share that has to remain. Sizes may change; a demand of nearly every task may not vanish. */
 const LEFT = 0.25;
 
 /** Whether a validation says that the attempt's reference solutions show its capability. */
