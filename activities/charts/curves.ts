@@ -1,6 +1,6 @@
 import { count, decimal } from '../html/format';
 import { markup, type Markup } from '../html/markup';
-import { drawing, type Layout, linear, seriesLook, ticks, WIDTH, xAxis, yAxis } from './svg';
+import { drawing, type Layout, linear, pathThrough, seriesLook, ticks, WIDTH, xAxis, yAxis } from './svg';
 
 /** One learning curve. */
 export interface Curve {
@@ -30,9 +30,7 @@ export function curvesPlot(curves: readonly Curve[], layout: Layout, description
   const xs = curves.flatMap((c) => c.points.map((p) => p.x));
   const x = linear([Math.min(...xs), Math.max(...xs)], [area.left + 6, area.right - 6]);
   const y = linear([0, 1], [area.bottom, area.top]);
-  const path = (points: readonly { x: number; y: number }[]) =>
-    points.map((p, i) => `${i === 0 ? 'M' : 'L'}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join('');
-  const smoothed = (curve: Curve) => path(smooth(curve.points));
+  const smoothed = (curve: Curve) => pathThrough(smooth(curve.points).map((p) => ({ x: x(p.x), y: y(p.y) })));
   return drawing(width, height, description, [
     ...xAxis(
       x,

@@ -30,7 +30,7 @@ export interface ScatterPoint {
   kept: boolean;
 }
 
-/** Thresholds: the kept region lies above and to the right of them. */
+/** Thresholds: the kept region is above and to the right of them. */
 interface ScatterOptions {
   minX: number;
   minY: number;
@@ -44,7 +44,7 @@ interface Box {
   bottom: number;
 }
 
-/** Where a point lies on the drawing. */
+/** Position of a point on the drawing. */
 interface Spot {
   x: number;
   y: number;
@@ -74,7 +74,7 @@ export function scatterPlot(
   const spots = points.map((p): Spot => ({ x: x(p.x), y: y(p.y) }));
   const taken: Box[] = [
     ...points.map((p): Box => ({ left: x(p.x) - 7, right: x(p.x) + 7, top: y(p.y) - 7, bottom: y(p.y) + 7 })),
-    // A number is small enough to stand on an error bar; a name would be crossed out by it.
+    // A number is small enough to be drawn on an error bar, which would cross out a name.
     ...(layout === 'wide'
       ? points.map((p): Box => ({ left: x(p.x) - 2, right: x(p.x) + 2, top: y(p.yHigh), bottom: y(p.yLow) }))
       : []),

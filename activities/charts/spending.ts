@@ -1,8 +1,21 @@
 import { count, points } from '../html/format';
 import { markup, type Markup } from '../html/markup';
-import { drawing, label, type Layout, line, linear, roundUp, seriesLook, ticks, WIDTH, xAxis, yAxis } from './svg';
+import {
+  drawing,
+  label,
+  type Layout,
+  line,
+  linear,
+  pathThrough,
+  roundUp,
+  seriesLook,
+  ticks,
+  WIDTH,
+  xAxis,
+  yAxis,
+} from './svg';
 
-/** What was known after some rollouts. Gains are differences of pass rates. */
+/** Figures after some rollouts. Gains are differences of pass rates. */
 interface SpendingPoint {
   rollouts: number;
   gain: number;
@@ -26,9 +39,7 @@ export function spendingPlot(steps: readonly SpendingPoint[], layout: Layout, de
   const low = Math.min(0, ...ends);
   const y = linear([low < 0 ? -roundUp(-low) : 0, roundUp(Math.max(0.01, ...ends))], [area.bottom, area.top]);
   const path = (value: (step: SpendingPoint) => number) =>
-    steps
-      .map((step, i) => `${i === 0 ? 'M' : 'L'}${x(step.rollouts).toFixed(1)} ${y(value(step)).toFixed(1)}`)
-      .join('');
+    pathThrough(steps.map((step) => ({ x: x(step.rollouts), y: y(value(step)) })));
   const curve = (series: number, value: (step: SpendingPoint) => number, name: string) => [
     markup`<path d="${path(value)}" class="curve ${seriesLook(series)}"><title>${name}</title></path>`,
     ...steps.map(

@@ -50,21 +50,21 @@ export function roundUp(value: number, wanted = 4): number {
  * Estimated width of text, in the units of `WIDTH`. The server cannot measure fonts, so the estimate is generous for
  * the page's sans-serif fonts.
  */
-export function textWidth(text: string, size = FONT): number {
+export function textWidth(text: string): number {
   const widthOf = (c: string) => (/[iljtfr.,:;|!' ()[\]-]/.test(c) ? 0.38 : /[A-Zmw%—M]/.test(c) ? 0.8 : 0.6);
-  return [...text].reduce((sum, c) => sum + widthOf(c), 0) * size;
+  return [...text].reduce((sum, c) => sum + widthOf(c), 0) * FONT;
 }
 
 /**
  * Text broken at spaces into lines of at most `width` units and at most `lines` lines; the last one ends with … when
  * text is left over.
  */
-export function wrap(text: string, width: number, lines = 3, size = FONT): string[] {
+export function wrap(text: string, width: number, lines: number): string[] {
   const result: string[] = [];
   let line = '';
   for (const word of text.split(/\s+/)) {
     const longer = line ? `${line} ${word}` : word;
-    if (line && textWidth(longer, size) > width) {
+    if (line && textWidth(longer) > width) {
       result.push(line);
       line = word;
     } else line = longer;
@@ -72,14 +72,14 @@ export function wrap(text: string, width: number, lines = 3, size = FONT): strin
   result.push(line);
   const kept = result.slice(0, lines);
   if (result.length > lines) kept[lines - 1] = `${kept[lines - 1]} …`;
-  return kept.map((l) => shorten(l, width, size));
+  return kept.map((l) => shorten(l, width));
 }
 
 /** The text, cut with … where it is wider than `width` units. */
-export function shorten(text: string, width: number, size = FONT): string {
-  if (textWidth(text, size) <= width) return text;
+export function shorten(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
   const letters = [...text];
-  while (letters.length > 1 && textWidth(`${letters.join('')}…`, size) > width) letters.pop();
+  while (letters.length > 1 && textWidth(`${letters.join('')}…`) > width) letters.pop();
   return `${letters.join('').trimEnd()}…`;
 }
 
@@ -139,6 +139,10 @@ export function yAxis(
     label(0, top - 12, title),
   ];
 }
+
+/** The `d` of a path through points of the drawing. */
+export const pathThrough = (points: readonly { x: number; y: number }[]): string =>
+  points.map(({ x, y }, i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
 
 /** An SVG element with its description for those who cannot see it; sizes are in the units of `WIDTH`. */
 export function drawing(

@@ -52,7 +52,7 @@ const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', te
 
 function headline(runId: string, { kind, who, outcome, promotedVersion }: NoticeInput['notice']): string {
   if (kind === 'waits') return `run ${runId} ${WAITS_FOR[who ?? 'operator'] ?? 'waits'}`;
-  if (kind === 'fails') return `run ${runId} fails again and again, and goes on by itself once that works`;
+  if (kind === 'fails') return `run ${runId} fails again and again, and continues by itself once that works`;
   if (kind === 'costs') return `run ${runId} makes adapters again`;
   const version = promotedVersion === null ? '' : ` as version ${promotedVersion}`;
   return `run ${runId} ${outcome == null ? 'ended' : ENDED[outcome]}${version}`;

@@ -27,6 +27,7 @@ import { reportNotes } from './report-notes';
 export async function assembleReport(store: ArtifactStore, input: ReportInput, createdAt: Date): Promise<Report> {
   const prepared = await readPreparedSpec(store, input.context.spec);
   const { spec, analyst, sandbox } = prepared;
+  const { minGain, maxRegression, lossMargin } = spec.gate;
   const identification = await getJson(store, input.identified.identification, identificationSchema);
   const night = input.night && (await getJson(store, input.night.decision, nightDecisionSchema));
   const remaking = input.plan && (await getJson(store, input.plan, nightPlanSchema)).remaking;
@@ -55,11 +56,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },
     settings: {
       calibration: { meanReward: spec.calibration.meanReward, meanSuccess: spec.calibration.meanSuccess },
-      gate: {
-        minGain: spec.gate.minGain,
-        maxRegression: spec.gate.maxRegression,
-        lossMargin: spec.gate.lossMargin,
-      },
+      gate: { minGain, maxRegression, lossMargin },
       rolloutsPerIteration: spec.training.groups * spec.training.rolloutsPerGroup,
     },
     collect: {
@@ -156,16 +153,14 @@ async function readTrained(
   { name, sha256, key, rollouts, seconds, manifest, reusedFrom, beginsFrom }: TrainedAdapter,
 ): Promise<Trained> {
   const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
-  const points = curve.map(({ iteration, reward, kl, loss, samplerMismatch }) => ({
-    iteration,
-    reward,
-    kl,
-    loss,
-    ...(samplerMismatch && { samplerMismatch }),
-  }));
   return {
     trained: {
-      ...{ name, sha256, key, rollouts, seconds, curve: points },
+      name,
+      sha256,
+      key,
+      rollouts,
+      seconds,
+      curve: curve.map(({ validationReward: _, ...point }) => point),
       ...(reusedFrom !== undefined && { reusedFrom }),
       ...(beginsFrom !== undefined && { beginsFrom }),
     },
@@ -183,14 +178,17 @@ const trainedAdapters = ({ sharpened, mixed }: ReportInput): TrainedAdapter[] =>
 /** Tokens of all stages, summed by stage and model. Trainers count generated tokens only. */
 function tokensByStage(input: ReportInput, trained: readonly Trained[], baseModel: string): TokenUse[] {
   const { collected, identified, sharpened, arms, night } = input;
-  const collectedBy = (model: string, { promptTokens, completionTokens }: RolloutSummary): TokenUse => ({
-    ...{ stage: 'collect', model, promptTokens, completionTokens },
+  const used = (stage: string, model: string, { promptTokens, completionTokens }: RolloutSummary): TokenUse => ({
+    stage,
+    model,
+    promptTokens,
+    completionTokens,
   });
   const all: TokenUse[] = [
     ...(night
-      ? [collectedBy(baseModel, night.base.rollouts), collectedBy('active version', night.served.rollouts)]
+      ? [used('collect', baseModel, night.base.rollouts), used('collect', 'active version', night.served.rollouts)]
       : []),
-    ...(endedAfterMeasuring(input) ? [] : [collectedBy(baseModel, collected)]),
+    ...(endedAfterMeasuring(input) ? [] : [used('collect', baseModel, collected)]),
     ...identified.tokens,
     ...sharpened.flatMap((s) => s.tokens),
     ...trained.map((t) => ({
@@ -199,32 +197,22 @@ function tokensByStage(input: ReportInput, trained: readonly Trained[], baseMode
       promptTokens: 0,
       completionTokens: t.completionTokens,
     })),
-    ...arms.map(({ arm, rollouts }) => ({
-      stage: 'evaluate',
-      model: arm,
-      promptTokens: rollouts.promptTokens,
-      completionTokens: rollouts.completionTokens,
-    })),
+    ...arms.map(({ arm, rollouts }) => used('evaluate', arm, rollouts)),
   ];
   const sums = new Map<string, TokenUse>();
   for (const use of all) {
     const key = `${use.stage}\n${use.model}`;
-    const sum = sums.get(key);
-    sums.set(
-      key,
-      sum
-        ? {
-            ...sum,
-            promptTokens: sum.promptTokens + use.promptTokens,
-            completionTokens: sum.completionTokens + use.completionTokens,
-          }
-        : { ...use },
-    );
+    const before = sums.get(key);
+    sums.set(key, {
+      ...use,
+      promptTokens: (before?.promptTokens ?? 0) + use.promptTokens,
+      completionTokens: (before?.completionTokens ?? 0) + use.completionTokens,
+    });
   }
   return [...sums.values()];
 }
 
-/** Whether what was collected is what the night measured of the active version. */
+/** Whether the collected trajectories are those that the night measured of the active version. */
 const endedAfterMeasuring = ({ night, collected }: ReportInput): boolean =>
   (night?.learned ?? night?.served.rollouts)?.trajectories.sha256 === collected.trajectories.sha256;
 

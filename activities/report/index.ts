@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import type { Report } from '../../contracts/artifacts/report';
 import { recordOfReport } from '../../contracts/artifacts/run-record';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { RunOutcome } from '../../contracts/names';
@@ -7,7 +8,6 @@ import type { ReportInput, ReportResult } from '../../contracts/messages/run';
 import { type ArtifactStore, changeNights, layout, putJson, replaceFile } from '../../store';
 import { assembleReport, figureSources } from './assemble-report';
 import { renderReportPage } from './report-page';
-import { triedAlone } from './tried-alone';
 
 /** Outcomes of a run that has worked on everything that its night went on for. */
 const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen', 'nothing-trained'];
@@ -54,4 +54,15 @@ export function createReportActivities({
       return { html, json, directory: store.localPath(directory) };
     },
   };
+}
+
+/**
+ * Whether a run has judged on held-out tasks the active version without an adapter, and with no new one: a verdict
+ * about both changes together says nothing about the adapter. Empty where the night had no reason to do without one.
+ */
+function triedAlone({ night, sharpened, mixed, evaluation }: Report): { triedAlone?: boolean } {
+  if (night?.reasons.some(({ kind }) => kind === 'harms' || kind === 'no-longer-helps') !== true) return {};
+  const served = new Set(night.adapters.map(({ sha256 }) => sha256));
+  const hasNew = sharpened.some(({ adapter }) => adapter !== null && !served.has(adapter.sha256));
+  return { triedAlone: evaluation !== null && !mixed && !hasNew };
 }

@@ -1,7 +1,7 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { Report } from '../../contracts/artifacts/report';
 
-/** What the page shows: the report, and the artifacts behind its figures. */
+/** Input of the page: the report, and the artifacts behind its figures. */
 export interface ReportDocument {
   report: Report;
   sources: FigureSources;

@@ -12,7 +12,7 @@ export const UNSAFE_NOTE = 'Unsafe sandbox:';
 export function reportNotes(
   { spec, analyst, sandbox, servedModel }: PreparedSpec,
   evaluation: Evaluation | null,
-  damagedLines = 0,
+  damagedLines: number,
 ): string[] {
   const notes: string[] = [];
   if (sandbox.mode === 'unsafe') {
@@ -44,14 +44,14 @@ export function reportNotes(
   }
   if (servedModel.weightsSha256 === null) {
     notes.push(
-      'Not verified: that the model server used the weights whose hash stands here. It does not say what it has ' +
-        'loaded; compared were the name, the place and the context length that it gives, all through the run.',
+      'Not verified: that the model server used the weights whose hash is given here. It does not say what it has ' +
+        'loaded. Only the name, the place and the context length that it gives were compared, all through the run.',
     );
   }
   if (damagedLines > 0)
     notes.push(
       `Damaged lines of work files were set aside (${damagedLines}), ` +
-        'and what stood there was made again. The figures do not suffer, but the disk of the store may.',
+        'and their contents were made again. The figures are not affected, but the disk of the store may be failing.',
     );
   return [...notes, ...(evaluation?.caveats ?? [])];
 }

@@ -21,8 +21,8 @@ export interface ClusteredShare {
 }
 
 /**
- * Degrees of freedom with which independent observations count beside the variance found between tasks. With a handful
- * of tasks that variance is little more than noise: an interval made from it alone is often far too short
+ * Degrees of freedom with which independent observations count, in addition to the variance found between tasks. With a
+ * handful of tasks that variance is little more than noise: an interval made from it alone is often far too short
  * (docs/measured.md, `identification-intervals`).
  */
 const PRIOR_DF = 8;

@@ -48,8 +48,8 @@ export function randomFrom(state: RandomState): RandomSource {
 }
 
 /**
- * Uniform numbers in [0, 1) from a seed, by mulberry32 (Ettinger 2017). Not the sequence of `randomSource`: what was
- * drawn with either must stay as it was, so that a run can be repeated.
+ * Uniform numbers in [0, 1) from a seed, by mulberry32 (Ettinger 2017). Not the sequence of `randomSource`: a run
+ * can only be repeated while both keep their sequences.
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;

@@ -66,7 +66,7 @@ export function ablationBlock(identification: Identification): Markup | null {
   if (!ablations) return null;
   const known = ablations.some(({ planted }) => planted);
   return markup`<h3 id="ablations">Other ways to choose</h3>
-    <p>The same labels, chosen from in other ways; none of these was trained but the one that this run used.</p>
+    <p>The same labels, chosen from in other ways. Only the choice that this run used was trained.</p>
     ${dataTable({
       head: ['Arm', 'Chosen', ...(known ? ['Planted found', 'invented', 'decoys'] : [])],
       rows: ablations.map(({ arm, kept, planted }) => [

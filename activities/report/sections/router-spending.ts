@@ -10,7 +10,7 @@ const STEPS: Record<Spending['step'], string> = {
   'first-round': 'all kinds',
   'second-round': 'kinds that are close',
   harm: 'adapters that may do harm',
-  'later-turns': 'moves at later turns',
+  'later-turns': 'switches at later turns',
   'several-needs': 'openings with several needs',
   mixed: 'the mixed adapter, alone and as an arm',
   finalists: 'finalists that are close',
@@ -36,7 +36,7 @@ export function spendingFigure(
     takeaway:
       `After ${plural(last.rollouts, 'rollout')} the best kind has ${shareOf(last)} of the oracle's gain on train ` +
       `tasks${begun}. The oracle takes the best arm of those that were played on a task, without the trial that it is ` +
-      'scored on, and chooses once for each conversation: it is a lower bound, and moves can be ahead of it.',
+      'scored on, and chooses once for each conversation: it is a lower bound, and switches can be ahead of it.',
     body: bothLayouts((layout) =>
       spendingPlot(
         spending,

@@ -73,7 +73,7 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
     ${facts(report)}`;
 }
 
-/** What names the cause of a gate that was not passed. */
+/** The causes of a gate that was not passed, in words. */
 const CULPRITS: Record<Culprit, string> = {
   incumbent: 'the active version is as good',
   router: 'the router',
@@ -188,7 +188,12 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
 
 function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Markup {
   const { base, adapters, mixed, incumbent, routed, oracle, routedMinusBestSingle, routedMinusMixed } = evaluation;
-  const row = (name: string, arm: Arm, look: ForestRow['look']): ForestRow => ({ name, rate: arm.passRate, look });
+  const row = (name: string, { passRate: rate, episodes }: Arm, look: ForestRow['look']) => ({
+    name,
+    rate,
+    episodes,
+    look,
+  });
   const rows = [
     row('Base model', base, 'base'),
     ...(incumbent ? [row(`Active version ${incumbent.version}`, incumbent.arm, 'other')] : []),
@@ -224,22 +229,10 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     ),
     data: {
       head: ['Arm', 'Passed', 'Interval', 'Episodes'],
-      rows: rows.map((r, i) => [
-        r.name,
-        percent(r.rate.estimate),
-        percentRange(r.rate),
-        count(episodesOf(evaluation, i)),
-      ]),
+      rows: rows.map((r) => [r.name, percent(r.rate.estimate), percentRange(r.rate), count(r.episodes)]),
     },
     sources: [source],
   });
-}
-
-function episodesOf({ base, adapters, mixed, incumbent, routed, oracle }: Evaluation, row: number): number {
-  return (
-    [base, ...(incumbent ? [incumbent.arm] : []), ...adapters, ...(mixed ? [mixed] : []), routed, oracle][row]
-      ?.episodes ?? 0
-  );
 }
 
 /** What the run measured of the active version, and what it collected from base. */
@@ -255,7 +248,7 @@ function played({ collect, night }: Report): [string, string][] {
         ],
       ]
     : [];
-  // A night that ended collected nothing beside them.
+  // A night that ended collected nothing else.
   if (night && night.outcome !== 'goes-on') return measured;
   return [
     ...measured,
@@ -268,7 +261,7 @@ function played({ collect, night }: Report): [string, string][] {
   ];
 }
 
-/** A fact on the adapters of which `saying` says something; none where it says nothing of any. */
+/** A fact about those adapters for which `saying` returns something; none where it returns nothing for all. */
 function ofAdapters(
   { sharpened, mixed }: Report,
   term: string,

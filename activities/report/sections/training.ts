@@ -7,6 +7,7 @@ import { histogram } from '../../charts/histogram';
 import { bothLayouts } from '../../charts/svg';
 import { count, decimal, duration, percent, plural, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
+import { mean } from '../../statistics/mean';
 import type { FigureSources, ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { artifactLink } from '../artifact-links';
@@ -65,7 +66,7 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
     ${unfinished(report)}`;
 }
 
-/** The attempts of one capability. Several attempts get a row of their own, so that they stand side by side. */
+/** The attempts of one capability. Several attempts get a row of their own, so that they are next to each other. */
 function attemptPanels(report: Report, sharpened: SharpenedReport, { calibrations }: FigureSources): Markup {
   const panels = sharpened.attempts.map((attempt) => {
     const calibration = calibrations.find(
@@ -221,11 +222,10 @@ function curvesFigure(
   });
 }
 
-/** How far sampler and trainer lie apart: mean and most over the iterations in nats a token, share left out. */
+/** The distance of sampler and trainer over the iterations: mean and most in nats a token, and the share left out. */
 function mismatch({ curve }: TrainedReport): string[] {
   const points = curve.flatMap(({ samplerMismatch }) => samplerMismatch ?? []);
   if (points.length === 0) return ['–', '–', '–'];
-  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   return [
     decimal(mean(points.map((point) => point.mean)), 5),
     decimal(Math.max(...points.map((point) => point.max)), 3),
@@ -237,5 +237,5 @@ function mismatch({ curve }: TrainedReport): string[] {
 function average({ curve }: TrainedReport, end: 'first' | 'last'): number {
   const size = Math.max(1, Math.floor(curve.length / 5));
   const part = end === 'first' ? curve.slice(0, size) : curve.slice(-size);
-  return part.reduce((sum, p) => sum + p.reward, 0) / part.length;
+  return mean(part.map(({ reward }) => reward));
 }
