@@ -1,11 +1,12 @@
 /**
- * Which of two things a conversation begins with when its opening asks for both. Evaluation and the gateway call the
- * same function (docs/adr/0018).
+ * The capability that an opening asks for first when it asks for two. Evaluation and the gateway call the same function
+ * (docs/adr/0018).
  */
 import type { Router } from './kinds';
-import { type NeedProbability, needReader } from './need-reader';
+import { likeliestFirst, type NeedProbability, needReader } from './need-reader';
+import type { NeedModels } from './router-parts';
 
-/** Longer openings are cut, as later messages are: reading the order of a long one would hold up the gateway. */
+/** Longer openings are cut, like later messages: reading the order of a long one would hold up the gateway. */
 const MOST_CHARACTERS = 2_000;
 
 /** Places at which an opening is cut in two, evenly over its words. */
@@ -20,22 +21,31 @@ export type FirstOfTwoReader = (opening: string) => NeedProbability | null;
  */
 export function openFirstOfTwo(router: Router, served?: readonly string[]): FirstOfTwoReader | null {
   if (!('laterTurns' in router) || router.laterTurns?.twoNeeds === undefined) return null;
-  const { vocabulary, needs, twoNeeds } = router.laterTurns;
+  return firstOfTwoReader(
+    { ...router.laterTurns, twoNeeds: router.laterTurns.twoNeeds },
+    (capabilityId) => !router.leftOut.includes(capabilityId) && (served?.includes(capabilityId) ?? true),
+  );
+}
+
+/** Reads openings with two needs. Both must be served. */
+export function firstOfTwoReader(
+  { vocabulary, needs, twoNeeds }: NeedModels & { twoNeeds: { threshold: number } },
+  isServed: (capabilityId: string) => boolean = () => true,
+): FirstOfTwoReader {
   const needsOf = needReader({ vocabulary, needs });
-  const isServed = ({ capabilityId }: NeedProbability) =>
-    !router.leftOut.includes(capabilityId) && (served?.includes(capabilityId) ?? true);
   return (opening) => {
     const text = opening.slice(0, MOST_CHARACTERS);
     const called = needsOf(text).filter(({ probability }) => probability >= twoNeeds.threshold);
-    if (called.length !== 2 || !called.every(isServed)) return null;
-    const [one, other] = called.sort((a, b) => b.probability - a.probability) as [NeedProbability, NeedProbability];
+    const [one, other] = likeliestFirst(called);
+    if (one === undefined || other === undefined || called.length > 2) return null;
+    if (!isServed(one.capabilityId) || !isServed(other.capabilityId)) return null;
     return comesFirst(needsOf, text, one.capabilityId, other.capabilityId) ? one : other;
   };
 }
 
 /**
- * Whether `one` is asked for before `other`. The text is cut in two at each of its words; the cut at which the parts
- * call for one need each, most clearly, tells the order. A tie is for `one`.
+ * Whether `one` is asked for before `other`. The text is cut in two at each of its words; the cut whose parts call
+ * most clearly for one need each decides the order. A tie is for `one`.
  */
 function comesFirst(needsOf: (text: string) => NeedProbability[], text: string, one: string, other: string): boolean {
   const words = [...text.matchAll(/[\p{L}\p{N}]+/gu)].map(({ index }) => index).slice(1);

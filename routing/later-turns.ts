@@ -1,19 +1,20 @@
 /**
- * Whether a later message changes the adapter of a conversation. Evaluation and the gateway call the same function,
- * on nothing but the conversation, so that both change it alike.
+ * Whether a conversation switches to another adapter at a later message. Evaluation and the gateway call the same
+ * function, and it reads nothing but the conversation, so that both switch alike.
  */
 import type { LaterMessages } from '../contracts/artifacts/router-choice';
 import type { ArmChoice } from './kind';
 import type { Router } from './kinds';
-import { needReader } from './need-reader';
+import { likeliestFirst, needReader } from './need-reader';
 import type { ReadMessage } from './opening-text';
+import type { LaterTurnsModel } from './router-parts';
 
 /** Longer messages are cut: a request is near their start, and the gateway reads them at every request. */
 const MOST_CHARACTERS = 2_000;
 
 /**
- * Characters that are read in all, from the newest message on. Older requests do not count;
- * then the conversation goes back to the arm of its opening.
+ * Characters that are read in all, from the newest message on. Older requests do not count: the conversation then
+ * returns to the arm of its opening.
  */
 const MOST_IN_ALL = 40_000;
 
@@ -54,15 +55,19 @@ export type LaterTurnsReader = (messages: readonly ReadMessage[]) => ArmChoice |
  */
 export function openLaterTurns(router: Router, served?: readonly string[]): LaterTurnsReader | null {
   if (!('laterTurns' in router) || router.laterTurns === undefined) return null;
-  const { laterTurns, leftOut } = router;
-  const needs = laterTurns.needs.filter(
-    ({ capabilityId }) => !leftOut.includes(capabilityId) && (served?.includes(capabilityId) ?? true),
+  const needs = router.laterTurns.needs.filter(
+    ({ capabilityId }) => !router.leftOut.includes(capabilityId) && (served?.includes(capabilityId) ?? true),
   );
-  const needsOf = needReader({ vocabulary: laterTurns.vocabulary, needs });
+  return laterTurnsReader({ ...router.laterTurns, needs });
+}
+
+/** Reads later messages. */
+export function laterTurnsReader({ reads, vocabulary, needs, threshold }: LaterTurnsModel): LaterTurnsReader {
+  const needsOf = needReader({ vocabulary, needs });
   return (messages) => {
-    for (const text of laterTexts(messages, laterTurns.reads).reverse()) {
-      const [best] = needsOf(text).sort((a, b) => b.probability - a.probability);
-      if (best !== undefined && best.probability >= laterTurns.threshold) return { ...best, reason: 'later-turn' };
+    for (const text of laterTexts(messages, reads).reverse()) {
+      const [best] = likeliestFirst(needsOf(text));
+      if (best !== undefined && best.probability >= threshold) return { ...best, reason: 'later-turn' };
     }
     return null;
   };

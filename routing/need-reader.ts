@@ -1,5 +1,4 @@
 /** How likely a text calls for each capability, by regressions over its words. */
-
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import type { LinearModel, NeedModels } from './router-parts';
 
@@ -17,6 +16,10 @@ export function needReader({ vocabulary, needs }: NeedModels) {
     return needs.map(({ capabilityId, model }) => ({ capabilityId, probability: linearProbability(model, vector) }));
   };
 }
+
+/** The needs, the likeliest first. */
+export const likeliestFirst = (needs: readonly NeedProbability[]): NeedProbability[] =>
+  needs.toSorted((a, b) => b.probability - a.probability);
 
 /** 1 / (1 + exp(-(bias + w · x))). */
 export const linearProbability = ({ bias, weights }: LinearModel, vector: SparseVector): number =>

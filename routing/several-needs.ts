@@ -4,7 +4,8 @@
  */
 import type { Router } from './kinds';
 import { MIXED } from '../contracts/names';
-import { type NeedProbability, needReader } from './need-reader';
+import { likeliestFirst, type NeedProbability, needReader } from './need-reader';
+import type { SeveralNeedsModel } from './router-parts';
 
 /** The mixed adapter for an opening with several needs, as sure as the second of them is; null for other openings. */
 export type SeveralNeedsReader = (opening: string) => NeedProbability | null;
@@ -15,13 +16,14 @@ export type SeveralNeedsReader = (opening: string) => NeedProbability | null;
  */
 export function openSeveralNeeds(router: Router, served?: readonly string[]): SeveralNeedsReader | null {
   if (!('severalNeeds' in router) || router.severalNeeds === undefined) return null;
-  if (served?.includes(MIXED) === false) return null;
-  const { vocabulary, needs, threshold } = router.severalNeeds;
-  const needsOf = needReader({ vocabulary, needs });
+  return served?.includes(MIXED) === false ? null : severalNeedsReader(router.severalNeeds);
+}
+
+/** Reads openings with several needs. */
+export function severalNeedsReader({ threshold, ...models }: SeveralNeedsModel): SeveralNeedsReader {
+  const needsOf = needReader(models);
   return (opening) => {
-    const second = needsOf(opening).sort((a, b) => b.probability - a.probability)[1];
-    return second !== undefined && second.probability >= threshold
-      ? { capabilityId: MIXED, probability: second.probability }
-      : null;
+    const second = likeliestFirst(needsOf(opening))[1];
+    return second !== undefined && second.probability >= threshold ? { ...second, capabilityId: MIXED } : null;
   };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { NONE_LABEL } from '../../contracts/names';
 import { fitNeeds } from '../fit/fit-needs';
 import type { ArmChoice, Kind } from '../kind';
-import { type NeedProbability, needReader } from '../need-reader';
+import { likeliestFirst, type NeedProbability, needReader } from '../need-reader';
 import { laterTurns, leftOut, needModelsSchema, severalNeeds, vocabularySchema } from '../router-parts';
 
 /** A need is served when it is more likely than not. */
@@ -43,8 +43,8 @@ export const labels: Kind<z.infer<typeof schema>> = {
 
 /** The likeliest need, or `none` when each is less likely than not. */
 function likeliestNeed(needs: readonly NeedProbability[]): ArmChoice {
-  const best = needs.toSorted((a, b) => b.probability - a.probability)[0] ?? null;
-  if (best === null) return { capabilityId: NONE_LABEL, probability: 1, reason: 'routed' };
+  const [best] = likeliestFirst(needs);
+  if (best === undefined) return { capabilityId: NONE_LABEL, probability: 1, reason: 'routed' };
   return best.probability > LEAST_PROBABILITY
     ? { ...best, reason: 'routed' }
     : { capabilityId: NONE_LABEL, probability: 1 - best.probability, reason: 'routed' };

@@ -5,7 +5,7 @@
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
 import { meanOrZero } from '../../statistics/mean';
-import { CLEARLY, type Decisions, LEAST_TASKS, standardErrorOf } from './competition';
+import { CLEARLY, type Decisions, LEAST_TASKS, standardErrorOf } from './compare-decisions';
 import { upperLoss } from './harm-bound';
 import type { KnownOutcomes } from './known-outcomes';
 
@@ -39,16 +39,10 @@ export function adaptersThrough(
   { chosen }: Decisions,
   capabilityIds: readonly string[],
   tasks: readonly number[],
-  seeds: readonly number[],
   known: KnownOutcomes,
 ): AdapterRow[] {
   return capabilityIds.map((capabilityId) => {
-    const gainsOn = (some: readonly number[]) =>
-      some.flatMap((task) => {
-        const seed = seeds[task] as number;
-        const rate = known.rate(seed, capabilityId);
-        return rate === null ? [] : [rate - (known.rate(seed, NONE_LABEL) ?? 0)];
-      });
+    const gainsOn = (some: readonly number[]) => some.flatMap((task) => known.gain(task, capabilityId) ?? []);
     const gains = gainsOn(tasks.filter((task) => chosen[task] === capabilityId));
     const alone = gainsOn(tasks);
     const reason = harms(gains) ? 'routing' : harmsAlone(gains, alone) ? 'alone' : null;

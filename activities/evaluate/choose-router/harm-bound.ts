@@ -3,7 +3,7 @@ import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { KINDS } from '../../../routing/kinds';
 import { studentOneSided95 } from '../../statistics/student';
-import type { Decisions } from './competition';
+import type { Decisions } from './compare-decisions';
 import { FOLLOWED, type KnownOutcomes } from './known-outcomes';
 
 /**
@@ -51,7 +51,6 @@ export function upperLoss(losses: readonly number[]): { estimate: number; bound:
 export function harmOf(
   { kind, chosen }: Decisions,
   tasks: readonly number[],
-  seeds: readonly number[],
   known: KnownOutcomes,
   { margin, bought }: { margin: number; bought: number },
 ): NonNullable<RouterChoice['harm']> | null {
@@ -64,12 +63,8 @@ export function harmOf(
   if (given === 0) return null;
   const strata = arms.map((arm): Stratum => {
     const own = chosen.flatMap((other, task) => (other === arm ? [task] : []));
-    const losses = own.flatMap((task) => {
-      const seed = seeds[task] as number;
-      const rate = sampled(task, arm) ? known.rate(seed, arm) : null;
-      return rate === null ? [] : [(known.rate(seed, NONE_LABEL) ?? 0) - rate];
-    });
-    return { losses, share: own.length / given };
+    const gains = own.flatMap((task) => (sampled(task, arm) ? (known.gain(task, arm) ?? []) : []));
+    return { losses: gains.map((gain) => -gain), share: own.length / given };
   });
   const played = strata.filter(({ losses }) => losses.length > 0);
   const weight = played.reduce((sum, { share }) => sum + share, 0);

@@ -7,8 +7,9 @@ import { pointsWithUnit } from '../../html/format';
 import { readPreparedSpec } from '../../prepared-spec';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { askMenu } from '../ask-menu';
-import { labelledTasks } from './routing-task';
-import { holdCompetition, playOn, settingOf } from './hold';
+import { holdCompetition, settingOf } from './hold-competition';
+import { playersOf } from './play-arms';
+import { readLabelledTasks } from './read-labelled-tasks';
 import { resultOf } from './result';
 import { withHeartbeats } from './with-heartbeats';
 import type { RouterKind } from '../../../contracts/config/router-kinds';
@@ -22,49 +23,49 @@ import { KINDS, routerSchema } from '../../../routing/kinds';
 export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput) => Promise<ChooseRouterResult> {
   return async (input) => {
     const { store } = deps;
-    const { context, capabilities } = input;
-    const adapters = [...input.adapters, ...(input.mixed ? [input.mixed] : [])];
+    const { context, capabilities, mixed } = input;
+    const { seed } = context;
+    const adapters = [...input.adapters, ...(mixed ? [mixed] : [])];
+    const ids = capabilities.map(({ id }) => id);
     const prepared = await readPreparedSpec(store, context.spec);
-    const { router: pinned, routingRollouts: budget } = prepared.spec.evaluation;
+    const { router, routingRollouts: budget } = prepared.spec.evaluation;
+    const pinned = router === 'auto' ? null : mixed ? router : withoutMixed(router);
     const labelled = await withHeartbeats('reading the labelled tasks', async () =>
-      labelledTasks(
+      readLabelledTasks(
         await storedLines(store, trajectorySchema)(input.trajectories),
         await storedLines(store, consensusLabelSchema)(input.labels),
-        capabilities.map(({ id }) => id),
+        ids,
       ),
     );
-    const kinds = pinned === 'auto' ? null : input.mixed ? pinned : withoutMixed(pinned);
-    if (kinds === null || 'menu' in KINDS[kinds]) {
-      const openings = new Map(labelled.tasks.map(({ seed, opening }) => [seed, opening]));
+    const { tasks, live } = labelled;
+    if (pinned === null || 'menu' in KINDS[pinned]) {
+      const openings = new Map(tasks.map((task) => [task.seed, task.opening]));
       const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
-      for (const task of labelled.tasks) task.answer = answers.get(task.seed) ?? null;
+      for (const task of tasks) task.answer = answers.get(task.seed) ?? null;
     }
-    const ridge = await withHeartbeats('fitting routers', () =>
-      chooseRidge(
-        [...labelled.tasks, ...labelled.live],
-        capabilities.map(({ id }) => id),
-        context.seed,
-      ),
-    );
-    const seeds = labelled.tasks.map(({ seed }) => seed);
-    const order = taskOrder(seeds.length, context.seed);
-    const { lossMargin } = prepared.spec.gate;
     const setting = await settingOf(
       {
-        ...{ labelled, seeds, order, capabilities, ridge, pinned: kinds, lossMargin, seed: context.seed },
-        ids: input.adapters.map(({ capabilityId }) => capabilityId),
-        hasMixed: input.mixed !== undefined,
+        labelled,
+        order: taskOrder(tasks.length, seed),
+        capabilities,
+        ids,
+        playsMixed: mixed !== undefined && (pinned === null || pinned === 'outcomes-mixed'),
+        ridge: await withHeartbeats('fitting routers', () => chooseRidge([...tasks, ...live], ids, seed)),
+        pinned,
+        lossMargin: prepared.spec.gate.lossMargin,
+        seed,
+        play: playersOf(deps, { context, prepared, adapters }),
       },
       budget,
     );
-    const state = await holdCompetition(setting, playOn(deps, { context, prepared, adapters }));
-    const { router, choice } = await resultOf(setting, state);
+    const state = await holdCompetition(setting);
+    const chosen = await resultOf(setting, state);
     const folder = layout.evaluation(context.runId);
     return {
-      router: await putJson(store, folder, 'router.json', routerSchema.parse(router)),
-      choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(choice)),
-      kind: choice.chosen,
-      summary: routerSummary(choice),
+      router: await putJson(store, folder, 'router.json', routerSchema.parse(chosen.router)),
+      choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(chosen.choice)),
+      kind: chosen.choice.chosen,
+      summary: routerSummary(chosen.choice),
     };
   };
 }

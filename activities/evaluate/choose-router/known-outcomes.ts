@@ -2,50 +2,63 @@ import { NONE_LABEL } from '../../../contracts/names';
 import type { RoutingTask } from '../../../routing/labelled-tasks';
 import { mean } from '../../statistics/mean';
 
-/** The arm of a task whose conversation is played as it would be served, with its changes of adapter. */
+/** The arm of a task whose conversation is played as it would be served, with its switches of adapter. */
 export const FOLLOWED = 'followed';
 
-/** One trial of an arm on a task. */
-export interface Outcome {
+/** One arm on the task with this seed. */
+export interface ArmOnTask {
   seed: number;
+  /** Capability, `mixed`, `none` or FOLLOWED. */
   arm: string;
+}
+
+/** One trial of an arm on a task. */
+export interface Outcome extends ArmOnTask {
   passed: boolean;
 }
 
 /** Outcomes of every arm on the train tasks: the base model's rollouts of `collect`, and those that were bought. */
 export class KnownOutcomes {
-  private readonly passes: Map<string, readonly number[]>;
-
-  constructor(from: readonly RoutingTask[] | KnownOutcomes) {
-    this.passes =
-      from instanceof KnownOutcomes
-        ? new Map(from.passes)
-        : new Map(from.map(({ seed, basePasses }) => [key(seed, NONE_LABEL), [...basePasses]]));
-  }
+  /** @param passes by task and arm. Default: those of base. */
+  constructor(
+    private readonly tasks: readonly Pick<RoutingTask, 'seed' | 'basePasses'>[],
+    private readonly passes = new Map<string, readonly number[]>(
+      tasks.map(({ seed, basePasses }) => [key(seed, NONE_LABEL), basePasses]),
+    ),
+  ) {}
 
   /** These outcomes and further ones. */
   with(outcomes: readonly Outcome[]): KnownOutcomes {
-    if (outcomes.length === 0) return this;
-    const all = new KnownOutcomes(this);
+    const all = new KnownOutcomes(this.tasks, new Map(this.passes));
     for (const { seed, arm, passed } of outcomes) all.add(seed, arm, passed);
     return all;
   }
 
-  /** Notes one trial of an arm on a task. */
+  /** Adds one trial of an arm on a task. */
   add(seed: number, arm: string, passed: boolean): void {
-    const place = key(seed, arm);
-    this.passes.set(place, [...(this.passes.get(place) ?? []), passed ? 1 : 0]);
+    this.passes.set(key(seed, arm), [...this.of(seed, arm), passed ? 1 : 0]);
   }
 
-  /** Passes (1) and failures (0) of an arm on a task; empty when it was not played. */
+  /** Passes (1) and failures (0) of an arm on the task with this seed; empty when it was not played. */
   of(seed: number, arm: string): readonly number[] {
     return this.passes.get(key(seed, arm)) ?? [];
   }
 
-  /** Pass rate of an arm on a task; null when it was not played. */
-  rate(seed: number, arm: string): number | null {
-    const passes = this.of(seed, arm);
+  /** Seed of the task at this place. */
+  seedOf(task: number): number {
+    return this.tasks[task]!.seed;
+  }
+
+  /** Pass rate of an arm on the task at this place; null when it was not played. */
+  rate(task: number, arm: string): number | null {
+    const passes = this.of(this.seedOf(task), arm);
     return passes.length === 0 ? null : mean(passes);
+  }
+
+  /** Pass rate of an arm on the task at this place minus that of base; null when the arm was not played. */
+  gain(task: number, arm: string): number | null {
+    const rate = this.rate(task, arm);
+    return rate === null ? null : rate - (this.rate(task, NONE_LABEL) ?? 0);
   }
 }
 

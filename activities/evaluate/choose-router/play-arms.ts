@@ -4,57 +4,80 @@ import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { NONE_LABEL } from '../../../contracts/names';
 import { layout } from '../../../store';
-import { runDeployedRollouts, samplingSeed } from '../../rollout';
+import { type EpisodePlan, runDeployedRollouts, samplingSeed } from '../../rollout';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { servedAdapters } from '../../rollout/served-adapter';
-import type { MissingArm } from './competition';
-import type { Outcome } from './known-outcomes';
+import { modelForLaterTurns } from '../model-for-later-turns';
+import type { Players, Switching } from './state';
 
 /** Trials of an arm on a task. The outcome of one trial says too little (DARS, arXiv 2606.06924). */
 export const ARM_TRIALS = 2;
 
 /** The run whose arms are played. */
-export interface ArmPlayers {
+export interface PlayedRun {
   context: RunContext;
   prepared: PreparedSpec;
   adapters: readonly TrainedAdapter[];
 }
 
-/** Plays arms on train tasks. Each call keeps its rollouts in a work file of its own. */
-export async function playArms(
-  deps: RolloutDeps,
-  { context: { runId, seed: runSeed }, prepared, adapters }: ArmPlayers,
-  missing: readonly MissingArm[],
-): Promise<Outcome[]> {
-  if (missing.length === 0) return [];
-  const { model, evaluation } = prepared.spec;
-  const served = await servedAdapters(deps.store, adapters);
-  const nameOf = new Map([
-    [NONE_LABEL, model.name],
+/** Plays train tasks on the run's model server. Each call keeps its rollouts in a work file of its own. */
+export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: PlayedRun): Players {
+  const names = new Map([
+    [NONE_LABEL, prepared.spec.model.name],
     ...adapters.map(({ capabilityId, name }): [string, string] => [capabilityId, name]),
   ]);
-  const arms = [...nameOf.keys()];
-  const plans = missing.flatMap(({ seed, capabilityId }) =>
+  /**
+   * The trials of one conversation. A set of rollouts distinguishes its episodes by task and trial, so each way of
+   * playing a task has a number, from 0.
+   */
+  const trialsOf = (seed: number, way: number, models: Pick<EpisodePlan, 'model' | 'modelAfter'>): EpisodePlan[] =>
     Array.from({ length: ARM_TRIALS }, (_, trial) => ({
       seed,
       split: 'train' as const,
-      // A set of rollouts tells its episodes apart by task and trial.
-      trial: arms.indexOf(capabilityId) * ARM_TRIALS + trial,
-      model: nameOf.get(capabilityId)!,
-      samplingSeed: samplingSeed(runSeed, seed, trial),
-    })),
-  );
-  const inputs = createHash('sha256').update(JSON.stringify(plans)).digest('hex').slice(0, 12);
-  const { trajectories } = await runDeployedRollouts(deps, prepared, {
-    plans,
-    adapters: served,
-    concurrency: evaluation.concurrency,
-    workKey: layout.work(runId, `routers-${inputs}`),
-    stage: 'evaluate',
-    note: 'comparing routers',
-  });
-  const outcomes: Outcome[] = [];
-  for await (const { task, trial, success } of trajectories())
-    outcomes.push({ seed: task.seed, arm: arms[Math.floor(trial / ARM_TRIALS)]!, passed: success });
-  return outcomes;
+      trial: way * ARM_TRIALS + trial,
+      ...models,
+      samplingSeed: samplingSeed(context.seed, seed, trial),
+    }));
+  /** What each trial gave. The work file's name has the hash of `inputs`. */
+  async function* play(plans: EpisodePlan[], work: string, inputs: unknown, note: string) {
+    const hash = createHash('sha256').update(JSON.stringify(inputs)).digest('hex').slice(0, 12);
+    const { trajectories } = await runDeployedRollouts(deps, prepared, {
+      plans,
+      adapters: await servedAdapters(deps.store, adapters),
+      concurrency: prepared.spec.evaluation.concurrency,
+      workKey: layout.work(context.runId, `${work}-${hash}`),
+      stage: 'evaluate',
+      note,
+    });
+    for await (const { task, trial, success } of trajectories())
+      yield { seed: task.seed, way: Math.floor(trial / ARM_TRIALS), passed: success };
+  }
+  return {
+    async arms(missing) {
+      if (missing.length === 0) return [];
+      const arms = [...names.keys()];
+      const plans = missing.flatMap(({ seed, arm }) => trialsOf(seed, arms.indexOf(arm), { model: names.get(arm)! }));
+      const outcomes = [];
+      for await (const { seed, way, passed } of play(plans, 'routers', plans, 'comparing routers'))
+        outcomes.push({ seed, arm: arms[way]!, passed });
+      return outcomes;
+    },
+    async switches(reads, conversations) {
+      const plans = conversations.flatMap(({ way, seed, opening, reader }) => {
+        const model = names.get(opening)!;
+        return trialsOf(seed, WAYS.indexOf(way), { model, modelAfter: modelForLaterTurns(reader, adapters, model) });
+      });
+      const targets = conversations.map(({ to }) => names.get(to));
+      const passes = new Map<string, number[]>();
+      const note = 'comparing switches of adapter at later messages';
+      for await (const { seed, way, passed } of play(plans, 'later-turns', [reads, plans, targets], note)) {
+        const place = `${seed} ${WAYS[way]}`;
+        passes.set(place, [...(passes.get(place) ?? []), passed ? 1 : 0]);
+      }
+      return conversations.map(({ seed, way }) => passes.get(`${seed} ${way}`) ?? []);
+    },
+  };
 }
+
+/** The ways of playing a task with its switches, by their numbers. */
+const WAYS: readonly Switching['way'][] = ['switch', 'first'];

@@ -3,14 +3,14 @@ import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { RouterKind } from '../../../contracts/config/router-kinds';
 import { choosesArms, fitRouter, KINDS, type Router } from '../../../routing/kinds';
 import { adaptersThrough, leftOutOf } from './adapter-set';
-import { bestOf, competitorRow, type Decisions } from './competition';
-import { comparedIn } from './final-round';
+import { bestOf, competitorRow, type Decisions } from './compare-decisions';
+import { fitDataOf } from './cross-fit';
 import { harmOf } from './harm-bound';
 import { ARM_TRIALS } from './play-arms';
 import { routerReliability } from './reliability';
-import { fitDataOf, type ServedRouter, type Setting, type State, wholeOf } from './round';
 import { withLaterMessages } from './rounds/later-messages';
 import { fitSeveralNeeds } from './rounds/several-needs';
+import { comparedIn, type ServedRouter, type Setting, type State, wholeOf } from './state';
 import { withHeartbeats } from './with-heartbeats';
 
 /** The pinned router, or the winner. */
@@ -22,10 +22,10 @@ export async function resultOf(setting: Setting, state: State): Promise<{ router
     fit(setting, state, kind, leftOutOf(adapters), served),
   );
   const choice = describe(setting, state, kind, adapters);
-  const more: Partial<RouterChoice> = served?.laterTurns
-    ? { laterTurns: served.laterTurns }
+  const more: Partial<RouterChoice> = served?.switches
+    ? { laterTurns: served.switches }
     : // Rollouts for a router that is not chosen were bought for the comparison.
-      { rollouts: choice.rollouts + (state.served.laterTurns?.rollouts ?? 0) };
+      { rollouts: choice.rollouts + (state.served.switches?.rollouts ?? 0) };
   return { router, choice: { ...choice, ...(served?.several && { severalNeeds: served.several }), ...more } };
 }
 
@@ -34,7 +34,7 @@ function servedAs({ served, final }: State, kind: RouterKind): ServedRouter | nu
   if (kind === served.decisions.kind) return served;
   if (!KINDS[kind].needs.outcomes || final === null) return null;
   // It decides by itself which openings with several needs get the mixed adapter.
-  return { decisions: final.learned, several: null, laterTurns: served.laterTurns };
+  return { decisions: final.learned, several: null, switches: served.switches };
 }
 
 async function fit(
@@ -47,27 +47,25 @@ async function fit(
   const fitted: Router = { ...(await fitRouter(kind, fitDataOf(setting, known))), leftOut };
   if (!choosesArms(fitted) || served === null) return fitted;
   const router = served.several?.adopted ? { ...fitted, severalNeeds: await fitSeveralNeeds(setting) } : fitted;
-  return served.laterTurns?.adopted ? withLaterMessages(setting, router, served.laterTurns) : router;
+  return served.switches?.adopted ? withLaterMessages(setting, router, served.switches) : router;
 }
 
 /** Each adapter through a kind: where every task that is given to one was played. */
-function adaptersOf(setting: Setting, state: State, kind: RouterKind): RouterChoice['adapters'] {
+function adaptersOf({ ids }: Setting, state: State, kind: RouterKind): RouterChoice['adapters'] {
   const { adapters, final, comparedFirst, known } = state;
   if (KINDS[kind].needs.outcomes && final !== null) return final.adapters;
-  const whole = wholeOf(state, kind);
-  return adapters.get(kind) ?? adaptersThrough(whole, setting.ids, comparedFirst, setting.seeds, known);
+  return adapters.get(kind) ?? adaptersThrough(wholeOf(state, kind), ids, comparedFirst, known);
 }
 
 /** How much the chosen kind may lose against base, as it would be served. */
-function harmBy({ seeds, lossMargin: margin }: Setting, state: State, kind: RouterKind): Pick<RouterChoice, 'harm'> {
-  const { final, known, boughtForHarm, comparedWithBase, comparedFirst } = state;
+function harmBy({ lossMargin: margin }: Setting, state: State, kind: RouterKind): Pick<RouterChoice, 'harm'> {
+  const { final, known, boughtForHarm, comparedWithBase } = state;
   const decisions = final && kind === 'mixed' ? final.mixed : servedAs(state, kind)?.decisions;
   if (decisions === undefined) return {};
   const isFinal = final !== null && KINDS[kind].needs.mixed;
-  // All tasks that were given to an adapter of these were played.
-  const gainTasks = comparedWithBase.length > 0 ? comparedWithBase : comparedFirst;
-  const tasks = isFinal ? comparedIn(final, decisions, wholeOf(state, 'base')) : gainTasks;
-  const harm = harmOf(decisions, tasks, seeds, known, { margin, bought: isFinal ? 0 : boughtForHarm });
+  // On these tasks every adapter was played that one of the compared decisions gives the task to.
+  const tasks = isFinal ? comparedIn(final, decisions, wholeOf(state, 'base')) : comparedWithBase;
+  const harm = harmOf(decisions, tasks, known, { margin, bought: isFinal ? 0 : boughtForHarm });
   return harm ? { harm } : {};
 }
 
@@ -77,18 +75,18 @@ function describe(
   chosen: RouterKind,
   adapters: RouterChoice['adapters'],
 ): RouterChoice {
-  const { seeds, pinned, labelled, budget } = setting;
-  const { known, left, comparedLast, final, pruned, played, spending, served } = state;
+  const { pinned, labelled, budget } = setting;
+  const { comparedLast, final, played, spending, served } = state;
   const base = wholeOf(state, 'base');
   const rival = served.decisions.kind === 'base' ? base : served.decisions;
   return {
     chosen,
     pinned: pinned !== null,
-    trainTasks: seeds.length,
+    trainTasks: labelled.tasks.length,
     compared: comparedLast.length,
     rollouts: played * ARM_TRIALS,
     budget: budget.arms,
-    competitors: competitorsOf(setting, state, base, rival, bestOf(left, comparedLast, seeds, known), pruned),
+    competitors: competitorsOf(state, base, rival),
     ...(final && { comparedMixed: comparedIn(final, final.mixed, rival).length }),
     ...(final?.mixedOnBaseTasks && { mixedOnBaseTasks: final.mixedOnBaseTasks }),
     adapters,
@@ -98,21 +96,25 @@ function describe(
   };
 }
 
+/** The kinds of the first round against the best of them, and the finalists against the best router as served. */
 function competitorsOf(
-  { seeds }: Setting,
-  { known, left, final, comparedFirst, comparedLast }: State,
+  { known, pruned, remaining, final, comparedFirst, comparedLast }: State,
   base: Decisions,
   rival: Decisions,
-  best: Decisions,
-  pruned: readonly Decisions[],
 ): RouterChoice['competitors'] {
+  const best = bestOf(remaining, comparedLast, known);
   const hasLeft = (kind: Decisions) =>
-    !(left.includes(kind) || final?.left.includes(kind) || (kind === final?.mixed && final.mixedOnBaseTasks?.harms));
+    !(
+      remaining.includes(kind) ||
+      final?.remaining.includes(kind) ||
+      (kind === final?.mixed && final.mixedOnBaseTasks?.harms)
+    );
   const row = (kind: Decisions, other: Decisions, withBase: readonly number[], withBest: readonly number[]) =>
-    competitorRow(kind, { base, best: other }, { withBase, withBest }, seeds, known, hasLeft(kind));
-  const finalists = final ? [final.mixed, final.learned] : [];
-  return [
-    ...pruned.map((kind) => row(kind, best, comparedFirst, hasLeft(kind) ? comparedFirst : comparedLast)),
-    ...finalists.map((kind) => row(kind, rival, comparedIn(final!, kind, base), comparedIn(final!, kind, rival))),
-  ];
+    competitorRow(kind, { base, best: other }, { withBase, withBest }, known, hasLeft(kind));
+  const first = pruned.map((kind) => row(kind, best, comparedFirst, hasLeft(kind) ? comparedFirst : comparedLast));
+  if (final === null) return first;
+  const finalists = [final.mixed, final.learned].map((kind) =>
+    row(kind, rival, comparedIn(final, kind, base), comparedIn(final, kind, rival)),
+  );
+  return [...first, ...finalists];
 }

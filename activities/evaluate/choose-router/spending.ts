@@ -3,7 +3,7 @@ import type { Spending } from '../../../contracts/artifacts/router-choice';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { meanOrZero } from '../../statistics/mean';
 import { attainableRates } from '../oracle';
-import { type Decisions, standardErrorOf } from './competition';
+import { type Decisions, standardErrorOf } from './compare-decisions';
 import type { KnownOutcomes } from './known-outcomes';
 import type { RoutingTask } from '../../../routing/labelled-tasks';
 
@@ -19,14 +19,13 @@ export function spendingAfter(
   tasks: readonly RoutingTask[],
   known: KnownOutcomes,
 ): Spending {
-  const rateOf = (task: number, arm: string) => known.rate(tasks[task]!.seed, arm);
-  const unknown = order.findIndex((task) => rateOf(task, best.chosen[task]!) === null);
+  const gainOf = (task: number) => known.gain(task, best.chosen[task]!);
+  const unknown = order.findIndex((task) => gainOf(task) === null);
   const judged = unknown < 0 ? order : order.slice(0, unknown);
-  const baseOf = (task: number) => rateOf(task, NONE_LABEL) ?? 0;
-  const gains = judged.map((task) => rateOf(task, best.chosen[task]!)! - baseOf(task));
+  const gains = judged.map((task) => gainOf(task)!);
   const arms = [NONE_LABEL, ...new Set(tasks.flatMap(({ needs }) => needs)), MIXED];
   const oracle = attainableRates(
-    arms.map((arm) => judged.map((task) => known.of(tasks[task]!.seed, arm))),
+    arms.map((arm) => judged.map((task) => known.of(known.seedOf(task), arm))),
     judged.map((task) => tasks[task]!.needs.join(' ')),
   );
   return {
@@ -35,6 +34,6 @@ export function spendingAfter(
     tasks: judged.length,
     gain: meanOrZero(gains),
     standardError: standardErrorOf(gains),
-    oracleGain: meanOrZero(oracle.map((rate, i) => rate - baseOf(judged[i]!))),
+    oracleGain: meanOrZero(oracle.map((rate, i) => rate - (known.rate(judged[i]!, NONE_LABEL) ?? 0))),
   };
 }

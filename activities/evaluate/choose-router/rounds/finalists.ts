@@ -6,14 +6,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MIXED } from '../../../../contracts/names';
 import { adaptersThrough, leftOutOf, withoutLosers } from '../adapter-set';
-import { chooseKind, type Decisions, mixedOnBaseTasks, survivors } from '../competition';
-import type { CrossFitted } from '../decisions';
-import type { FinalRound } from '../final-round';
+import { chooseKind, type Decisions, mixedOnBaseTasks, survivors } from '../compare-decisions';
+import { crossFit, type CrossFitted, decisionsBy } from '../cross-fit';
 import { FOLLOWED, type KnownOutcomes } from '../known-outcomes';
 import { ARM_TRIALS } from '../play-arms';
-import { buy, type Buying, fitted, noted, playsMixed, type Round, type Setting, type State, wholeOf } from '../round';
+import { buy, type FinalRound, type Round, type Setting, type State, wholeOf, withSpending } from '../state';
 
-/** Those that are compared. */
+/** The decisions that are compared. */
 export interface Finalists {
   base: CrossFitted;
   /** The best router by openings alone. */
@@ -25,74 +24,77 @@ export interface Finalists {
   learn: (known: KnownOutcomes) => Promise<CrossFitted>;
 }
 
-/** Compares what uses the mixed adapter with the best router. */
-export const finalRound: Round = async function* (setting, begun, budget) {
-  if (!playsMixed(setting)) return begun;
+/** Compares the routers that use the mixed adapter with the best router. */
+export const finalRound: Round = async (setting, begun, budget) => {
+  if (!setting.playsMixed) return begun;
   const { decisions } = begun.served;
   const base = wholeOf(begun, 'base');
-  return yield* playFinal(
-    setting,
-    begun,
-    {
-      base,
-      router: begun.pruned.find(({ kind }) => kind === decisions.kind)!,
-      served: decisions.kind === 'base' ? base : decisions,
-      mixed: await fitted(setting, 'mixed', begun.known),
-      learn: (known) => fitted(setting, 'outcomes-mixed', known),
-    },
-    budget,
-  );
+  const finalists: Finalists = {
+    base,
+    router: begun.pruned.find(({ kind }) => kind === decisions.kind)!,
+    served: decisions.kind === 'base' ? base : decisions,
+    mixed: await crossFit(setting, 'mixed', begun.known),
+    learn: (known) => crossFit(setting, 'outcomes-mixed', known),
+  };
+  return playFinal(setting, begun, finalists, budget);
 };
 
 /** Plays both halves and chooses. */
-export async function* playFinal(
+export async function playFinal(
   setting: Setting,
   begun: State,
   { base, router, served, mixed, learn }: Finalists,
   budget: number,
-): Buying<State> {
-  const { seeds, order } = setting;
+): Promise<State> {
   const rivals = served.kind === 'base' ? [base, mixed] : [base, mixed, served];
   const judge = (whole: CrossFitted, tasks: readonly number[], known: KnownOutcomes) => {
-    const adapters = adaptersThrough(whole, [...setting.ids, MIXED], tasks, seeds, known);
+    const adapters = adaptersThrough(whole, [...setting.ids, MIXED], tasks, known);
     return { whole, adapters, learned: asServed(withoutLosers(whole, adapters), router, served) };
   };
   const onBase = (tasks: readonly number[], { known }: State) =>
-    mixedOnBaseTasks({ mixed, router: served, base }, tasks, seeds, known);
+    mixedOnBaseTasks({ mixed, router: served, base }, tasks, known);
   const withoutMixedIf = (harms: boolean | undefined, all: readonly Decisions[]) =>
     harms ? all.filter((kind) => kind !== mixed) : all;
 
   const spent = begun.played * ARM_TRIALS;
-  const half = yield* buy(setting, begun, rivals, spent + (budget - spent) / 2, order);
+  const half = await buy(setting, begun, rivals, spent + (budget - spent) / 2);
   const early = await learn(half.state.known);
   // `outcomes-mixed` may choose an arm that no rival chooses, so those arms are bought as well.
-  const bought = yield* buy(setting, half.state, [...rivals, early], budget, half.compared);
+  const bought = await buy(setting, half.state, [...rivals, early], budget, half.compared);
   const [first, { known }] = [bought.compared, bought.state];
   const judged = judge(early, first, known);
   const harms = onBase(first, bought.state)?.harms;
-  const left = survivors(withoutMixedIf(harms, [...rivals, judged.learned]), first, seeds, known);
-  const state = noted(setting, bought.state, 'mixed', chooseKind(left, first, seeds, known), first);
+  const remaining = survivors(withoutMixedIf(harms, [...rivals, judged.learned]), first, known);
+  const state = withSpending(setting, bought.state, 'mixed', chooseKind(remaining, first, known), first);
 
-  // With one that is left there is nothing to compare.
-  const rest = left.length > 1 ? yield* buy(setting, state, left, budget, order) : { state, compared: first };
+  // A single remaining finalist has no rival to be compared with.
+  const rest = remaining.length > 1 ? await buy(setting, state, remaining, budget) : { state, compared: first };
   const { state: end, compared: last } = rest;
-  const refitted = left.includes(judged.learned)
-    ? judge(relearned(await learn(end.known), early, seeds, end.known), first, end.known)
+  const refitted = remaining.includes(judged.learned)
+    ? judge(relearned(await learn(end.known), early, end.known), first, end.known)
     : judged;
   // The refit counts only if it leaves out the same adapters: a changed set was not compared on tasks where nothing was
   // bought.
   const counted = isDeepStrictEqual(leftOutOf(refitted.adapters), leftOutOf(judged.adapters)) ? refitted : judged;
-  const bothLeft = left.includes(mixed) && (left.includes(served) || left.includes(base));
-  const verdict = onBase(bothLeft ? last : first, end);
-  const leftNow = withoutMixedIf(verdict?.harms, left).map((kind) =>
+  const bothRemain = remaining.includes(mixed) && (remaining.includes(served) || remaining.includes(base));
+  const verdict = onBase(bothRemain ? last : first, end);
+  const remainingNow = withoutMixedIf(verdict?.harms, remaining).map((kind) =>
     kind === judged.learned ? counted.learned : kind,
   );
-  const winner = chooseKind(leftNow, last, seeds, end.known);
-  const final: FinalRound = { mixed, ...counted, first, last, left: leftNow, mixedOnBaseTasks: verdict, winner };
-  return noted(setting, { ...end, final }, 'finalists', winner, last);
+  const winner = chooseKind(remainingNow, last, end.known);
+  const final: FinalRound = {
+    mixed,
+    ...counted,
+    first,
+    last,
+    remaining: remainingNow,
+    mixedOnBaseTasks: verdict,
+    winner,
+  };
+  return withSpending(setting, { ...end, final }, 'finalists', winner, last);
 }
 
-/** Its conversations change their adapter as the router's do, unless the mixed adapter has them. */
+/** Its conversations switch as the router's do, unless the mixed adapter has them. */
 function asServed({ kind, chosen }: Decisions, router: Decisions, served: Decisions): Decisions {
   const follows = (arm: string, task: number) =>
     served.chosen[task] === FOLLOWED && arm === router.chosen[task] && arm !== MIXED;
@@ -104,10 +106,10 @@ function asServed({ kind, chosen }: Decisions, router: Decisions, served: Decisi
  * the outcome of the new or the earlier decision is not known, the earlier one stays: nothing was bought there, because
  * all remaining finalists agreed.
  */
-function relearned(now: CrossFitted, before: CrossFitted, seeds: readonly number[], known: KnownOutcomes): CrossFitted {
-  const isKnown = ({ chosen }: CrossFitted, task: number) => known.rate(seeds[task]!, chosen[task]!) !== null;
+function relearned(now: CrossFitted, before: CrossFitted, known: KnownOutcomes): CrossFitted {
+  const isKnown = ({ chosen }: CrossFitted, task: number) => known.rate(task, chosen[task]!) !== null;
   const choices = now.choices.map((choice, task) =>
     isKnown(now, task) && isKnown(before, task) ? choice : before.choices[task]!,
   );
-  return { kind: now.kind, choices, chosen: choices.map(({ capabilityId }) => capabilityId) };
+  return decisionsBy(now.kind, choices);
 }

@@ -1,25 +1,24 @@
 /**
- * Whether conversations change their adapter when a later message calls for another one, and begin with the first
- * request when their opening calls for two. That is compared with staying, on the train tasks where it changes
- * something, and adopted where it gains (docs/adr/0018).
+ * Whether conversations switch to another adapter when a later message calls for it, and begin with the first request
+ * when their opening calls for two. Switching is compared with staying on the train tasks where it changes something,
+ * and adopted where it gains (docs/adr/0018).
  */
 import type { LaterMessages, RouterChoice } from '../../../../contracts/artifacts/router-choice';
-import { drawFolds, fitNeeds, FOLDS } from '../../../../routing/fit/fit-needs';
-import { openFirstOfTwo } from '../../../../routing/first-of-two';
-import type { ArmChoice } from '../../../../routing/kind';
-import { choosesArms, type Router } from '../../../../routing/kinds';
+import { fitNeeds } from '../../../../routing/fit/fit-needs';
+import { firstOfTwoReader } from '../../../../routing/first-of-two';
+import type { ChoosingRouter } from '../../../../routing/kinds';
 import type { LabelledTasks } from '../../../../routing/labelled-tasks';
-import { laterTexts, type LaterTurnsReader, openLaterTurns } from '../../../../routing/later-turns';
+import { laterTexts, laterTurnsReader } from '../../../../routing/later-turns';
 import type { LaterTurnsModel } from '../../../../routing/router-parts';
 import { mean, meanOrZero } from '../../../statistics/mean';
-import { adaptersThrough, harms, leftOutOf } from '../adapter-set';
-import { LEAST_TASKS, type MissingArm, standardErrorOf } from '../competition';
-import { FOLLOWED } from '../known-outcomes';
+import { harms, leftOutOf } from '../adapter-set';
+import { LEAST_TASKS, standardErrorOf } from '../compare-decisions';
+import { readCrossFitted } from '../cross-fit';
+import { type ArmOnTask, FOLLOWED } from '../known-outcomes';
 import { ARM_TRIALS } from '../play-arms';
-import { type CrossFittedMoves, type Moving, nameOfMoving } from '../moves';
-import { type Buying, noted, type Round, type Setting, type State, wholeOf } from '../round';
+import { type CrossFittedSwitches, type Round, type Setting, type State, type Switching, withSpending } from '../state';
 
-/** A change of adapter breaks with the beginning of a conversation, so a message has to call for it clearly. */
+/** A switch breaks with the beginning of a conversation, so a message has to call for it clearly. */
 const LEAST_PROBABILITY = 0.7;
 
 /** An opening is read as a router reads it: it calls for what is more likely than not. */
@@ -50,179 +49,159 @@ async function fitLater(
   return { reads, ...(await fitNeeds(texts, ids, ridge)), threshold: LEAST_PROBABILITY };
 }
 
-/** Reads the later messages of every task without having learned from it. Null: too few tasks would change. */
-export async function crossFitMoves(
+/** The switches of every task, by models that did not see it. Null: too few tasks would switch. */
+export async function crossFitSwitches(
   setting: Learned & Pick<Setting, 'seed'>,
   reads: LaterMessages,
-): Promise<CrossFittedMoves | null> {
+): Promise<CrossFittedSwitches | null> {
   const { tasks, live } = setting.labelled;
   if (tasks.filter((task) => laterTexts(task.later, reads).length > 0).length < LEAST_TASKS) return null;
-  const folds = drawFolds(tasks.length, setting.seed);
-  const readers: LaterTurnsReader[] = [];
-  const moves: (ArmChoice | null)[] = [];
-  const firsts: (string | null)[] = [];
-  for (let fold = 0; fold < FOLDS; fold++) {
-    const seen = tasks.filter((_, place) => folds[place] !== fold);
-    const laterTurns = { ...(await fitLater(setting, { tasks: seen, live }, reads)), twoNeeds: TWO_NEEDS };
-    const { vocabulary, needs } = laterTurns;
-    const router: Router = { kind: 'labels', leftOut: [], vocabulary, needs, laterTurns };
-    const [reader, firstOfTwo] = [openLaterTurns(router)!, openFirstOfTwo(router)!];
-    tasks.forEach(({ opening, later }, place) => {
-      if (folds[place] !== fold) return;
-      readers[place] = reader;
-      moves[place] = reader(later);
-      firsts[place] = firstOfTwo(opening)?.capabilityId ?? null;
-    });
-  }
-  return moves.filter((move) => move !== null).length < LEAST_TASKS ? null : { reads, readers, moves, firsts };
+  const switches = await readCrossFitted(
+    setting,
+    async (seen) => {
+      const model = await fitLater(setting, { tasks: seen, live }, reads);
+      return { reader: laterTurnsReader(model), firstOfTwo: firstOfTwoReader({ ...model, twoNeeds: TWO_NEEDS }) };
+    },
+    ({ reader, firstOfTwo }, { opening, later }) => ({
+      reader,
+      to: reader(later)?.capabilityId ?? null,
+      first: firstOfTwo(opening)?.capabilityId ?? null,
+    }),
+  );
+  return switches.filter(({ to }) => to !== null).length < LEAST_TASKS ? null : { reads, tasks: switches };
 }
 
-/** The router with the model of later messages, without the capabilities that lose by a change. */
+/** The router with the model of later messages, without the capabilities that lose by a switch. */
 export async function withLaterMessages(
   setting: Learned,
-  router: Router,
+  router: ChoosingRouter,
   { reads, leftOut, twoNeeds }: Comparison,
-): Promise<Router> {
-  if (!choosesArms(router)) return router;
+): Promise<ChoosingRouter> {
   const learned = await fitLater(setting, setting.labelled, reads);
   const needs = learned.needs.filter(({ capabilityId }) => !leftOut.includes(capabilityId));
   return { ...router, laterTurns: { ...learned, needs, ...(twoNeeds?.adopted && { twoNeeds: TWO_NEEDS }) } };
 }
 
-/** The first way of reading later messages by which a change of adapter gains. One arm leaves nothing to change to. */
-export const laterMessagesRound: Round = async function* (setting, begun) {
+/** The first way of reading later messages by which switching gains. With one arm there is nothing to switch to. */
+export const laterMessagesRound: Round = async (setting, begun) => {
   const { decisions } = begun.served;
   if (decisions.kind === 'base' || decisions.kind === 'mixed') return begun;
-  const whole = wholeOf(begun, decisions.kind);
-  const adapters =
-    begun.adapters.get(decisions.kind) ??
-    adaptersThrough(whole, setting.ids, begun.comparedFirst, setting.seeds, begun.known);
-  const staying = { chosen: decisions.chosen, leftOut: leftOutOf(adapters) };
   let state = begun;
-  for (const moves of setting.moves) {
-    const spent: number = state.served.laterTurns?.rollouts ?? 0;
-    const tried = yield* compareMoving(setting, state, moves, { ...staying, budget: setting.budget.moves - spent });
+  for (const switches of setting.switches) {
+    const spent: number = state.served.switches?.rollouts ?? 0;
+    const tried = await compareSwitching(setting, state, switches, setting.budget.switches - spent);
     if (tried === null) continue;
-    const laterTurns = { ...tried.verdict, rollouts: spent + tried.verdict.rollouts };
-    state = { ...state, known: tried.known, served: { ...state.served, laterTurns } };
-    if (!laterTurns.adopted) continue;
-    state = { ...state, followed: tried.reached, served: { ...state.served, decisions: followedBy(setting, state) } };
+    const comparison = { ...tried.comparison, rollouts: spent + tried.comparison.rollouts };
+    state = { ...state, known: tried.known, served: { ...state.served, switches: comparison } };
+    if (!comparison.adopted) continue;
+    state = { ...state, followed: tried.reached, served: { ...state.served, decisions: followedBy(state) } };
     break;
   }
-  return noted(setting, state, 'later-turns', state.served.decisions);
+  return withSpending(setting, state, 'later-turns', state.served.decisions);
 };
 
-/** Uses the outcome after the change where it was played. Other tasks keep the first choice. */
-function followedBy({ seeds }: Setting, { known, served: { decisions } }: State): State['served']['decisions'] {
+/** Uses the outcome after the switch where it was played. Other tasks keep the first choice. */
+function followedBy({ known, served: { decisions } }: State): State['served']['decisions'] {
   const { kind, chosen } = decisions;
-  return { kind, chosen: chosen.map((arm, i) => (known.rate(seeds[i]!, FOLLOWED) === null ? arm : FOLLOWED)) };
-}
-
-/** The router that conversations stay with. */
-interface Staying {
-  /** Arm of each task's opening. */
-  chosen: readonly string[];
-  /** Capabilities that the router gives nothing to. */
-  leftOut: readonly string[];
-  /** Most rollouts to buy. */
-  budget: number;
+  return { kind, chosen: chosen.map((arm, task) => (known.rate(task, FOLLOWED) === null ? arm : FOLLOWED)) };
 }
 
 /**
- * Plays train tasks in which a change of adapter, or beginning with the first request, differs from staying. The
- * outcomes of an adopted way are noted under FOLLOWED, for the first `reached` tasks of the drawn order. Null: too few
- * tasks differ.
+ * Plays train tasks in which a switch, or beginning with the first request, differs from staying with the router's
+ * choice. The outcomes of an adopted way are kept under FOLLOWED, for the first `reached` tasks of the drawn order.
+ * Null: too few tasks differ.
+ * @param budget most rollouts to buy.
  */
-async function* compareMoving(
-  { labelled: { tasks }, order }: Setting,
-  { known }: State,
-  { reads, readers, moves, firsts }: CrossFittedMoves,
-  { chosen, leftOut, budget }: Staying,
-): Buying<{ verdict: Comparison; reached: number; known: State['known'] } | null> {
-  const missing: MissingArm[] = [];
-  const moving: Moving[] = [];
-  const compared: { seed: number; stays: string }[] = [];
+async function compareSwitching(
+  { order, play }: Setting,
+  { known, adapters, served: { decisions } }: State,
+  { reads, tasks }: CrossFittedSwitches,
+  budget: number,
+): Promise<{ comparison: Comparison; reached: number; known: State['known'] } | null> {
+  const leftOut = leftOutOf(adapters.get(decisions.kind)!);
+  const missing: ArmOnTask[] = [];
+  const conversations: Switching[] = [];
+  const compared: { task: number; stays: string }[] = [];
   let reached = 0;
-  for (const place of order) {
-    const { seed } = tasks[place]!;
-    const [stays, reader] = [chosen[place]!, readers[place]!];
-    const differs = (to: string | null | undefined): to is string => !!to && to !== stays && !leftOut.includes(to);
-    const [to, first] = [moves[place]?.capabilityId, firsts[place]];
-    const ways: Moving[] = [
-      ...(differs(to) ? [{ way: 'moves' as const, seed, opening: stays, to, reader }] : []),
-      ...(differs(first) ? [{ way: 'first' as const, seed, opening: first, to: first, reader }] : []),
-    ];
-    if (ways.length === 0) {
-      reached += 1;
-      continue;
+  for (const task of order) {
+    const seed = known.seedOf(task);
+    const stays = decisions.chosen[task]!;
+    const { reader, to, first } = tasks[task]!;
+    const differs = (other: string | null): other is string =>
+      other !== null && other !== stays && !leftOut.includes(other);
+    const ways: Switching[] = [];
+    if (differs(to)) ways.push({ way: 'switch', seed, opening: stays, to, reader });
+    if (differs(first)) ways.push({ way: 'first', seed, opening: first, to: first, reader });
+    if (ways.length > 0) {
+      const unknown = known.rate(task, stays) === null ? [{ seed, arm: stays }] : [];
+      const wanted = missing.length + conversations.length + unknown.length + ways.length;
+      if (wanted * ARM_TRIALS > budget) break;
+      missing.push(...unknown);
+      conversations.push(...ways);
+      compared.push({ task, stays });
     }
-    const unknown = known.rate(seed, stays) === null ? [{ seed, capabilityId: stays }] : [];
-    if ((missing.length + moving.length + unknown.length + ways.length) * ARM_TRIALS > budget) break;
-    missing.push(...unknown);
-    moving.push(...ways);
-    compared.push({ seed, stays });
     reached += 1;
   }
   if (compared.length < LEAST_TASKS) return null;
-  const played = yield { arms: missing, moves: { reads, conversations: moving } };
-  const bought = known.with(played.outcomes);
-  const outcomesOf = (one: Moving) => played.moves.get(nameOfMoving(one)) ?? [];
-  const judged = compared.map(({ seed, stays }): ComparedTask => {
-    const gainOf = (wanted: Moving['way']) => {
-      const found = moving.find((one) => one.seed === seed && one.way === wanted);
-      return found ? { to: found.to, gain: mean(outcomesOf(found)) - (bought.rate(seed, stays) ?? 0) } : null;
-    };
-    return { moves: gainOf('moves'), first: gainOf('first') };
-  });
-  const verdict = judgeFollowing(judged);
-  const served = (verdict.adopted ? followed(moving, verdict) : []).flatMap((one) =>
-    outcomesOf(one).map((passed) => ({ seed: one.seed, arm: FOLLOWED, passed: passed === 1 })),
+  const bought = known.with(await play.arms(missing));
+  const outcomes = await play.switches(reads, conversations);
+  const played = conversations.map((one, place) => ({ ...one, passes: outcomes[place]! }));
+  const verdict = judgeFollowing(
+    compared.map(({ task, stays }) => {
+      const gainOf = (way: Switching['way']) => {
+        const found = played.find((one) => one.seed === known.seedOf(task) && one.way === way);
+        return found ? { to: found.to, gain: mean(found.passes) - (bought.rate(task, stays) ?? 0) } : null;
+      };
+      return { switched: gainOf('switch'), first: gainOf('first') };
+    }),
   );
-  const rollouts = (missing.length + moving.length) * ARM_TRIALS;
-  return { verdict: { reads, ...verdict, rollouts }, reached, known: bought.with(served) };
+  const served = (verdict.adopted ? followed(played, verdict) : []).flatMap(({ seed, passes }) =>
+    passes.map((passed) => ({ seed, arm: FOLLOWED, passed: passed === 1 })),
+  );
+  const rollouts = (missing.length + conversations.length) * ARM_TRIALS;
+  return { comparison: { reads, ...verdict, rollouts }, reached, known: bought.with(served) };
 }
 
 /** Selects for each task the way of playing it in which it would be served. */
-function followed(moving: readonly Moving[], { leftOut, twoNeeds }: Verdict): Moving[] {
-  const left = moving.filter(({ to, way }) => !leftOut.includes(to) && (way === 'moves' || twoNeeds?.adopted));
+function followed<S extends Switching>(played: readonly S[], { leftOut, twoNeeds }: Verdict): S[] {
+  const left = played.filter(({ to, way }) => !leftOut.includes(to) && (way === 'switch' || twoNeeds?.adopted));
   const firsts = new Set(left.flatMap(({ way, seed }) => (way === 'first' ? [seed] : [])));
   return left.filter(({ way, seed }) => way === 'first' || !firsts.has(seed));
 }
 
-/** What one way of following a conversation gains on a task, against staying with the router's choice. */
+/** The gain of one way of following a conversation on a task, against staying with the router's choice. */
 interface Gain {
-  /** Capability that the conversation changes to, or begins with. */
+  /** Capability to whose adapter the conversation switches, or with whose adapter it begins. */
   to: string;
   gain: number;
 }
 
-/** A task on which one of two ways differs from staying: a change alone, or the first request and then a change. */
+/** A task on which one of two ways differs from staying: a switch alone, or the first request and then a switch. */
 interface ComparedTask {
   /** Null where no later message calls for another adapter than the router's choice. */
-  moves: Gain | null;
+  switched: Gain | null;
   /** Null where the opening does not call for two needs, or the first one is the router's choice. */
   first: Gain | null;
 }
 
 /**
- * Adopts moving if it gains. With it, conversations also begin with the first request, unless that loses tasks.
+ * Adopts switching if it gains. With it, conversations also begin with the first request, unless that loses tasks.
  * Beginning with the first request is never adopted alone, because few train tasks have two needs.
  */
 export function judgeFollowing(tasks: readonly ComparedTask[]): Verdict {
-  const movesAlone = judgeMoves(tasks.flatMap(({ moves }) => moves ?? []));
-  const ordered = tasks.flatMap(({ moves, first }) => (first ? [first.gain - (moves?.gain ?? 0)] : []));
-  if (ordered.length === 0) return movesAlone;
-  const withFirst = judgeMoves(tasks.flatMap(({ moves, first }) => first ?? moves ?? []));
+  const alone = judgeSwitches(tasks.flatMap(({ switched }) => switched ?? []));
+  const ordered = tasks.flatMap(({ switched, first }) => (first ? [first.gain - (switched?.gain ?? 0)] : []));
+  if (ordered.length === 0) return alone;
+  const withFirst = judgeSwitches(tasks.flatMap(({ switched, first }) => first ?? switched ?? []));
   const gain = mean(ordered);
   const adopted = withFirst.adopted && gain >= 0;
-  return { ...(adopted ? withFirst : movesAlone), twoNeeds: { tasks: ordered.length, gain, adopted } };
+  return { ...(adopted ? withFirst : alone), twoNeeds: { tasks: ordered.length, gain, adopted } };
 }
 
-/** Adopts moving when it gains more than one standard error, without the capabilities that lose by it. */
-export function judgeMoves(gains: readonly Gain[]): Omit<Verdict, 'twoNeeds'> {
-  const leftOut = [...new Set(gains.map(({ to }) => to))].sort().filter((id) => {
-    return harms(gains.filter(({ to }) => to === id).map(({ gain }) => gain));
-  });
+/** Adopts switching when it gains more than one standard error, without the capabilities that lose by it. */
+export function judgeSwitches(gains: readonly Gain[]): Omit<Verdict, 'twoNeeds'> {
+  const gainsTo = (id: string) => gains.flatMap(({ to, gain }) => (to === id ? [gain] : []));
+  const leftOut = [...new Set(gains.map(({ to }) => to))].sort().filter((id) => harms(gainsTo(id)));
   const left = gains.filter(({ to }) => !leftOut.includes(to)).map(({ gain }) => gain);
   const [gain, standardError] = [meanOrZero(left), standardErrorOf(left)];
   const adopted = left.length >= LEAST_TASKS && gain > standardError;

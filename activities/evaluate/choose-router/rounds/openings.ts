@@ -1,27 +1,24 @@
 /** The first two rounds compare routers by openings. Half of their budget is for all kinds, half for close ones. */
 import { adaptersThrough, withoutLosers } from '../adapter-set';
-import { survivors } from '../competition';
-import { buy, noted, preferred, type Round, type State } from '../round';
+import { survivors } from '../compare-decisions';
+import { buy, preferred, type Round, type State, withSpending } from '../state';
 
 /** All kinds: adapters that lose are left out of each, then the kinds that are far behind leave. */
-export const firstRound: Round = async function* (setting, begun, budget) {
-  const { state: bought, compared } = yield* buy(setting, begun, begun.all, budget);
-  const { seeds } = setting;
-  const { known } = bought;
+export const firstRound: Round = async (setting, begun, budget) => {
+  const { state: bought, compared } = await buy(setting, begun, begun.whole, budget);
+  const { whole, known } = bought;
   // A kind is not to blame for an adapter that loses: it is compared without it.
-  const adapters = new Map(
-    bought.all.map((kind) => [kind.kind, adaptersThrough(kind, setting.ids, compared, seeds, known)]),
-  );
-  const pruned = bought.all.map((kind) => withoutLosers(kind, adapters.get(kind.kind)!));
-  const judged: State = { ...bought, adapters, pruned, left: pruned, comparedFirst: compared };
-  const state = noted(setting, judged, 'first-round', preferred(setting, judged, compared));
-  return { ...state, left: survivors(pruned, compared, seeds, known) };
+  const adapters = new Map(whole.map((kind) => [kind.kind, adaptersThrough(kind, setting.ids, compared, known)]));
+  const pruned = whole.map((kind) => withoutLosers(kind, adapters.get(kind.kind)!));
+  const judged: State = { ...bought, adapters, pruned, remaining: pruned, comparedFirst: compared };
+  const state = withSpending(setting, judged, 'first-round', preferred(setting, judged, compared));
+  return { ...state, remaining: survivors(pruned, compared, known) };
 };
 
-/** The kinds that are left: the best of them is served so far. */
-export const secondRound: Round = async function* (setting, begun, budget) {
-  const { state: bought, compared } = yield* buy(setting, begun, begun.left, budget);
+/** The remaining kinds: the best of them is served so far. */
+export const secondRound: Round = async (setting, begun, budget) => {
+  const { state: bought, compared } = await buy(setting, begun, begun.remaining, budget);
   const state: State = { ...bought, comparedLast: compared };
   const router = preferred(setting, state, compared);
-  return noted(setting, { ...state, served: { ...state.served, decisions: router } }, 'second-round', router);
+  return withSpending(setting, { ...state, served: { ...state.served, decisions: router } }, 'second-round', router);
 };

@@ -5,12 +5,13 @@
  */
 import type { RouterChoice } from '../../../../contracts/artifacts/router-choice';
 import { MIXED } from '../../../../contracts/names';
-import { drawFolds, fitNeeds, FOLDS } from '../../../../routing/fit/fit-needs';
+import { fitNeeds } from '../../../../routing/fit/fit-needs';
 import type { SeveralNeedsModel } from '../../../../routing/router-parts';
-import { openSeveralNeeds } from '../../../../routing/several-needs';
-import { CLEARLY, type Decisions, difference, LEAST_TASKS } from '../competition';
+import { severalNeedsReader } from '../../../../routing/several-needs';
+import { CLEARLY, type Decisions, difference, LEAST_TASKS } from '../compare-decisions';
+import { readCrossFitted } from '../cross-fit';
 import type { KnownOutcomes } from '../known-outcomes';
-import { buy, noted, playsMixed, type Round, type Setting } from '../round';
+import { buy, type Round, type Setting, withSpending } from '../state';
 import { withHeartbeats } from '../with-heartbeats';
 
 /** An opening is read as a router reads it: it calls for what is more likely than not. */
@@ -23,52 +24,47 @@ export async function fitSeveralNeeds(setting: Setting, tasks = setting.labelled
 }
 
 /** Compares the router with itself where the mixed adapter has the openings with several needs. */
-export const severalNeedsRound: Round = async function* (setting, begun, budget) {
+export const severalNeedsRound: Round = async (setting, begun, budget) => {
   const router = begun.served.decisions;
-  if (!playsMixed(setting) || setting.pinned !== null || router.kind === 'base') return begun;
-  const augmented = await withHeartbeats('reading openings with several needs', () => crossFit(setting, router));
+  if (!setting.playsMixed || setting.pinned !== null || router.kind === 'base') return begun;
+  const augmented = await withHeartbeats('reading openings with several needs', () => withMixed(setting, router));
   if (augmented === null) return begun;
-  const { state, compared } = yield* buy(setting, begun, [router, augmented], budget);
-  // On later tasks the outcome of a change of adapter is not known.
-  const judged = compared.slice(0, state.followed);
-  const several = judgeSeveralNeeds({ router, augmented }, judged, setting.seeds, state.known);
+  const { state, compared } = await buy(setting, begun, [router, augmented], budget);
+  // On later tasks the outcome of a switch is not known.
+  const several = judgeSeveralNeeds(router, augmented, compared.slice(0, state.followed), state.known);
   const decisions = several?.adopted ? augmented : router;
-  return noted(setting, { ...state, served: { ...state.served, decisions, several } }, 'several-needs', decisions);
+  return withSpending(
+    setting,
+    { ...state, served: { ...state.served, decisions, several } },
+    'several-needs',
+    decisions,
+  );
 };
 
 /**
- * The decisions of a router, with the mixed adapter where an opening has several needs, each read without having
- * learned from its task. Null: too few openings have.
+ * The decisions of a router, with the mixed adapter where an opening has several needs. Each opening is read by a model
+ * that did not see its task. Null: too few openings have several needs.
  */
-async function crossFit(setting: Setting, { kind, chosen }: Decisions): Promise<Decisions | null> {
-  const { tasks } = setting.labelled;
-  if (tasks.filter(({ needs }) => needs.length > 1).length < LEAST_TASKS) return null;
-  const folds = drawFolds(tasks.length, setting.seed);
-  const augmented = [...chosen];
-  for (let fold = 0; fold < FOLDS; fold++) {
-    const severalNeeds = await fitSeveralNeeds(
-      setting,
-      tasks.filter((_, place) => folds[place] !== fold),
-    );
-    const { vocabulary, needs } = severalNeeds;
-    const read = openSeveralNeeds({ kind: 'labels', leftOut: [], vocabulary, needs, severalNeeds })!;
-    tasks.forEach(({ opening }, place) => {
-      if (folds[place] === fold && read(opening)) augmented[place] = MIXED;
-    });
-  }
-  return augmented.filter((arm) => arm === MIXED).length < LEAST_TASKS ? null : { kind, chosen: augmented };
+async function withMixed(setting: Setting, { kind, chosen }: Decisions): Promise<Decisions | null> {
+  if (setting.labelled.tasks.filter(({ needs }) => needs.length > 1).length < LEAST_TASKS) return null;
+  const several = await readCrossFitted(
+    setting,
+    async (seen) => severalNeedsReader(await fitSeveralNeeds(setting, seen)),
+    (read, { opening }) => read(opening) !== null,
+  );
+  if (several.filter(Boolean).length < LEAST_TASKS) return null;
+  return { kind, chosen: chosen.map((arm, task) => (several[task] ? MIXED : arm)) };
 }
 
 /** Adopted where the mixed adapter gains more than two standard errors. Null: too few tasks differ. */
 function judgeSeveralNeeds(
-  rivals: { router: Decisions; augmented: Decisions },
+  router: Decisions,
+  augmented: Decisions,
   compared: readonly number[],
-  seeds: readonly number[],
   known: KnownOutcomes,
 ): NonNullable<RouterChoice['severalNeeds']> | null {
-  const { router, augmented } = rivals;
   const tasks = compared.filter((task) => router.chosen[task] !== augmented.chosen[task]);
   if (tasks.length < LEAST_TASKS) return null;
-  const { estimate, standardError } = difference(augmented, router, tasks, seeds, known);
+  const { estimate, standardError } = difference(augmented, router, tasks, known);
   return { tasks: tasks.length, gain: estimate, standardError, adopted: estimate > CLEARLY * standardError };
 }

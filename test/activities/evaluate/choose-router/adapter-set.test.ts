@@ -1,6 +1,6 @@
 // tier: unit
 import { adaptersThrough, contestedTasks, harms } from '../../../../activities/evaluate/choose-router/adapter-set';
-import type { Decisions } from '../../../../activities/evaluate/choose-router/competition';
+import type { Decisions } from '../../../../activities/evaluate/choose-router/compare-decisions';
 import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
 import { randomSource } from '../../../../activities/statistics/random';
 
@@ -54,12 +54,12 @@ test('an adapter that loses the tasks it is given is left out, not one of which 
   const known = played();
   const harms = decided('labels', (task) => (task % 2 ? 'a' : 'b'));
   for (const seed of seeds) known.add(seed, 'b', false);
-  expect(adaptersThrough(harms, ['a', 'b', 'c'], everyTask, seeds, known)).toMatchObject([
+  expect(adaptersThrough(harms, ['a', 'b', 'c'], everyTask, known)).toMatchObject([
     { capabilityId: 'a', tasks: 100, gain: 1, leftOut: false },
     { capabilityId: 'b', tasks: 100, gain: -1, leftOut: true },
     { capabilityId: 'c', tasks: 0, gain: 0, leftOut: false },
   ]);
-  expect(adaptersThrough(harms, ['b'], [0, 2, 4], seeds, known)[0]).toMatchObject({ tasks: 3, leftOut: false });
+  expect(adaptersThrough(harms, ['b'], [0, 2, 4], known)[0]).toMatchObject({ tasks: 3, leftOut: false });
 });
 
 describe('an adapter that hardly gets a task', () => {
@@ -69,15 +69,15 @@ describe('an adapter that hardly gets a task', () => {
     decided('labels', (task) => (task % 2 ? 'a' : (passes ? [] : [0, 2, 4]).includes(task) ? 'b' : 'none'));
 
   it('is left out where it clearly loses alone and gains nothing through the router', () => {
-    expect(adaptersThrough(few(false), ['b'], everyTask, seeds, known)[0]).toMatchObject({
+    expect(adaptersThrough(few(false), ['b'], everyTask, known)[0]).toMatchObject({
       ...{ tasks: 3, gain: -1, leftOut: true, reason: 'alone', alone: { tasks: 200 } },
     });
   });
 
   it('stays where the router gives it the tasks that it gains on, or none', () => {
     const own = decided('labels', (task) => ([1, 11, 21].includes(task) ? 'b' : 'none'));
-    expect(adaptersThrough(own, ['b'], everyTask, seeds, known)[0]).toMatchObject({ tasks: 3, leftOut: false });
-    expect(adaptersThrough(few(true), ['b'], everyTask, seeds, known)[0]).toMatchObject({ tasks: 0, leftOut: false });
+    expect(adaptersThrough(own, ['b'], everyTask, known)[0]).toMatchObject({ tasks: 3, leftOut: false });
+    expect(adaptersThrough(few(true), ['b'], everyTask, known)[0]).toMatchObject({ tasks: 0, leftOut: false });
   });
 });
 
@@ -86,7 +86,7 @@ test('more tasks are bought for adapters of which harm cannot be excluded, those
   const router = decided('labels', (task) => (task % 2 ? 'a' : ['b', 'c', 'none', 'c'][(task / 2) % 4]!));
   seeds.forEach((seed, task) => router.chosen[task] === 'b' && known.add(seed, 'b', false));
   const compared = everyTask.slice(0, 20);
-  const rows = adaptersThrough(router, ['a', 'b', 'c'], compared, seeds, known);
+  const rows = adaptersThrough(router, ['a', 'b', 'c'], compared, known);
   const [a, b] = rows;
   expect(a!.lossBound).toBeLessThan(0);
   // The three tasks that it lost are too few to leave it out.

@@ -1,10 +1,9 @@
 // tier: unit
-import type { Decisions } from '../../../../activities/evaluate/choose-router/competition';
-import type { CrossFitted } from '../../../../activities/evaluate/choose-router/decisions';
-import { comparedIn } from '../../../../activities/evaluate/choose-router/final-round';
+import type { Decisions } from '../../../../activities/evaluate/choose-router/compare-decisions';
+import type { CrossFitted } from '../../../../activities/evaluate/choose-router/cross-fit';
 import { FOLLOWED, KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
 import { ARM_TRIALS } from '../../../../activities/evaluate/choose-router/play-arms';
-import type { Setting, State } from '../../../../activities/evaluate/choose-router/round';
+import { comparedIn, type Setting, type State } from '../../../../activities/evaluate/choose-router/state';
 import { playFinal } from '../../../../activities/evaluate/choose-router/rounds/finalists';
 
 const seeds = Array.from({ length: 120 }, (_, i) => i);
@@ -37,30 +36,29 @@ async function final(
   }));
   const known = new KnownOutcomes(tasks);
   if (followed) for (const seed of seeds) known.add(seed, FOLLOWED, true);
+  // The first half buys twice: for the rivals, and for the router that learned from them.
+  const halves: string[][] = [];
   const setting: Setting = {
-    ...{ labelled: { tasks, live: [] }, seeds, order: seeds, ids: ['a'], capabilities: [], hasMixed: true },
-    ...{ ridge: 1, pinned: null, lossMargin: 0.1, seed: 1, moves: [], budget: { arms: 0, moves: 0 } },
+    ...{ labelled: { tasks, live: [] }, order: seeds, ids: ['a'], capabilities: [], playsMixed: true },
+    ...{ ridge: 1, pinned: null, lossMargin: 0.1, seed: 1, switches: [], budget: { arms: 0, switches: 0 } },
+    play: {
+      arms: (missing) => {
+        halves.push(missing.map(({ arm }) => arm));
+        return Promise.resolve(
+          missing.map(({ seed, arm }) => ({ seed, arm, passed: passes[arm]!.includes(kindOf(seed)) })),
+        );
+      },
+      switches: () => Promise.resolve([]),
+    },
   };
   const begun: State = {
-    ...{ known, played: 0, all: [base], pruned: [], left: [], adapters: new Map(), comparedFirst: [] },
+    ...{ known, played: 0, whole: [base], pruned: [], remaining: [], adapters: new Map(), comparedFirst: [] },
     ...{ comparedLast: [], comparedWithBase: [], boughtForHarm: 0, followed: Infinity, final: null, spending: [] },
-    served: { decisions: served, several: null, laterTurns: null },
+    served: { decisions: served, several: null, switches: null },
   };
   let fits = 0;
   const learn = () => Promise.resolve(learned[Math.min(fits++, learned.length - 1)]!);
-  const buying = playFinal(setting, begun, { base, router, served, mixed, learn }, budget * ARM_TRIALS);
-  // The first half buys twice: for the rivals, and for the router that learned from them.
-  const halves: string[][] = [];
-  let step = await buying.next();
-  while (!step.done) {
-    const { arms } = step.value;
-    halves.push(arms.map(({ capabilityId }) => capabilityId));
-    const outcomes = arms.map(({ seed, capabilityId: arm }) => ({
-      ...{ seed, arm, passed: passes[arm]!.includes(kindOf(seed)) },
-    }));
-    step = await buying.next({ outcomes, moves: new Map() });
-  }
-  const state = step.value;
+  const state = await playFinal(setting, begun, { base, router, served, mixed, learn }, budget * ARM_TRIALS);
   return { round: state.final!, known: state.known, second: halves[2] ?? [], noted: state.spending };
 }
 
@@ -70,7 +68,7 @@ test('takes the router with the mixed adapter among its arms where neither that 
   expect(round.winner.kind).toBe('outcomes-mixed');
   expect(noted).toMatchObject([{ step: 'mixed', kind: 'outcomes-mixed' }]);
   // All others fell behind in the first half, so the second has nothing to buy.
-  expect(round.left).toEqual([round.learned]);
+  expect(round.remaining).toEqual([round.learned]);
   expect(second).toEqual([]);
   expect(round.last).toEqual(round.first);
   expect(round.adapters.map(({ capabilityId, leftOut }) => [capabilityId, leftOut])).toEqual([
@@ -90,7 +88,7 @@ test('buys in the second half only where those that are left differ', async () =
   // The mixed adapter alone fails two kinds of three, and the two routers are close.
   const close = fitted('outcomes-mixed', ['none', 'a', 'none']);
   const { round, second } = await final([close], { passes: { none: [0], a: [0, 1], mixed: [] }, budget: 60 });
-  expect(round.left.map(({ kind }) => kind)).toEqual(['labels', 'outcomes-mixed']);
+  expect(round.remaining.map(({ kind }) => kind)).toEqual(['labels', 'outcomes-mixed']);
   expect(new Set(second)).toEqual(new Set(['a']));
   expect(round.last.length).toBeGreaterThan(round.first.length);
   expect(comparedIn(round, round.learned, router)).toEqual(round.last);
@@ -102,7 +100,7 @@ test('does not take the mixed adapter alone where it harms what base does well, 
   // It gains more elsewhere than it loses, so that alone it is ahead of the router.
   const { round } = await final([wrong], { passes: { none: [0], a: [0], mixed: [1, 2] } });
   expect(round.mixedOnBaseTasks).toMatchObject({ gain: -1, harms: true });
-  expect(round.left).not.toContain(mixed);
+  expect(round.remaining).not.toContain(mixed);
   expect(round.winner.kind).not.toBe('mixed');
   const { round: other } = await final([wrong], { passes: { none: [0, 2], a: [0, 1], mixed: [] } });
   expect(other.adapters).toContainEqual(expect.objectContaining({ capabilityId: 'mixed', leftOut: true }));
@@ -118,7 +116,7 @@ test('judges what has been learned until the end, where its choice was played', 
   for (const task of round.first) expect(known.rate(task, round.learned.chosen[task]!)).not.toBeNull();
 });
 
-test('counts its conversations with their moves where it begins as the router does, and not with the mixed adapter', async () => {
+test('counts its conversations with their switches where it begins as the router does, and not with the mixed adapter', async () => {
   const served = { kind: router.kind, chosen: seeds.map(() => FOLLOWED) };
   const { learned } = (await final([best], { served, followed: true })).round;
   expect(learned.chosen.slice(0, 3)).toEqual([FOLLOWED, FOLLOWED, 'mixed']);

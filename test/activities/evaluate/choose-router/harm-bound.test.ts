@@ -1,5 +1,5 @@
 // tier: unit
-import type { Decisions } from '../../../../activities/evaluate/choose-router/competition';
+import type { Decisions } from '../../../../activities/evaluate/choose-router/compare-decisions';
 import { harmOf, upperLoss } from '../../../../activities/evaluate/choose-router/harm-bound';
 import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
 import { randomSource } from '../../../../activities/statistics/random';
@@ -59,7 +59,6 @@ describe('what a router may lose where it uses adapters', () => {
     const harm = harmOf(
       router((task) => (task % 2 ? 'a' : 'none')),
       everyTask,
-      seeds,
       known,
       settings,
     )!;
@@ -70,7 +69,6 @@ describe('what a router may lose where it uses adapters', () => {
       harmOf(
         router(() => 'none'),
         everyTask,
-        seeds,
         known,
         settings,
       ),
@@ -80,15 +78,15 @@ describe('what a router may lose where it uses adapters', () => {
     const some = basePasses((task) => task >= 90);
     for (const seed of seeds.slice(90)) some.add(seed, 'b', false);
     some.add(100, 'a', true);
-    expect(harmOf(mostlyA, everyTask, seeds, some, settings)!.loss).toBeCloseTo(0.1 - 0.9);
+    expect(harmOf(mostlyA, everyTask, some, settings)!.loss).toBeCloseTo(0.1 - 0.9);
   });
 
   it('is above the margin where adapters lose, and where too few tasks tell', () => {
     const known = basePasses(() => true);
     for (const seed of seeds) known.add(seed, 'a', seed % 4 > 0);
     const gives = router((task) => (task < 60 ? 'a' : 'none'));
-    expect(harmOf(gives, everyTask, seeds, known, settings)).toMatchObject({ loss: 0.25, above: true });
-    expect(harmOf(gives, [1, 2, 3], seeds, known, settings)).toMatchObject({ tasks: 3, loss: 0, above: true });
+    expect(harmOf(gives, everyTask, known, settings)).toMatchObject({ loss: 0.25, above: true });
+    expect(harmOf(gives, [1, 2, 3], known, settings)).toMatchObject({ tasks: 3, loss: 0, above: true });
   });
 
   it('counts moved conversations and the mixed adapter as they were served', () => {
@@ -96,6 +94,6 @@ describe('what a router may lose where it uses adapters', () => {
     for (const seed of seeds.slice(0, 40)) known.add(seed, 'mixed', true);
     for (const seed of seeds.slice(40, 60)) known.add(seed, 'followed', true);
     const served = router((task) => (task < 50 ? 'mixed' : task < 60 ? 'followed' : 'none'));
-    expect(harmOf(served, [], seeds, known, settings)).toMatchObject({ tasks: 50, given: 0.6, loss: -1 });
+    expect(harmOf(served, [], known, settings)).toMatchObject({ tasks: 50, given: 0.6, loss: -1 });
   });
 });

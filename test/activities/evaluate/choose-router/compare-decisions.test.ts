@@ -6,7 +6,7 @@ import {
   difference,
   mixedOnBaseTasks,
   survivors,
-} from '../../../../activities/evaluate/choose-router/competition';
+} from '../../../../activities/evaluate/choose-router/compare-decisions';
 import { taskOrder } from '../../../../routing/fit/fit-needs';
 import { KnownOutcomes } from '../../../../activities/evaluate/choose-router/known-outcomes';
 
@@ -50,14 +50,14 @@ describe('what is bought', () => {
     );
 
   it('is nothing where all agree, or where the outcome is known', () => {
-    expect(armsToPlay([right, right], everyTask, seeds, nothing(), 500)).toEqual({ missing: [], compared: 200 });
-    expect(armsToPlay([base, right], everyTask, seeds, played(), 0)).toEqual({ missing: [], compared: 200 });
+    expect(armsToPlay([right, right], everyTask, nothing(), 500)).toEqual({ missing: [], compared: 200 });
+    expect(armsToPlay([base, right], everyTask, played(), 0)).toEqual({ missing: [], compared: 200 });
   });
 
   it('is the arms of a beginning of the order, as far as the budget goes', () => {
-    const { missing, compared } = armsToPlay([base, right], everyTask, seeds, nothing(), 10);
+    const { missing, compared } = armsToPlay([base, right], everyTask, nothing(), 10);
     expect(missing.map(({ seed }) => seed)).toEqual([101, 103, 105, 107, 109, 111, 113, 115, 117, 119]);
-    expect(missing.every(({ capabilityId }) => capabilityId === 'a')).toBe(true);
+    expect(missing.every(({ arm }) => arm === 'a')).toBe(true);
     expect(compared).toBe(21);
   });
 });
@@ -67,7 +67,7 @@ describe('the mixed adapter on tasks that the router leaves to base', () => {
   const withMixed = (passes: (task: number) => boolean) => {
     const known = played();
     seeds.forEach((seed, task) => known.add(seed, 'mixed', passes(task)));
-    return mixedOnBaseTasks({ mixed, router: right, base }, everyTask, seeds, known);
+    return mixedOnBaseTasks({ mixed, router: right, base }, everyTask, known);
   };
 
   it('harms where it loses more of them than chance explains', () => {
@@ -77,7 +77,7 @@ describe('the mixed adapter on tasks that the router leaves to base', () => {
 
   it('is not judged on fewer than five', () => {
     const known = played();
-    const few = mixedOnBaseTasks({ mixed, router: right, base }, [0, 1, 2, 3, 4, 5, 6], seeds, known);
+    const few = mixedOnBaseTasks({ mixed, router: right, base }, [0, 1, 2, 3, 4, 5, 6], known);
     expect(few).toBeNull();
   });
 });
@@ -85,20 +85,20 @@ describe('the mixed adapter on tasks that the router leaves to base', () => {
 describe('the choice', () => {
   it('drops what is far behind and takes the best', () => {
     const known = played();
-    expect(difference(right, base, everyTask, seeds, known)).toMatchObject({ estimate: 0.5 });
-    expect(survivors([base, right, wrong], everyTask, seeds, known)).toEqual([right]);
-    expect(chooseKind([base, right, wrong], everyTask, seeds, known)).toBe(right);
+    expect(difference(right, base, everyTask, known)).toMatchObject({ estimate: 0.5 });
+    expect(survivors([base, right, wrong], everyTask, known)).toEqual([right]);
+    expect(chooseKind([base, right, wrong], everyTask, known)).toBe(right);
   });
 
   it('takes the simpler of two that are alike, whatever their order', () => {
     const alike = decided('logits', (task) => right.chosen[task]!);
-    expect(chooseKind([alike, right], everyTask, seeds, played()).kind).toBe('labels');
+    expect(chooseKind([alike, right], everyTask, played()).kind).toBe('labels');
   });
 
   it('is base only where base is the best: too little data are no reason to give the gain away', () => {
     const few = [0, 1, 3, 5];
-    expect(chooseKind([base, right], few.slice(0, 2), seeds, played())).toBe(right);
-    expect(chooseKind([base, wrong], [0, 2], seeds, played())).toBe(base);
+    expect(chooseKind([base, right], few.slice(0, 2), played())).toBe(right);
+    expect(chooseKind([base, wrong], [0, 2], played())).toBe(base);
   });
 
   it('takes a simpler router within the standard error, and the mixed adapter alone only where it is not far behind', () => {
@@ -108,12 +108,12 @@ describe('the choice', () => {
     const best = decided('outcomes-mixed', (task) => right.chosen[task]!);
     const behind = (kind: Decisions['kind']) => [base, decided(kind, () => 'mixed'), best];
     const few = everyTask.slice(0, 11);
-    expect(chooseKind(behind('labels'), few, seeds, known).kind).toBe('labels');
-    expect(chooseKind(behind('mixed'), few, seeds, known).kind).toBe('outcomes-mixed');
-    expect(chooseKind(behind('mixed'), few.slice(1), seeds, known).kind).toBe('mixed');
+    expect(chooseKind(behind('labels'), few, known).kind).toBe('labels');
+    expect(chooseKind(behind('mixed'), few, known).kind).toBe('outcomes-mixed');
+    expect(chooseKind(behind('mixed'), few.slice(1), known).kind).toBe('mixed');
   });
 
   it('without any compared task is the simplest that uses the adapters', () => {
-    expect(chooseKind([base, right, wrong], [], seeds, played())).toBe(right);
+    expect(chooseKind([base, right, wrong], [], played())).toBe(right);
   });
 });

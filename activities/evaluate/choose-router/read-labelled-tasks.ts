@@ -8,7 +8,7 @@ import { openingText } from '../../../routing/opening-text';
  * The tasks and openings of the collected trajectories that have labels. A label other than NA says that the task calls
  * for the capability. A capability that any trial of a task calls for is a need of the task.
  */
-export async function labelledTasks(
+export async function readLabelledTasks(
   trajectories: AsyncIterable<Trajectory>,
   labels: AsyncIterable<ConsensusLabel>,
   capabilityIds: readonly string[],

@@ -1,24 +1,18 @@
 /**
- * The comparison of routers on train tasks. Routers are compared only where they decide differently, so rollouts are
- * bought only there.
+ * Compares the decisions of routers on train tasks. They are compared only where they differ, so rollouts are bought
+ * only there. A task is named by its place among the tasks.
  */
-import { type Competitor, type RouterChoice } from '../../../contracts/artifacts/router-choice';
+import type { Competitor, RouterChoice } from '../../../contracts/artifacts/router-choice';
+import { type RouterKind, ROUTER_KINDS } from '../../../contracts/config/router-kinds';
 import { NONE_LABEL } from '../../../contracts/names';
 import { mean, meanOrZero, sampleDeviation } from '../../statistics/mean';
-import type { KnownOutcomes } from './known-outcomes';
-import { type RouterKind, ROUTER_KINDS } from '../../../contracts/config/router-kinds';
+import type { ArmOnTask, KnownOutcomes } from './known-outcomes';
 
 /** Decisions of one kind of router, each by a router that did not see its task. */
 export interface Decisions {
   kind: RouterKind;
   /** Capability, or `none`, for each task. */
   chosen: readonly string[];
-}
-
-/** An arm that has to be played on a task. */
-export interface MissingArm {
-  seed: number;
-  capabilityId: string;
 }
 
 /**
@@ -38,22 +32,20 @@ export const LEAST_TASKS = 5;
 
 /**
  * The arms to play next, and how many tasks of the order can be compared after that. A task on which all routers decide
- * alike needs no rollouts. It ends before the task whose arms no longer fit into `budget`, counted in arms.
+ * alike needs no rollouts. The list ends before the task whose arms no longer fit into `budget`, which counts arms.
  */
 export function armsToPlay(
   decisions: readonly Decisions[],
   order: readonly number[],
-  seeds: readonly number[],
   known: KnownOutcomes,
   budget: number,
-): { missing: MissingArm[]; compared: number } {
-  const missing: MissingArm[] = [];
+): { missing: ArmOnTask[]; compared: number } {
+  const missing: ArmOnTask[] = [];
   for (const [place, task] of order.entries()) {
-    const seed = seeds[task] as number;
-    const arms = [...new Set(decisions.map(({ chosen }) => chosen[task] as string))];
-    const unknown = arms.length < 2 ? [] : arms.filter((arm) => known.rate(seed, arm) === null);
+    const arms = [...new Set(decisions.map(({ chosen }) => chosen[task]!))];
+    const unknown = arms.length < 2 ? [] : arms.filter((arm) => known.rate(task, arm) === null);
     if (missing.length + unknown.length > budget) return { missing, compared: place };
-    missing.push(...unknown.map((capabilityId) => ({ seed, capabilityId })));
+    missing.push(...unknown.map((arm) => ({ seed: known.seedOf(task), arm })));
   }
   return { missing, compared: order.length };
 }
@@ -65,18 +57,10 @@ export interface Difference {
 }
 
 /** `a` minus `b` over tasks of which the outcomes are known wherever the two differ. */
-export function difference(
-  a: Decisions,
-  b: Decisions,
-  tasks: readonly number[],
-  seeds: readonly number[],
-  known: KnownOutcomes,
-): Difference {
+export function difference(a: Decisions, b: Decisions, tasks: readonly number[], known: KnownOutcomes): Difference {
   const values = tasks.map((task) => {
-    const [one, other] = [a.chosen[task] as string, b.chosen[task] as string];
-    if (one === other) return 0;
-    const seed = seeds[task] as number;
-    return (known.rate(seed, one) ?? 0) - (known.rate(seed, other) ?? 0);
+    const [one, other] = [a.chosen[task]!, b.chosen[task]!];
+    return one === other ? 0 : (known.rate(task, one) ?? 0) - (known.rate(task, other) ?? 0);
   });
   return { estimate: meanOrZero(values), standardError: standardErrorOf(values) };
 }
@@ -86,26 +70,20 @@ export const standardErrorOf = (values: readonly number[]): number =>
   (sampleDeviation(values) ?? 0) / Math.sqrt(Math.max(1, values.length));
 
 /** The kind with the highest pass rate; the simpler of two that are equal. */
-export function bestOf(
-  decisions: readonly Decisions[],
-  tasks: readonly number[],
-  seeds: readonly number[],
-  known: KnownOutcomes,
-): Decisions {
-  return decisions.reduce((best, kind) => (difference(kind, best, tasks, seeds, known).estimate > 0 ? kind : best));
+export function bestOf(decisions: readonly Decisions[], tasks: readonly number[], known: KnownOutcomes): Decisions {
+  return decisions.reduce((best, kind) => (difference(kind, best, tasks, known).estimate > 0 ? kind : best));
 }
 
 /** The kinds that are not far behind the best. */
 export function survivors(
   decisions: readonly Decisions[],
   tasks: readonly number[],
-  seeds: readonly number[],
   known: KnownOutcomes,
 ): Decisions[] {
-  const best = bestOf(decisions, tasks, seeds, known);
+  const best = bestOf(decisions, tasks, known);
   return decisions.filter((kind) => {
     const differing = tasks.filter((task) => kind.chosen[task] !== best.chosen[task]);
-    const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
+    const { estimate, standardError } = difference(best, kind, tasks, known);
     return differing.length < LEAST_TASKS || estimate <= CLEARLY * standardError;
   });
 }
@@ -115,20 +93,15 @@ export function survivors(
  * is chosen only where it is better than all others: a gain that these few tasks do not prove is for the held-out tasks
  * to judge.
  */
-export function chooseKind(
-  decisions: readonly Decisions[],
-  tasks: readonly number[],
-  seeds: readonly number[],
-  known: KnownOutcomes,
-): Decisions {
+export function chooseKind(decisions: readonly Decisions[], tasks: readonly number[], known: KnownOutcomes): Decisions {
   const bySimplicity = [...decisions].sort((a, b) => ROUTER_KINDS.indexOf(a.kind) - ROUTER_KINDS.indexOf(b.kind));
   const base = bySimplicity.find(({ kind }) => kind === 'base');
   const rivals = bySimplicity.filter(({ kind }) => kind !== 'base');
   if (rivals.length === 0) return bySimplicity[0]!;
-  const best = bestOf(rivals, tasks, seeds, known);
-  if (base !== undefined && difference(base, best, tasks, seeds, known).estimate > 0) return base;
+  const best = bestOf(rivals, tasks, known);
+  if (base !== undefined && difference(base, best, tasks, known).estimate > 0) return base;
   const isNear = (kind: Decisions) => {
-    const { estimate, standardError } = difference(best, kind, tasks, seeds, known);
+    const { estimate, standardError } = difference(best, kind, tasks, known);
     return estimate <= (kind.kind === 'mixed' ? Math.min(standardError, MIXED_MAY_LOSE) : standardError);
   };
   return rivals.find(isNear) ?? best;
@@ -141,26 +114,27 @@ export function chooseKind(
 export function mixedOnBaseTasks(
   rivals: { mixed: Decisions; router: Decisions; base: Decisions },
   compared: readonly number[],
-  seeds: readonly number[],
   known: KnownOutcomes,
 ): NonNullable<RouterChoice['mixedOnBaseTasks']> | null {
   const tasks = compared.filter((task) => rivals.router.chosen[task] === NONE_LABEL);
   if (tasks.length < LEAST_TASKS) return null;
-  const { estimate, standardError } = difference(rivals.mixed, rivals.base, tasks, seeds, known);
+  const { estimate, standardError } = difference(rivals.mixed, rivals.base, tasks, known);
   return { tasks: tasks.length, gain: estimate, standardError, harms: -estimate > CLEARLY * standardError };
 }
 
-/** A row of the report. `compared` are the tasks on which `kind` can be compared with base and with the best. */
+/**
+ * A row of the report. `compared` are the tasks on which `kind` can be compared with base and with the best router;
+ * `left` says that the kind fell behind.
+ */
 export function competitorRow(
   kind: Decisions,
   rivals: { base: Decisions; best: Decisions },
   compared: { withBase: readonly number[]; withBest: readonly number[] },
-  seeds: readonly number[],
   known: KnownOutcomes,
   left: boolean,
 ): Competitor {
-  const gain = difference(kind, rivals.base, compared.withBase, seeds, known);
-  const behind = difference(rivals.best, kind, compared.withBest, seeds, known);
+  const gain = difference(kind, rivals.base, compared.withBase, known);
+  const behind = difference(rivals.best, kind, compared.withBest, known);
   return {
     kind: kind.kind,
     gain: gain.estimate,

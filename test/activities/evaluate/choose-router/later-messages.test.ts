@@ -1,6 +1,6 @@
 // tier: integration (real environment runtime, fake model server).
 import { createCollectActivities } from '../../../../activities/collect';
-import { judgeFollowing, judgeMoves } from '../../../../activities/evaluate/choose-router/rounds/later-messages';
+import { judgeFollowing, judgeSwitches } from '../../../../activities/evaluate/choose-router/rounds/later-messages';
 import { differingTasks } from '../../../../activities/evaluate/differing-tasks';
 import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
@@ -93,7 +93,7 @@ describe('a later turn that calls for another adapter', () => {
     });
   }
 
-  it('moves the conversation where that gains on train tasks, and held-out tasks are played so', async () => {
+  it('switches where that gains on train tasks, and held-out tasks are played so', async () => {
     const context = await prepare();
     const chosenRouter = await choose(context);
     const asked = server.requests.length;
@@ -114,23 +114,23 @@ describe('a later turn that calls for another adapter', () => {
 
     const { routeTasks, rollOutArm } = createEvaluationRolloutActivities(fixture.deps);
     const { routing } = await fixture.run(routeTasks, { context, capabilities, router });
-    const passes = async (moves: boolean) => {
+    const passes = async (switches: boolean) => {
       const arm = await fixture.run(rollOutArm, {
         context,
         arm: 'routed',
         kind: 'routed' as const,
         adapters,
         routing,
-        ...(moves && { router }),
+        ...(switches && { router }),
       });
       const found = await getLines(fixture.store, arm.rollouts.trajectories, trajectorySchema);
       return { arm, passed: found.filter(({ success }) => success).length };
     };
-    const [staying, moving] = [await passes(false), await passes(true)];
+    const [staying, switching] = [await passes(false), await passes(true)];
     expect(staying.passed).toBeLessThan(13);
-    expect(moving.passed).toBe(18);
+    expect(switching.passed).toBe(18);
 
-    // A version that differs in nothing but its moves is another version.
+    // A version that differs in nothing but its switches is another version.
     const still = { ...chosen, laterTurns: undefined };
     const incumbent = {
       version: 1,
@@ -141,7 +141,7 @@ describe('a later turn that calls for another adapter', () => {
       routing,
     };
     const records = await getLines(fixture.store, routing, routingRecordSchema);
-    const input = { ...(await compareInput(context)), arms: [moving.arm], router };
+    const input = { ...(await compareInput(context)), arms: [switching.arm], router };
     expect(await differingTasks(fixture.store, input, incumbent, records)).toBeGreaterThan(5);
     expect(await differingTasks(fixture.store, input, { ...incumbent, router }, records)).toBe(0);
   });
@@ -203,35 +203,35 @@ describe('a later turn that calls for another adapter', () => {
   });
 });
 
-describe('whether moving gains', () => {
+describe('whether switching gains', () => {
   const gains = (to: string, ...values: number[]) => values.map((gain) => ({ to, gain }));
 
   it('needs a gain above one standard error, on five tasks or more', () => {
-    expect(judgeMoves(gains('a', 1, 1, 0, 0, 1, 1))).toMatchObject({ adopted: true, tasks: 6 });
-    expect(judgeMoves(gains('a', 1, -1, 0, 0, 1, -1, 0.5))).toMatchObject({ adopted: false });
-    expect(judgeMoves(gains('a', 1, 1, 1, 1))).toMatchObject({ adopted: false });
-    expect(judgeMoves([])).toMatchObject({ adopted: false, gain: 0, standardError: 0 });
+    expect(judgeSwitches(gains('a', 1, 1, 0, 0, 1, 1))).toMatchObject({ adopted: true, tasks: 6 });
+    expect(judgeSwitches(gains('a', 1, -1, 0, 0, 1, -1, 0.5))).toMatchObject({ adopted: false });
+    expect(judgeSwitches(gains('a', 1, 1, 1, 1))).toMatchObject({ adopted: false });
+    expect(judgeSwitches([])).toMatchObject({ adopted: false, gain: 0, standardError: 0 });
   });
 
   it('leaves out a capability that loses by it, and judges the others without it', () => {
-    const found = judgeMoves([...gains('a', 1, 1, 1, 0, 1), ...gains('b', -1, -1, 0, -1, -1)]);
+    const found = judgeSwitches([...gains('a', 1, 1, 1, 0, 1), ...gains('b', -1, -1, 0, -1, -1)]);
     expect(found).toMatchObject({ adopted: true, leftOut: ['b'], tasks: 5, gain: 0.8 });
   });
 
   it('goes with the order of two needs, unless that loses tasks', () => {
-    const task = (moves: number | null, first: number | null) => ({
-      moves: moves === null ? null : { to: 'a', gain: moves },
+    const task = (switched: number | null, first: number | null) => ({
+      switched: switched === null ? null : { to: 'a', gain: switched },
       first: first === null ? null : { to: 'b', gain: first },
     });
-    const moving = [task(1, null), task(1, null), task(0, null)];
-    // Moving alone has three tasks, and with the order five.
-    expect(judgeFollowing(moving)).toMatchObject({ adopted: false, tasks: 3 });
-    expect(judgeFollowing([...moving, task(null, 1), task(null, 0)])).toMatchObject({
+    const switching = [task(1, null), task(1, null), task(0, null)];
+    // Switching alone has three tasks, and with the order five.
+    expect(judgeFollowing(switching)).toMatchObject({ adopted: false, tasks: 3 });
+    expect(judgeFollowing([...switching, task(null, 1), task(null, 0)])).toMatchObject({
       adopted: true,
       tasks: 5,
       twoNeeds: { tasks: 2, gain: 0.5, adopted: true },
     });
-    const enough = [...moving, ...moving];
+    const enough = [...switching, ...switching];
     expect(judgeFollowing([...enough, task(null, -1), task(null, 0)])).toMatchObject({
       adopted: true,
       tasks: 6,

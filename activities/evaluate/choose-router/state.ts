@@ -1,0 +1,170 @@
+/** What the rounds of a competition read and return. A round never changes a state: it returns a new one. */
+import type { LaterMessages, RouterChoice, Spending } from '../../../contracts/artifacts/router-choice';
+import type { RouterKind } from '../../../contracts/config/router-kinds';
+import type { FitData } from '../../../routing/kind';
+import type { LabelledTasks } from '../../../routing/labelled-tasks';
+import type { LaterTurnsReader } from '../../../routing/later-turns';
+import { armsToPlay, chooseKind, type Decisions } from './compare-decisions';
+import type { CrossFitted } from './cross-fit';
+import type { ArmOnTask, KnownOutcomes, Outcome } from './known-outcomes';
+import { ARM_TRIALS } from './play-arms';
+import { spendingAfter } from './spending';
+
+/** One competition. */
+export interface Setting {
+  labelled: LabelledTasks;
+  /** Places of the tasks, in a drawn order. */
+  order: readonly number[];
+  capabilities: FitData['capabilities'];
+  /** Ids of `capabilities`. Each has an adapter of its own. */
+  ids: readonly string[];
+  /** Whether something that uses the mixed adapter is compared. */
+  playsMixed: boolean;
+  ridge: number;
+  /** The only kind that is compared with base; null: all compete. */
+  pinned: RouterKind | null;
+  /** `gate.lossMargin`. */
+  lossMargin: number;
+  /** Of the run. */
+  seed: number;
+  /** Switches of adapter that later messages call for, for each way of reading them by which enough tasks switch. */
+  switches: readonly CrossFittedSwitches[];
+  /** Most rollouts of arms, and of conversations that switch. */
+  budget: { arms: number; switches: number };
+  play: Players;
+}
+
+/** Plays train tasks. */
+export interface Players {
+  /** Each arm on its task, `ARM_TRIALS` times. */
+  arms(missing: readonly ArmOnTask[]): Promise<Outcome[]>;
+  /** Passes (1) and failures (0) of each conversation, in their order. */
+  switches(reads: LaterMessages, conversations: readonly Switching[]): Promise<(readonly number[])[]>;
+}
+
+/** The switches of adapter in the train tasks, each read by a model that did not see its task. */
+export interface CrossFittedSwitches {
+  reads: LaterMessages;
+  /**
+   * For each task: the reader of its later messages; the capability to whose adapter base's conversation switches, null
+   * where it stays; the first request of an opening with two needs, null for other openings.
+   */
+  tasks: readonly { reader: LaterTurnsReader; to: string | null; first: string | null }[];
+}
+
+/** A train task that is played with its switches. */
+export interface Switching {
+  /** `switch`: it begins with the router's choice. `first`: it begins with the first request. */
+  way: 'switch' | 'first';
+  seed: number;
+  opening: string;
+  /** The other adapter. */
+  to: string;
+  reader: LaterTurnsReader;
+}
+
+/** A router with all that would be served with it. */
+export interface ServedRouter {
+  decisions: Decisions;
+  several: NonNullable<RouterChoice['severalNeeds']> | null;
+  switches: NonNullable<RouterChoice['laterTurns']> | null;
+}
+
+/** The result of the last round. */
+export interface FinalRound {
+  mixed: CrossFitted;
+  /** `outcomes-mixed`, before adapters that harm are left out. */
+  whole: CrossFitted;
+  /** The same as it would be served. */
+  learned: Decisions;
+  /** Each adapter, and the mixed one, through it. */
+  adapters: RouterChoice['adapters'];
+  /** Tasks on which all finalists were compared, and those on which the remaining ones were. */
+  first: readonly number[];
+  last: readonly number[];
+  remaining: readonly Decisions[];
+  mixedOnBaseTasks: RouterChoice['mixedOnBaseTasks'] | null;
+  winner: Decisions;
+}
+
+/** All that a competition has found so far. Tasks are named by their places. */
+export interface State {
+  known: KnownOutcomes;
+  /** Number of arms on tasks that were bought. */
+  played: number;
+  /** The kinds of the first round, with all adapters and without those that harm. */
+  whole: readonly CrossFitted[];
+  pruned: readonly Decisions[];
+  /** The kinds that are not far behind. */
+  remaining: readonly Decisions[];
+  /** Each adapter through each kind of the first round. */
+  adapters: ReadonlyMap<RouterKind, RouterChoice['adapters']>;
+  /** Tasks on which all kinds can be compared, and those on which the remaining kinds can. */
+  comparedFirst: readonly number[];
+  comparedLast: readonly number[];
+  /** Tasks on which the adapters of the best router were compared with base. */
+  comparedWithBase: readonly number[];
+  /** Rollouts that were bought for adapters that may harm. */
+  boughtForHarm: number;
+  served: ServedRouter;
+  /** Number of tasks at the head of the order whose outcome as served, with switches, is known. */
+  followed: number;
+  /** Null without a mixed adapter. */
+  final: FinalRound | null;
+  spending: readonly Spending[];
+}
+
+/** A round. It plays what it buys, up to this number of rollouts in all rounds so far. */
+export type Round = (setting: Setting, state: State, budget: number) => Promise<State>;
+
+/** The decisions, with all adapters, of a kind that was compared. */
+export const wholeOf = ({ whole, final }: Pick<State, 'whole' | 'final'>, kind: RouterKind): CrossFitted =>
+  [...whole, ...(final ? [final.mixed, final.whole] : [])].find((decisions) => decisions.kind === kind)!;
+
+/** Tasks on which two decisions of the last round were compared. */
+export const comparedIn = (
+  { remaining, first, last }: FinalRound,
+  one: Decisions,
+  other: Decisions,
+): readonly number[] => (remaining.includes(one) && remaining.includes(other) ? last : first);
+
+/** Plays arms until the budget is spent, and finds the tasks of the order on which these decisions can be compared. */
+export async function buy(
+  { play, ...setting }: Setting,
+  state: State,
+  decisions: readonly Decisions[],
+  budget: number,
+  order = setting.order,
+): Promise<{ state: State; compared: readonly number[] }> {
+  const rest = Math.floor(budget / ARM_TRIALS) - state.played;
+  const { missing, compared } = armsToPlay(decisions, order, state.known, rest);
+  const known = state.known.with(await play.arms(missing));
+  return { state: { ...state, known, played: state.played + missing.length }, compared: order.slice(0, compared) };
+}
+
+/** The pinned kind, or the best. `outcomes-mixed` is fitted last, so `labels` takes its place until then. */
+export function preferred({ pinned }: Setting, state: State, tasks: readonly number[]): Decisions {
+  const wanted = pinned === 'outcomes-mixed' ? 'labels' : pinned;
+  if (wanted !== null) return state.pruned.find(({ kind }) => kind === wanted)!;
+  return chooseKind(state.remaining, tasks, state.known);
+}
+
+/** The state with a row of `spending`, if the step bought anything. A step that buys more than once has one row. */
+export function withSpending(
+  { labelled: { tasks } }: Setting,
+  state: State,
+  step: Spending['step'],
+  best: Decisions,
+  compared = longestPrefix(state),
+): State {
+  const rollouts = state.played * ARM_TRIALS + (state.served.switches?.rollouts ?? 0);
+  if (rollouts === (state.spending.at(-1)?.rollouts ?? 0)) return state;
+  return {
+    ...state,
+    spending: [...state.spending, spendingAfter({ step, rollouts }, best, compared, tasks, state.known)],
+  };
+}
+
+/** The longest part of the drawn order on which kinds were compared. Tasks bought for single adapters are not in it. */
+const longestPrefix = ({ comparedFirst, comparedLast }: State): readonly number[] =>
+  comparedLast.length > comparedFirst.length ? comparedLast : comparedFirst;
