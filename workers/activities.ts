@@ -84,7 +84,7 @@ export function createActivities(
       ...createNotifyActivities({ store, webhook: config.webhook }),
       ...createHistoryActivities({ store }),
       ...createNightActivities(store),
-      ...createCompareActivities({ store }),
+      ...createCompareActivities(store),
       ...createPromoteActivities({ store }),
       ...createReportActivities({ store }),
       ...createStudyActivities({ store, endpoints: config }),

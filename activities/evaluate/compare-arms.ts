@@ -22,13 +22,8 @@ import { decideGate } from './gate';
 import { type Outcome, outcomeSchema, pairOutcomes, UnpairedError } from './outcome-table';
 import { routerSchema } from '../../routing/kinds';
 
-/** What the comparison needs. */
-export interface CompareDeps {
-  store: ArtifactStore;
-}
-
 /** The activity that turns the rollouts of all arms into one `Evaluation`. */
-export function createCompareActivities({ store }: CompareDeps): Pick<OrchestrationActivities, 'compareArms'> {
+export function createCompareActivities(store: ArtifactStore): Pick<OrchestrationActivities, 'compareArms'> {
   return {
     /**
      * Reads the arms' trajectories, writes the evaluation artifact and decides the gate. The same input gives the same
@@ -43,20 +38,19 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
       for (const { arm, rollouts } of input.arms)
         arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
       const routing = await getLines(store, input.routing, routingRecordSchema);
-      const routerChoice = input.routerChoice && (await getJson(store, input.routerChoice, routerChoiceSchema));
-      const plan = input.plan && (await getJson(store, input.plan, evaluationPlanSchema));
+      const routerChoice = await getJson(store, input.routerChoice, routerChoiceSchema);
+      const plan = await getJson(store, input.plan, evaluationPlanSchema);
       const incumbent = input.incumbent && {
         version: input.incumbent.version,
         differing: await differingTasks(store, input, input.incumbent, routing),
       };
       const { bootstrapSamples, confidence } = spec.evaluation;
-      const trials = plan?.trials ?? spec.evaluation.trials;
-      const own = { runId, against: plan?.judging.against ?? null, baseModel };
+      const own = { runId, against: plan.judging.against, baseModel };
       try {
-        const table = pairOutcomes(arms, trials);
+        const table = pairOutcomes(arms, plan.trials);
         const learned = await learnedBy(store, input);
         const retires = await retirementAlone(store, input);
-        const judge = (judging: Judging | undefined): Judged => {
+        const judge = (judging: Judging): Judged => {
           const figures = evaluateTable(table, {
             capabilities: input.capabilities,
             adapters: input.adapters,
@@ -76,13 +70,12 @@ export function createCompareActivities({ store }: CompareDeps): Pick<Orchestrat
           const evaluation = evaluationSchema.parse(figures);
           return { evaluation, gate: decideGate(evaluation, spec.gate, learned, retires) };
         };
-        const { evaluation, gate } = plan
-          ? await judgeAndCount({
-              judge,
-              first: () => judgingOf(store, agent, own, confidence),
-              count: () => countComparison(store, agent, own, confidence),
-            })
-          : judge(undefined);
+        // A run that is cancelled before it is counted has no result. If another run was counted in between, the
+        // candidate is judged again.
+        const first = await judgingOf(store, agent, own, confidence);
+        const judged = judge(first);
+        const counted = await countComparison(store, agent, own, confidence);
+        const { evaluation, gate } = counted.comparison === first.comparison ? judged : judge(counted);
         return {
           evaluation: await putJson(store, layout.evaluation(runId), 'evaluation.json', evaluation),
           gatePassed: gate.passed,
@@ -105,21 +98,6 @@ interface Judged {
 }
 
 /**
- * Judges the candidate, then counts the comparison: a run that is cancelled before has no result and is not counted. If
- * another run was counted in between, the candidate is judged again.
- */
-async function judgeAndCount(steps: {
-  judge: (judging: Judging) => Judged;
-  first: () => Promise<Judging>;
-  count: () => Promise<Judging>;
-}): Promise<Judged> {
-  const first = await steps.first();
-  const judged = steps.judge(first);
-  const counted = await steps.count();
-  return counted.comparison === first.comparison ? judged : steps.judge(counted);
-}
-
-/**
  * The retired capabilities, if the candidate is the active version without them and does not differ otherwise: it has
  * no new adapter, and lacks no other adapter, such as one that could not be kept or that its router leaves out. Empty
  * for any other candidate.
@@ -129,7 +107,7 @@ async function retirementAlone(
   { retires = [], adapters, mixed, incumbent, router }: CompareInput,
 ): Promise<string[]> {
   if (retires.length === 0 || mixed !== undefined || incumbent === undefined) return [];
-  const leftOut = router === undefined ? [] : (await getJson(store, router, routerSchema)).leftOut;
+  const { leftOut } = await getJson(store, router, routerSchema);
   const served = new Set(incumbent.adapters.map(nameOf));
   const candidate = adapters.filter(({ capabilityId }) => !leftOut.includes(capabilityId)).map(nameOf);
   const gone = incumbent.adapters.filter((adapter) => !candidate.includes(nameOf(adapter)));
@@ -142,10 +120,8 @@ async function retirementAlone(
 
 const nameOf = ({ capabilityId, sha256 }: StoredAdapter): string => `${capabilityId}@${sha256}`;
 
-/** What the curves of the trainings say. */
-async function learnedBy(store: ArtifactStore, { adapters, plan }: CompareInput): Promise<Learned[]> {
-  // Runs from before there was a plan had no diagnosis; a repaired one must not get another answer.
-  if (plan === undefined) return [];
+/** How the reward of each adapter changed in its training. */
+async function learnedBy(store: ArtifactStore, { adapters }: CompareInput): Promise<Learned[]> {
   const learned: Learned[] = [];
   for (const { capabilityId, manifest } of adapters)
     learned.push({ capabilityId, gain: rewardGain((await getJson(store, manifest, trainingManifestSchema)).curve) });

@@ -1,6 +1,6 @@
 /** Why the gate was not passed: one cause, with the figures that point to it. */
 import { pluralise } from '../../contracts/pluralise';
-import type { Culprit, Evaluation, Interval } from '../../contracts/artifacts/evaluation';
+import type { Culprit, Evaluation } from '../../contracts/artifacts/evaluation';
 import { pointsText } from '../../contracts/share-text';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
@@ -74,7 +74,7 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
         `${pointsWithUnit(gain.estimate)} of it.${harmHint(evaluation)}${mixedHint(evaluation)}`,
     };
   }
-  if (gain.estimate > 0 && gain.high >= detectableGain(evaluation)) {
+  if (gain.estimate > 0 && gain.high >= evaluation.plan.minimumDetectableGain) {
     return {
       culprit: 'power',
       sentence:
@@ -84,11 +84,11 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
   }
   const untaught = learned.filter((training) => training.gain < LEARNED);
   const hardlyRose = untaught.length > learned.length / 2;
-  const untold = untoldGain(evaluation);
-  if (untold !== null && !hardlyRose)
+  const unsettled = unsettledGain(evaluation);
+  if (unsettled !== null && !hardlyRose)
     return {
       culprit: 'power',
-      sentence: `The cause is the size of the evaluation: ${untold}. ${provable(evaluation)}.`,
+      sentence: `The cause is the size of the evaluation: ${unsettled}. ${provable(evaluation)}.`,
     };
   if (learned.length === 0 || hardlyRose) {
     const names = untaught.map(({ capabilityId, gain: rise }) => `${capabilityId} ${pointsWithUnit(rise)}`);
@@ -114,8 +114,8 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
  * gains less than a useful gain. The interval is compared with the useful gain and not with the provable one: with few
  * tasks the provable gain is so large that no interval would reach it.
  */
-function untoldGain({ oracle: { minusBase: reachable }, plan }: Evaluation): string | null {
-  const useful = plan?.aim?.gain ?? USEFUL_GAIN;
+function unsettledGain({ oracle: { minusBase: reachable }, plan }: Evaluation): string | null {
+  const useful = plan.aim?.gain ?? USEFUL_GAIN;
   const range = pointsRangeWithUnit(reachable);
   if (reachable.low > 0)
     return `with each task at its best arm there is a gain (${range}), too small to be proved of routed`;
@@ -126,21 +126,18 @@ function untoldGain({ oracle: { minusBase: reachable }, plan }: Evaluation): str
   );
 }
 
-const detectableGain = ({ plan, routedMinusBase }: Evaluation): number =>
-  plan?.minimumDetectableGain ?? width(routedMinusBase);
-
 /** The smallest gain that the evaluation proves, and which fields of agent.yaml make it smaller. */
 function provable(evaluation: Evaluation): string {
   const { tasks, trials, plan } = evaluation;
-  const ofTasks = plan?.rotation === undefined ? 'environment.heldOutSeeds.count' : 'evaluation.heldOutTasks';
-  const ofTrials = plan?.aim === undefined ? 'evaluation.trials' : 'evaluation.maxTrials';
+  const ofTasks = plan.rotation === undefined ? 'environment.heldOutSeeds.count' : 'evaluation.heldOutTasks';
+  const ofTrials = plan.aim === undefined ? 'evaluation.trials' : 'evaluation.maxTrials';
   return (
     `${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} prove gains over base from about ` +
-    `${pointsWithUnit(detectableGain(evaluation))} on: raise ${ofTasks} or ${ofTrials}`
+    `${pointsWithUnit(plan.minimumDetectableGain)} on: raise ${ofTasks} or ${ofTrials}`
   );
 }
 
-/** Better than base, and not proved better than what is served. */
+/** The candidate is better than base, but not proved better than the active version. */
 function behindIncumbent(evaluation: Evaluation): Diagnosis {
   const { incumbent, tasks, trials } = evaluation;
   const { version, routedMinus, differing } = incumbent!;
@@ -159,23 +156,21 @@ function behindIncumbent(evaluation: Evaluation): Diagnosis {
   };
 }
 
-/** Whether the train tasks had warned of it. */
+/** The warning that the train tasks gave of harm; empty without one. */
 function harmHint({ router }: Evaluation): string {
-  const harm = router.choice?.harm;
+  const { chosen, harm } = router.choice;
   if (!harm?.above) return '';
   return (
-    ` Train tasks could not exclude it: where router ${router.choice!.chosen} uses adapters it may lose up to ` +
+    ` Train tasks could not exclude it: where router ${chosen} uses adapters it may lose up to ` +
     `${pointsText(harm.bound)} (one-sided 95 % bound, ${harm.tasks} tasks), and the margin is ` +
     `${(harm.margin * 100).toFixed(1)}.`
   );
 }
 
-/** What the user can do when the router is to blame. */
+/** The result of the mixed adapter, or how to get one, for a user whose router is to blame. */
 function mixedHint({ mixed, router }: Evaluation): string {
-  if (router.choice?.chosen === 'mixed') return '';
+  if (router.choice.chosen === 'mixed') return '';
   return mixed === undefined
     ? ' With `evaluation.mixedAdapter: true` one adapter for all tasks competes with the routers.'
     : ` One adapter for all tasks has ${pointsWithUnit(mixed.minusBase.estimate)}.`;
 }
-
-const width = ({ low, high }: Interval): number => (high - low) / 2;

@@ -21,11 +21,10 @@ export async function differingTasks(
 ): Promise<number> {
   const served = await getLines(store, incumbent.routing, routingRecordSchema);
   const before = openings(served, incumbent.adapters);
-  // Also the mixed one, whose conversations stay where they began.
+  // The mixed adapter is one of them. Its conversations keep it.
   const candidates = [...adapters, ...(mixed ? [mixed] : [])];
   const now = openings(routing, candidates);
   const differing = new Set([...now.keys()].filter((seed) => now.get(seed) !== before.get(seed)));
-  if (router === undefined) return differing.size;
   const readers = {
     now: openLaterTurns(await getJson(store, router, routerSchema), capabilityIds(candidates)),
     before: openLaterTurns(await getJson(store, incumbent.router, routerSchema), capabilityIds(incumbent.adapters)),
@@ -37,7 +36,7 @@ export async function differingTasks(
       reader ? modelForLaterTurns(reader, known, opening) : () => opening;
     const one = answerer(now.get(task.seed) ?? BASE, readers.now, candidates);
     const other = answerer(before.get(task.seed) ?? BASE, readers.before, incumbent.adapters);
-    // Before each answer of the agent: at the end of the conversation both may be where they began.
+    // Compares them before each answer of the agent: at the end of the conversation both may be back at the first model.
     const asked = messages.flatMap(({ role }, i) => (role === 'assistant' ? [messages.slice(0, i)] : []));
     if (asked.some((said) => one(said) !== other(said))) differing.add(task.seed);
   }

@@ -14,14 +14,14 @@ import { passedAll } from './passed-all';
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
-/** What the figures are made from, beside the outcomes. */
+/** The facts besides the outcomes from which the figures are made. */
 export interface EvaluateOptions {
   capabilities: readonly CapabilityBrief[];
   /** Trained adapters; the arm of each has its served name. */
   adapters: readonly TrainedAdapter[];
   routing: readonly RoutingRecord[];
-  /** How the router was chosen; absent in runs from before routers competed. */
-  routerChoice?: RouterChoice | undefined;
+  /** How the router was chosen. */
+  routerChoice: RouterChoice;
   /**
    * Whether the environment's ground truth may be read: only where deficits were planted, and for figures that decide
    * nothing.
@@ -29,16 +29,15 @@ export interface EvaluateOptions {
   readsTags: boolean;
   bootstrapSamples: number;
   confidence: number;
-  /** k of pass^k. Absent: the trials of the table. */
-  allOf?: number | undefined;
+  /** k of pass^k: at most the trials of the table count. */
+  allOf: number;
   /** The same seed and table give the same figures, to the last digit. */
   seed: number;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure?: string | undefined;
-  /** What the run is judged by; absent in runs from before the active version was an arm. */
-  plan?: EvaluationPlan | undefined;
-  /** How strictly the gate judges; absent in runs from before its error was spent over nights. */
-  judging?: Judging | undefined;
+  /** What the run is judged by, and how strictly the gate judges. */
+  plan: EvaluationPlan;
+  judging: Judging;
   /** The active version, whose outcomes are the arm `incumbent`; absent when it is no arm. */
   incumbent?: { version: number; differing: number } | undefined;
   /** Why the active version is no arm although the plan has it; absent otherwise. */
@@ -72,7 +71,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     ...(mixed ? [played('mixed', mixed)] : []),
     ...(options.incumbent ? [played('incumbent', armTable(table, 'incumbent'))] : []),
   ];
-  const k = Math.min(options.allOf ?? table.trials, table.trials);
+  const k = Math.min(options.allOf, table.trials);
   const arms = describeArms(table, sources, { baseRates, k, bootstrap });
   const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
   const adapters = arms.filter((a) => a.kind === 'adapter');
@@ -111,12 +110,12 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     ...(routedMinusMixed && { routedMinusMixed }),
     regression,
     ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
-    ...(options.plan && { plan: options.plan }),
-    ...(options.judging && { judged: gateIntervals(table, options.judging, bootstrap) }),
+    plan: options.plan,
+    judged: gateIntervals(table, options.judging, bootstrap),
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
     router: {
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
-      ...(options.routerChoice && { choice: options.routerChoice }),
+      choice: options.routerChoice,
     },
     caveats: evaluationCaveats({
       table,
@@ -133,9 +132,9 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
 }
 
 /** Whether a router gives conversations to the mixed adapter, besides others. */
-const usesMixed = (choice: RouterChoice | undefined): boolean =>
-  choice?.severalNeeds?.adopted === true ||
-  (choice?.chosen === 'outcomes-mixed' &&
+const usesMixed = (choice: RouterChoice): boolean =>
+  choice.severalNeeds?.adopted === true ||
+  (choice.chosen === 'outcomes-mixed' &&
     choice.adapters.some(({ capabilityId, leftOut }) => capabilityId === MIXED && !leftOut));
 
 /** The active version: how far the candidate is ahead of it, and what it loses of what that one passes. */

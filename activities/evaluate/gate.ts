@@ -28,11 +28,10 @@ interface Condition {
  * so for the second condition it is enough not to be worse: by the lower end of routed minus the active version, it
  * loses less than `lossMargin` of the tasks that get another adapter.
  *
- * Gains and non-inferiority are judged at the confidence of this comparison, if the evaluation has one. The
- * significance of a loss is judged at the unadjusted confidence: there a stricter test would let more losses pass.
+ * Gains and non-inferiority are judged at the confidence of this comparison. The significance of a loss is judged at the unadjusted confidence: there a stricter test would let more losses pass.
  *
- * @param learned what the adapters' trainings say, for the reason when it is not passed.
- * @param retires capabilities whose adapter a retirement does without; empty where something is new.
+ * @param learned what the adapters' trainings show, for the reason when it is not passed.
+ * @param retires capabilities whose adapters a retirement removes; empty for any other candidate.
  */
 export function decideGate(
   evaluation: Evaluation,
@@ -52,7 +51,7 @@ export function decideGate(
     passed,
     reasons: [
       ...conditions.map(({ reason }) => reason),
-      ...judgedSentences(evaluation),
+      judgedSentence(evaluation),
       ...planSentences(evaluation),
       ...(diagnosis ? [diagnosis.sentence] : []),
     ],
@@ -65,11 +64,11 @@ const percentOf = (confidence: number) => `${(confidence * 100).toFixed(digitsOf
 const digitsOf = (confidence: number) => Math.max(2, Math.ceil(-Math.log10(Math.max(1e-12, 1 - confidence))));
 const level = ({ confidence }: Evaluation) => percentOf(confidence);
 /** Level of what has to be proved. */
-const judgedLevel = ({ judged, confidence }: Evaluation) => percentOf(judged?.confidence ?? confidence);
+const judgedLevel = ({ judged }: Evaluation) => percentOf(judged.confidence);
 
 function gainCondition(evaluation: Evaluation, minGain: number): Condition {
   const { tasks } = evaluation;
-  const { routedMinusBase: gain } = evaluation.judged ?? evaluation;
+  const { routedMinusBase: gain } = evaluation.judged;
   const passed = gain.low > minGain;
   return {
     passed,
@@ -80,7 +79,7 @@ function gainCondition(evaluation: Evaluation, minGain: number): Condition {
   };
 }
 
-/** What a retirement does without, and how much it may lose of the tasks that get another adapter. */
+/** The capabilities that a retirement removes, and the share that it may lose of the tasks that get another adapter. */
 interface Retirement {
   retires: readonly string[];
   margin: number;
@@ -88,10 +87,9 @@ interface Retirement {
 
 function incumbentCondition(evaluation: Evaluation, retirement: Retirement | null): Condition | null {
   const { incumbent, routed } = evaluation;
-  const { routedMinusBase } = evaluation.judged ?? evaluation;
-  if (incumbent === undefined) return null;
+  const { routedMinusBase, routedMinusIncumbent: routedMinus } = evaluation.judged;
+  if (incumbent === undefined || routedMinus === null) return null;
   const { version, arm, differing } = incumbent;
-  const routedMinus = evaluation.judged?.routedMinusIncumbent ?? incumbent.routedMinus;
   if (differing === 0)
     return {
       passed: false,
@@ -147,10 +145,10 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
 
 /** The loss among tasks that passed before: with what is served now. */
 function nonInferiority(evaluation: Evaluation, margin: number): Condition | null {
-  const { incumbent } = evaluation;
-  const { tasks, ...regression } = incumbent?.regression ?? evaluation.regression;
-  const loss = evaluation.judged?.loss ?? regression.loss;
-  if (tasks === 0) return null;
+  const { incumbent, judged } = evaluation;
+  const { tasks } = incumbent?.regression ?? evaluation.regression;
+  const { loss } = judged;
+  if (loss === null) return null;
   const passed = loss.high < margin;
   const before = incumbent === undefined ? 'base' : `version ${incumbent.version}`;
   const most = loss.high <= 0 ? 'none' : `at most ${percentText(loss.high)}`;
@@ -164,20 +162,18 @@ function nonInferiority(evaluation: Evaluation, margin: number): Condition | nul
 }
 
 /** How strictly it was judged, and why. */
-function judgedSentences({ judged, confidence }: Evaluation): string[] {
-  if (judged === undefined) return [];
+function judgedSentence({ judged, confidence }: Evaluation): string {
   const rival = judged.against === null ? 'the base model alone' : `version ${judged.against}`;
-  return [
+  return (
     `Judged at ${percentOf(judged.confidence)} as comparison ${judged.comparison} with ${rival}: each next one is ` +
-      'judged more strictly, so that all of them together replace what nothing beats with a chance of at most ' +
-      `${percentOf(1 - confidence)}.`,
-  ];
+    'judged more strictly, so that over all of them a rival that nothing beats is replaced with a chance of at ' +
+    `most ${percentOf(1 - confidence)}.`
+  );
 }
 
-/** What was said before the held-out tasks were played. */
+/** What the plan stated before the held-out tasks were played. */
 function planSentences(evaluation: Evaluation): string[] {
   const { plan, incumbent } = evaluation;
-  if (plan === undefined) return [];
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
   const level = percentOf(plan.judging.confidence);
   const size = `${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} each`;
@@ -196,8 +192,8 @@ function planSentences(evaluation: Evaluation): string[] {
   ];
 }
 
-/** Why so many trials were played, where the owner said what they are for. */
-function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable<Evaluation['plan']>): string[] {
+/** Why so many trials were played, where the owner named a gain. */
+function aimSentences({ aim, trials, minimumDetectableGain: least }: Evaluation['plan']): string[] {
   if (aim === undefined) return [];
   const wanted = `${pointsText(aim.gain)} wanted (evaluation.detectableGain)`;
   if (aim.reached)
@@ -210,13 +206,13 @@ function aimSentences({ aim, trials, minimumDetectableGain: least }: NonNullable
 }
 
 /** Which held-out tasks were played, where they rotate. */
-function rotationSentences({ rotation, tasks }: NonNullable<Evaluation['plan']>): string[] {
+function rotationSentences({ rotation, tasks }: Evaluation['plan']): string[] {
   if (rotation === undefined) return [];
   const ranges = rotation.seeds.map(({ start, count }) => `${start} to ${start + count - 1}`).join(' and ');
   return [`Judged on block ${rotation.block}: ${tasks} of the ${rotation.of} held-out tasks, seeds ${ranges}.`];
 }
 
-/** A loss or, where it is negative, a gain, each with the interval of what it is called. */
+/** A loss with its interval or, where the loss is negative, the gain with that of the gain. */
 function describeLoss({ estimate, low, high }: Interval, confidence: string): string {
   const size = pointsText(Math.abs(estimate));
   if (estimate < 0)

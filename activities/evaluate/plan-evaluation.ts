@@ -72,7 +72,7 @@ export function createPlanEvaluation(
   };
 }
 
-/** How often each held-out task is played. What an earlier plan of the run has had played stays. */
+/** How often each held-out task is played. A second plan of a run keeps the trials of the first. */
 function trialsOf(
   spec: AgentSpec,
   size: Omit<EvaluationSize, 'trials'>,

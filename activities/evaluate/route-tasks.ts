@@ -2,7 +2,6 @@ import { Context } from '@temporalio/activity';
 import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
-import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import type { SeedRanges } from '../../contracts/messages/night-stage';
 import { openRouter } from '../../routing/open-router';
 import { openingText } from '../../routing/opening-text';
@@ -16,17 +15,15 @@ import { startProgress } from '../progress';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { askMenu } from './ask-menu';
 import { expandSeedRanges } from './expand-seed-ranges';
-import { type Router, routerSchema } from '../../routing/kinds';
+import { routerSchema } from '../../routing/kinds';
 
 /** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec }, capabilities, router: routerRef, name = 'routing', heldOut, train }) => {
+  return async ({ context: { runId, spec }, capabilities, router, name = 'routing', heldOut, train }) => {
     const { store } = deps;
     const prepared = await readPreparedSpec(store, spec);
-    // Runs that began before routers competed have the paper's router.
-    const router = routerRef ? await getJson(store, routerRef, routerSchema) : likeliestLabel(capabilities);
     const chooser = openRouter(
-      router,
+      await getJson(store, router, routerSchema),
       capabilities.map(({ id }) => id),
     );
     const tasks = train ?? heldOut?.seeds ?? [prepared.spec.environment.heldOutSeeds];
@@ -45,15 +42,7 @@ export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Pr
   };
 }
 
-const likeliestLabel = (capabilities: CapabilityBrief[]): Router => ({
-  kind: 'logits',
-  leftOut: [],
-  capabilities: capabilities.map(({ id, summary }) => ({ id, summary })),
-  temperature: 1,
-  threshold: 0,
-});
-
-/** What each task opens with. Throws what the owner's environment fails with. */
+/** The opening of each task. Throws the failure of the owner's environment. */
 async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: SeedRanges): Promise<Map<number, string>> {
   const seeds = expandSeedRanges(ranges);
   const context = Context.current();

@@ -75,7 +75,7 @@ export function routerQuality(
   capabilities: readonly CapabilityBrief[],
   routing: readonly RoutingRecord[],
   expected: Evaluation['router']['expected'],
-): Evaluation['router'] {
+): Omit<Evaluation['router'], 'choice'> {
   const records = new Map(routing.map((record) => [record.seed, record]));
   const right = new Map(expected.map((e) => [e.tag, e.capabilityId]));
   const cells = new Map<string, { truth: string; chosen: string; tasks: number }>();

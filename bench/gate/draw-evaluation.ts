@@ -1,5 +1,7 @@
 /** Made-up evaluations with known truth. Their tasks differ as the demo's do; no agent is run. */
 import { type ArmTable, type OutcomeTable } from '../../activities/evaluate/outcome-table';
+import type { EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
+import type { RouterChoice } from '../../contracts/artifacts/router-choice';
 import { type RandomSource, randomSource } from '../../activities/statistics/random';
 
 /** What is true of an evaluation. */
@@ -69,3 +71,28 @@ function changed(
   if (random.uniform() >= share) return chance;
   return gain >= 0 ? 1 : base;
 }
+
+/** A plan and a router's choice, for evaluations of which only the figures count. */
+export const UNREAD: { plan: EvaluationPlan; routerChoice: RouterChoice } = {
+  plan: {
+    tasks: 0,
+    trials: 0,
+    basePassRate: 0,
+    minimumDetectableGain: 0,
+    power: 0,
+    active: null,
+    noIncumbent: null,
+    canary: null,
+    judging: { against: null, comparison: 1, confidence: 0 },
+  },
+  routerChoice: {
+    chosen: 'labels',
+    pinned: true,
+    trainTasks: 0,
+    compared: 0,
+    rollouts: 0,
+    budget: 0,
+    competitors: [],
+    adapters: [],
+  },
+};

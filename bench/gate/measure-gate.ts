@@ -2,7 +2,7 @@ import { evaluateTable } from '../../activities/evaluate/evaluate-table';
 import { decideGate } from '../../activities/evaluate/gate';
 import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
-import { ADAPTER, drawEvaluation, type Truth } from './draw-evaluation';
+import { ADAPTER, drawEvaluation, type Truth, UNREAD } from './draw-evaluation';
 
 /** Resamples behind each interval: fewer than a run has, which makes the gate less exact and not more lenient. */
 const BOOTSTRAP_SAMPLES = 1000;
@@ -26,6 +26,8 @@ function isPromoted({ comparison = 1, ...truth }: Truth, seed: number): boolean 
     capabilities: [{ id: 'adapter', name: 'adapter', summary: 'adapter' }],
     adapters: [{ name: ADAPTER, capabilityId: 'adapter' } as Parameters<typeof evaluateTable>[1]['adapters'][number]],
     routing: [],
+    allOf: table.trials,
+    ...UNREAD,
     readsTags: false,
     bootstrapSamples: BOOTSTRAP_SAMPLES,
     confidence: CONFIDENCE,

@@ -5,7 +5,7 @@ import { mean } from '../../activities/statistics/mean';
 import type { Evaluation } from '../../contracts/artifacts/evaluation';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
 import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
-import { ADAPTER, drawEvaluation } from '../gate/draw-evaluation';
+import { ADAPTER, drawEvaluation, UNREAD } from '../gate/draw-evaluation';
 
 /** One agent's nights, in each of which the candidate is exactly as good as what is served. */
 export interface AaTask {
@@ -38,10 +38,17 @@ export function runSequence({ nights, tasks, trials, seed }: AaTask): AaSequence
     if (lead(table) <= 0) continue;
     const evaluation = judge(table, night, seed + night);
     if (decideGate(evaluation, settings).passed) return { promotedIn: night, promotedUnspent: true };
-    const { judged: _, ...unspent } = evaluation;
-    promotedUnspent ||= decideGate(unspent, settings).passed;
+    promotedUnspent ||= decideGate(unspent(evaluation), settings).passed;
   }
   return { promotedIn: null, promotedUnspent };
+}
+
+/** The evaluation, judged at the full error. */
+function unspent(evaluation: Evaluation): Evaluation {
+  const { routedMinusBase, incumbent, judged } = evaluation;
+  const { routedMinus: routedMinusIncumbent, regression } = incumbent!;
+  const loss = regression.tasks === 0 ? null : regression.loss;
+  return { ...evaluation, judged: { ...judged, confidence, routedMinusBase, routedMinusIncumbent, loss } };
 }
 
 const lead = (table: OutcomeTable): number =>
@@ -52,6 +59,8 @@ function judge(table: OutcomeTable, comparison: number, seed: number): Evaluatio
     capabilities: [{ id: 'adapter', name: 'adapter', summary: 'adapter' }],
     adapters: [{ name: ADAPTER, capabilityId: 'adapter' } as Parameters<typeof evaluateTable>[1]['adapters'][number]],
     routing: [],
+    allOf: table.trials,
+    ...UNREAD,
     readsTags: false,
     bootstrapSamples: BOOTSTRAP_SAMPLES,
     confidence,

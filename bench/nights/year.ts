@@ -176,7 +176,7 @@ export class Year {
   private orchestration(): Partial<OrchestrationActivities> {
     const { store } = this;
     const { decideNight, ...night } = createNightActivities(store);
-    const { compareArms } = createCompareActivities({ store });
+    const { compareArms } = createCompareActivities(store);
     return {
       ...createHistoryActivities({ store }),
       ...createPromoteActivities({ store }),

@@ -101,12 +101,8 @@ export const evaluationSchema = z.strictObject({
   incumbent: incumbentSchema
     .optional()
     .describe('The version that was active; absent where none was, or it could not be compared.'),
-  plan: evaluationPlanSchema
-    .optional()
-    .describe('The plan of the evaluation, from before the held-out tasks were played; absent without a plan.'),
-  judged: judgedSchema
-    .optional()
-    .describe('The same figures as the gate judges them, with wider intervals; absent without a plan.'),
+  plan: evaluationPlanSchema.describe('The plan of the evaluation, from before the held-out tasks were played.'),
+  judged: judgedSchema.describe('The same figures as the gate judges them, with wider intervals.'),
   byTag: z
     .array(
       z.strictObject({
@@ -157,9 +153,7 @@ export const evaluationSchema = z.strictObject({
           "Mean probability that the model's raw distribution put on the menu's letters; below 0.5 the router " +
             'is unreliable; null where the router asks no model.',
         ),
-      choice: routerChoiceSchema
-        .optional()
-        .describe('How the router was chosen on the train tasks; absent where routers did not compete.'),
+      choice: routerChoiceSchema.describe('How the router was chosen on the train tasks.'),
       accuracy: z
         .number()
         .nullable()

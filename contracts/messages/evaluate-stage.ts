@@ -112,8 +112,8 @@ export interface RoutingInput {
   context: RunContext;
   /** The capabilities among which the router chooses. */
   capabilities: CapabilityBrief[];
-  /** JSON of Router. Default: `logits`. */
-  router?: ArtifactRef;
+  /** JSON of Router. */
+  router: ArtifactRef;
   /** Name of its file. Default: `routing`. */
   name?: string;
   /** What the plan says to play. Absent with `train`. */
@@ -137,18 +137,16 @@ export interface CompareInput {
   adapters: TrainedAdapter[];
   /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
-  /** JSON of RouterChoice. Absent: no router competed. */
-  routerChoice?: ArtifactRef;
-  /** JSON of Router. Absent: no router competed. */
-  router?: ArtifactRef;
-  /** JSON of Identification. */
-  identification: ArtifactRef;
+  /** JSON of RouterChoice. */
+  routerChoice: ArtifactRef;
+  /** JSON of Router. */
+  router: ArtifactRef;
   /** Why the mixed adapter was left out and is no arm; absent otherwise. */
   mixedFailure?: string;
   /** The mixed adapter, where there is one. */
   mixed?: TrainedAdapter;
-  /** JSON of EvaluationPlan. Absent: there is none. */
-  plan?: ArtifactRef;
+  /** JSON of EvaluationPlan. */
+  plan: ArtifactRef;
   /** The active version, where it is an arm, with its JSONL of RoutingRecord. */
   incumbent?: IncumbentVersion & { routing: ArtifactRef };
   /** Why the active version is no arm although the plan has it; absent otherwise. */

@@ -36,7 +36,8 @@ describe("an agent's own environment that cannot be imported", () => {
 
   test('makes routing wait', async () => {
     const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
-    const capabilities = [{ id: 'stamps', name: 'Stamps', summary: 'puts stamps on' }];
-    await expect(fixture.run(routeTasks, { context: await prepare(), capabilities })).rejects.toMatchObject(waits);
+    const router = await putJson(fixture.store, layout.run('run-1'), 'router.json', { kind: 'base', leftOut: [] });
+    const input = { context: await prepare(), capabilities: [], router };
+    await expect(fixture.run(routeTasks, input)).rejects.toMatchObject(waits);
   });
 });

@@ -58,7 +58,6 @@ export async function evaluateArms(
       routing,
       router,
       routerChoice: choice,
-      identification: identified.identification,
       ...(mixed.value && { mixed: mixed.value }),
       ...(stage.retires && { retires: stage.retires }),
       ...(mixedArm.failure !== null && { mixedFailure: mixedArm.failure }),
@@ -70,7 +69,7 @@ export async function evaluateArms(
 /** What was played, and what of it the comparison reads. */
 interface Played extends Pick<EvaluationOutcome, 'arms' | 'mixed'> {
   router: ArtifactRef;
-  input: Omit<CompareInput, 'context' | 'arms'>;
+  input: Omit<CompareInput, 'context' | 'arms' | 'plan'>;
 }
 
 /** A part that can be left out, or why it was. Both are null where the plan has no such part. */

@@ -2,13 +2,13 @@
 import { createCompareActivities, evaluationSummary } from '../../../activities/evaluate/compare-arms';
 import { type Outcome, pairOutcomes } from '../../../activities/evaluate/outcome-table';
 import { type Evaluation, evaluationSchema } from '../../../contracts/artifacts/evaluation';
-import type { EvaluationPlan } from '../../../contracts/artifacts/evaluation-plan';
 import type { TrainedAdapter, TrainingManifest } from '../../../contracts/artifacts/training';
 import type { RolloutSummary } from '../../../contracts/artifacts/trajectory';
 import type { CompareInput } from '../../../contracts/messages/evaluate-stage';
 import { getJson, layout, putJson, putLines } from '../../../store';
 import { RunFixture } from '../run-fixture';
 import { drawOutcomes, type Kind } from './population';
+import { samplePlan, sampleRouterChoice } from './sample-evaluation';
 
 const HASH = 'a'.repeat(64);
 const adapter = (capabilityId: string): TrainedAdapter => ({
@@ -70,6 +70,8 @@ describe('compareArms', () => {
       ...(groundTruth && { groundTruth }),
     });
     const { store } = fixture;
+    const folder = layout.evaluation('run-1');
+    const manifest = await putJson(store, 'runs/run-1/training', 'manifest.json', MANIFEST);
     const rollouts = async (name: string, lines: Outcome[]): Promise<RolloutSummary> => ({
       trajectories: await putLines(store, layout.evaluation('run-1'), `arm-${name}.jsonl`, lines),
       episodes: lines.length,
@@ -102,18 +104,15 @@ describe('compareArms', () => {
         })),
       ),
       capabilities: [VERIFY, ADDRESS].map(({ capabilityId: id }) => ({ id, name: id, summary: id })),
-      adapters: [VERIFY, ADDRESS],
-      routing: await putLines(store, layout.evaluation('run-1'), 'routing.jsonl', routing),
-      identification: VERIFY.manifest,
+      adapters: [VERIFY, ADDRESS].map((one) => ({ ...one, manifest })),
+      routing: await putLines(store, folder, 'routing.jsonl', routing),
+      router: await putJson(store, folder, 'router.json', { kind: 'base', leftOut: [] }),
+      routerChoice: await putJson(store, folder, 'router-choice.json', sampleRouterChoice()),
+      plan: await putJson(store, folder, 'evaluation-plan.json', samplePlan({ trials })),
     };
   }
 
-  async function withManifests(value: CompareInput): Promise<CompareInput> {
-    const manifest = await putJson(fixture.store, 'runs/run-1/training', 'manifest.json', MANIFEST);
-    return { ...value, adapters: value.adapters.map((one) => ({ ...one, manifest })) };
-  }
-
-  const compare = (value: CompareInput) => createCompareActivities({ store: fixture.store }).compareArms(value);
+  const compare = (value: CompareInput) => createCompareActivities(fixture.store).compareArms(value);
 
   it('finds the gain, the expected choices and nothing lost, and passes the gate', async () => {
     const result = await compare(await input(drawOutcomes(KINDS, 300, 2, 1), 2, { planted: ['verify'] }));
@@ -174,19 +173,9 @@ describe('compareArms', () => {
       probabilities: [1],
       coveredMass: null,
     }));
-    const plan: EvaluationPlan = {
-      tasks: 300,
-      trials: 2,
-      basePassRate: 0.4,
-      minimumDetectableGain: 0.08,
-      power: 0.8,
-      active: 1,
-      noIncumbent: null,
-      canary: { version: 2, share: 0.1 },
-      judging: { against: 1, comparison: 1, confidence: 0.9696 },
-    };
+    const plan = samplePlan({ active: 1, canary: { version: 2, share: 0.1 } });
     const judged: CompareInput = {
-      ...(await withManifests(value)),
+      ...value,
       arms: value.arms.map((arm) => (arm.arm === 'incumbent' ? { ...arm, kind: 'incumbent' as const } : arm)),
       plan: await putJson(store, layout.evaluation('run-1'), 'evaluation-plan.json', plan),
       incumbent: {
@@ -194,7 +183,7 @@ describe('compareArms', () => {
         runId: 'run-0',
         adapters: [before],
         capabilities: [],
-        router: before.manifest,
+        router: value.router,
         routing: await putLines(store, layout.evaluation('run-1'), 'incumbent-routing.jsonl', served),
       },
     };
@@ -224,7 +213,7 @@ describe('compareArms', () => {
   ])('judges as a retirement what is served without %s: with %p less', async (_, less, leftOut, isAlone) => {
     const { store } = fixture;
     const kinds: Kind[] = KINDS.map((kind) => ({ ...kind, pass: { ...kind.pass, incumbent: kind.pass['routed']! } }));
-    const value = await withManifests(await input(drawOutcomes(kinds, 120, 2, 5)));
+    const value = await input(drawOutcomes(kinds, 120, 2, 5));
     const routing = Array.from({ length: 120 }, (_each, i) => ({
       ...{ seed: 1000 + i, capabilityId: 'none', probabilities: [1], coveredMass: null },
     }));
@@ -244,20 +233,16 @@ describe('compareArms', () => {
 
   it('judges each further comparison with the same rival more strictly, and counts a run once', async () => {
     const { store } = fixture;
-    const value = await withManifests(await input(drawOutcomes(KINDS, 60, 2, 2)));
+    const value = await input(drawOutcomes(KINDS, 60, 2, 2));
     const judgedAs = async (runId: string, against: number | null) => {
-      const plan: EvaluationPlan = {
-        ...{ tasks: 60, trials: 2, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: against },
-        ...{ noIncumbent: null, canary: null },
-        judging: { against, comparison: 1, confidence: 0.9 },
-      };
+      const plan = samplePlan({ active: against, judging: { against, comparison: 1, confidence: 0.9 } });
       const ref = await putJson(store, layout.evaluation(runId), 'evaluation-plan.json', plan);
       const result = await compare({ ...value, context: { ...value.context, runId }, plan: ref });
       const { judged, routedMinusBase } = await getJson(store, result.evaluation, evaluationSchema);
-      expect(judged!.routedMinusBase.estimate).toBe(routedMinusBase.estimate);
-      expect(judged!.routedMinusBase.low).toBeLessThan(routedMinusBase.low);
-      expect(result.gateReasons.join(' ')).toContain(`as comparison ${judged!.comparison} with`);
-      return [judged!.comparison, Number(judged!.confidence.toFixed(4)), result.evaluation.sha256];
+      expect(judged.routedMinusBase.estimate).toBe(routedMinusBase.estimate);
+      expect(judged.routedMinusBase.low).toBeLessThan(routedMinusBase.low);
+      expect(result.gateReasons.join(' ')).toContain(`as comparison ${judged.comparison} with`);
+      return [judged.comparison, Number(judged.confidence.toFixed(4)), result.evaluation.sha256];
     };
     const first = await judgedAs('run-1', null);
     expect(first.slice(0, 2)).toEqual([1, 0.9696]);
@@ -270,12 +255,9 @@ describe('compareArms', () => {
   });
 
   it('pairs as many trials as were planned', async () => {
-    const value = await withManifests(await input(drawOutcomes(KINDS, 60, 3, 2)));
-    const plan: EvaluationPlan = {
-      ...{ tasks: 60, trials: 3, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: null },
-      ...{ noIncumbent: null, canary: null, judging: { against: null, comparison: 1, confidence: 0.9 } },
-      aim: { gain: 0.08, leastTrials: 2, mostTrials: 3, reached: false, floor: 0.09 },
-    };
+    const value = await input(drawOutcomes(KINDS, 60, 3, 2));
+    const aim = { gain: 0.08, leastTrials: 2, mostTrials: 3, reached: false, floor: 0.09 };
+    const plan = samplePlan({ trials: 3, minimumDetectableGain: 0.1, aim });
     const ref = await putJson(fixture.store, layout.evaluation('run-1'), 'evaluation-plan.json', plan);
     const result = await compare({ ...value, plan: ref });
     const { trials, base } = await getJson(fixture.store, result.evaluation, evaluationSchema);
@@ -288,17 +270,12 @@ describe('compareArms', () => {
 
   it('is judged again when another run was counted while it was judged', async () => {
     const { store } = fixture;
-    const value = await withManifests(await input(drawOutcomes(KINDS, 60, 2, 2)));
-    const plan: EvaluationPlan = {
-      ...{ tasks: 60, trials: 2, basePassRate: 0.4, minimumDetectableGain: 0.1, power: 0.8, active: null },
-      ...{ noIncumbent: null, canary: null, judging: { against: null, comparison: 1, confidence: 0.9 } },
-    };
-    const ref = await putJson(store, layout.evaluation('run-1'), 'evaluation-plan.json', plan);
-    const of = (runId: string) => compare({ ...value, context: { ...value.context, runId }, plan: ref });
+    const value = await input(drawOutcomes(KINDS, 60, 2, 2));
+    const of = (runId: string) => compare({ ...value, context: { ...value.context, runId } });
     const both = await Promise.all(['run-a', 'run-b'].map(of));
     const numbers: number[] = [];
     for (const { evaluation } of both)
-      numbers.push((await getJson(store, evaluation, evaluationSchema)).judged!.comparison);
+      numbers.push((await getJson(store, evaluation, evaluationSchema)).judged.comparison);
     expect(numbers.sort()).toEqual([1, 2]);
   });
 

@@ -2,7 +2,7 @@
 import { evaluateTable } from '../../../activities/evaluate/evaluate-table';
 import { pairOutcomes } from '../../../activities/evaluate/outcome-table';
 import { passedAll } from '../../../activities/evaluate/passed-all';
-import { sampleAdapter } from './sample-evaluation';
+import { sampleAdapter, samplePlan, sampleRouterChoice } from './sample-evaluation';
 
 it.each([
   // C(3, 2) / C(4, 2) = 3 / 6; C(4, 3) / C(5, 3) = 4 / 10; C(2, 2) / C(3, 2) = 1 / 3.
@@ -42,14 +42,17 @@ describe('pass^k of the arms', () => {
     [1, 0, 1],
     [0, 1, 0],
   ];
-  const evaluate = (trials: number, allOf?: number) => {
+  const evaluate = (trials: number, allOf = trials) => {
     const cut = (passes: number[][]) => passes.map((one) => one.slice(0, trials));
     const arms = [arm('base', cut(BASE)), arm('routed', cut(BETTER)), arm(adapter.name, cut(BETTER))];
     return evaluateTable(pairOutcomes(arms, trials), {
       capabilities: [{ id: 'a', name: 'a', summary: 'a' }],
       adapters: [adapter as never],
       routing: [],
-      ...(allOf !== undefined && { allOf }),
+      allOf,
+      plan: samplePlan(),
+      judging: samplePlan().judging,
+      routerChoice: sampleRouterChoice(),
       ...{ readsTags: false, bootstrapSamples: 1000, confidence: 0.95, seed: 1 },
     });
   };

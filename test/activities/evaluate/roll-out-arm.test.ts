@@ -6,7 +6,8 @@ import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
-import { getLines, putLines } from '../../../store';
+import type { CapabilityBrief } from '../../../contracts/messages/run-context';
+import { getLines, putJson, putLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 import { storedAdapter } from './stored-adapter';
@@ -74,6 +75,13 @@ describe('evaluation rollouts', () => {
     expect(played.filter(([, trial]) => trial! < 2)).toEqual(await seedsOf(two));
   });
 
+  /** The paper's router over these capabilities, in the store. */
+  const logits = (capabilities: CapabilityBrief[]) =>
+    putJson(fixture.store, 'runs/run-1/evaluation', 'router.json', {
+      ...{ kind: 'logits', leftOut: [], temperature: 1, threshold: 0 },
+      capabilities: capabilities.map(({ id, summary }) => ({ id, summary })),
+    });
+
   test('tasks are routed and played that the plan names, in its order', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     const seeds = [
@@ -82,7 +90,8 @@ describe('evaluation rollouts', () => {
     ];
     const heldOut = { trials: 1, seeds };
     const capabilities = [{ id: 'heavy', name: 'Heavy', summary: 'heavy parcels' }];
-    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities, heldOut });
+    const router = await logits(capabilities);
+    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities, router, heldOut });
     expect(tasks).toBe(3);
     const routed = { arm: 'routed', kind: 'routed' as const, adapters: [heavy], routing };
     const { rollouts } = await fixture.run(activities().rollOutArm, { context, ...routed, heldOut });
@@ -137,7 +146,8 @@ describe('evaluation rollouts', () => {
       { id: 'heavy', name: 'Heavy', summary: 'heavy parcels' },
       { id: 'light', name: 'Light', summary: 'light parcels' },
     ];
-    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities });
+    const router = await logits(capabilities);
+    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities, router });
     expect(tasks).toBe(10);
     expect(server.requests).toHaveLength(10);
     expect(server.requests[0]).toMatchObject({
@@ -151,7 +161,7 @@ describe('evaluation rollouts', () => {
     );
     const records = await getLines(fixture.store, routing, routingRecordSchema);
     expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
-    await fixture.run(activities().routeTasks, { context, capabilities });
+    await fixture.run(activities().routeTasks, { context, capabilities, router });
     expect(server.requests).toHaveLength(10);
   });
 

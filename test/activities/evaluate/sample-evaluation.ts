@@ -3,6 +3,7 @@
  */
 import { evaluateTable } from '../../../activities/evaluate/evaluate-table';
 import type { Evaluation, RoutingRecord } from '../../../contracts/artifacts/evaluation';
+import type { EvaluationPlan } from '../../../contracts/artifacts/evaluation-plan';
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { randomSource } from '../../../activities/statistics/random';
@@ -109,6 +110,9 @@ export function sampleEvaluation(tasks = 240, seed = 3): Evaluation {
     adapters,
     routing,
     routerChoice: sampleRouterChoice(),
+    allOf: 2,
+    plan: samplePlan({ tasks }),
+    judging: samplePlan().judging,
     readsTags: true,
     bootstrapSamples: 1000,
     confidence: 0.95,
@@ -116,8 +120,22 @@ export function sampleEvaluation(tasks = 240, seed = 3): Evaluation {
   });
 }
 
+/** What a run without an active version may be judged by. */
+export const samplePlan = (more: Partial<EvaluationPlan> = {}): EvaluationPlan => ({
+  tasks: 300,
+  trials: 2,
+  basePassRate: 0.4,
+  minimumDetectableGain: 0.08,
+  power: 0.8,
+  active: null,
+  noIncumbent: null,
+  canary: null,
+  judging: { against: null, comparison: 1, confidence: 0.95 },
+  ...more,
+});
+
 /** How a router may have been chosen: `labels`, with one adapter left out. */
-function sampleRouterChoice(): RouterChoice {
+export function sampleRouterChoice(): RouterChoice {
   const row = (kind: RouterChoice['chosen'], gain: number, behind: number, left: boolean) => ({
     kind,
     gain,

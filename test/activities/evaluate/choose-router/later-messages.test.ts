@@ -185,7 +185,7 @@ describe('a later turn that calls for another adapter', () => {
 
   const compareInput = async (context: RunContext) => {
     const nothing = await putJson(fixture.store, 'runs/run-1/evaluation', 'nothing.json', {});
-    return { context, capabilities, adapters, routing: nothing, identification: nothing };
+    return { context, capabilities, adapters, routing: nothing, routerChoice: nothing, plan: nothing };
   };
 
   it('says nothing where the user says nothing later', async () => {
