@@ -8,12 +8,9 @@ import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
 import { wholeWords } from '../../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
-import { failure } from '../../contracts/typed-failure';
-import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { describeOwnerEnvironment } from '../environment';
-import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
 import {
@@ -37,7 +34,7 @@ import { environmentKeyOf } from '../reuse/environment-inputs';
 import { keepReusable, takeReusable } from '../reuse/reuse-records';
 import { calibrationSeeds, heldAcrossRanges } from './seed-ranges';
 import { keepShown } from './shown-rollouts';
-import { syntheticPlan, syntheticRollouts } from './synthetic-rollouts';
+import { assertOwnFault, syntheticPlan, syntheticRollouts, tokensOf } from './synthetic-rollouts';
 import { estimateTransfer } from './transfer';
 
 /** Share of rollouts that may end in an exception of the environment. */
@@ -56,7 +53,7 @@ export function createCalibrateEnvironment(
     const { context, capability, source } = input;
     const { store } = deps;
     const prepared = await readPreparedSpec(store, context.spec);
-    const { calibration, environment, certificate: settings } = prepared.spec;
+    const { calibration, environment } = prepared.spec;
     const { seeds, rolloutsPerSeed, ...band } = calibration;
     const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
     const design = calibrationDesign({ seeds, rolloutsPerSeed });
@@ -82,84 +79,73 @@ export function createCalibrateEnvironment(
         taskSeeds,
         (soFar) => (rolledOut = soFar),
       );
-      const doubt = verdictDoubt(groups, design, thresholds);
+      const { doubt } = verdictDoubt(groups, design, thresholds);
       const figures = calibrationOf(groups, thresholds, { ...design, doubt });
       result = withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut);
     } catch (error) {
-      if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
-      if (isOutsideFault(error)) throw killedFailure(error as Error, Context.current().info.attempt);
-      if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
+      assertOwnFault(error);
       if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
       result = unusable(thresholds, error.message);
     }
     const folder = layout.environments(context.runId, capability.id);
-    const detail = await putJson(store, folder, 'calibration.json', result);
-    const validation = await getJson(store, input.validation, validationSchema);
     const transfer =
       result.seeds === 0
         ? null
         : await estimateWithHeartbeats(store, input, rolledOut.trajectories, environment.successReward);
-    const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
-    const certificate = await putJson(
-      store,
-      folder,
-      'certificate.json',
-      certificateOf(facts, validation, { result, thresholds, transfer }),
-    );
-    const tokens = (kind: 'promptTokens' | 'completionTokens'): number =>
-      rolledOut.trajectories.reduce((sum, { usage }) => sum + usage[kind], 0);
+    const stored = await storeCalibration(store, input, prepared, { result, thresholds, transfer });
     const verdict = { inBand: result.verdict === 'in-band', faulty: result.faulty, outcome: outcomeLine(result) };
     const shown = verdict.inBand ? null : await keepShown(store, folder, rolledOut.trajectories);
     const rollouts = shown === null ? {} : { rollouts: shown };
     // A fault may have come from this machine: the next run tries it again.
     if (!verdict.faulty) {
-      const made = { runId: context.runId, detail, certificate, ...rollouts, ...verdict };
+      const made = { runId: context.runId, ...stored, ...rollouts, ...verdict };
       await keepReusable(store, context.agent, key, made);
     }
     if (verdict.inBand) await keepCertified(deps, input, prepared);
-    return {
-      ...verdict,
-      detail,
-      certificate,
-      ...rollouts,
-      promptTokens: tokens('promptTokens'),
-      completionTokens: tokens('completionTokens'),
-    };
+    return { ...verdict, ...stored, ...rollouts, ...tokensOf(rolledOut.trajectories) };
   };
 }
 
 /** Takes over what an earlier run calibrated. The certificate has today's validation, and that run's transfer. */
 async function takeOver(
   store: ArtifactStore,
-  { context, capability, source, validation: validationRef }: CalibrationInput,
+  input: CalibrationInput,
   prepared: PreparedSpec,
   thresholds: CalibrationThresholds,
   { runId, detail, certificate, rollouts, inBand, faulty, outcome }: ReusableCalibration,
 ): Promise<CalibrationOutcome | null> {
   // The run's own calibration, executed again by a repair, is made again from its work file.
-  if (runId === context.runId) return null;
+  if (runId === input.context.runId) return null;
   const result = await getJson(store, detail, calibrationResultSchema);
   const { transfer } = await getJson(store, certificate, certificateSchema);
-  const validation = await getJson(store, validationRef, validationSchema);
-  const folder = layout.environments(context.runId, capability.id);
-  const settings = prepared.spec.certificate;
-  const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
+  const folder = layout.environments(input.context.runId, input.capability.id);
   const shown = rollouts && (await store.put(folder, 'rollouts.jsonl', await store.get(rollouts)));
   return {
     inBand,
     faulty,
     outcome,
     ...(shown && { rollouts: shown }),
-    detail: await putJson(store, folder, 'calibration.json', result),
-    certificate: await putJson(
-      store,
-      folder,
-      'certificate.json',
-      certificateOf(facts, validation, { result, thresholds, transfer }),
-    ),
+    ...(await storeCalibration(store, input, prepared, { result, thresholds, transfer })),
     promptTokens: 0,
     completionTokens: 0,
     reusedFrom: runId,
+  };
+}
+
+/** Stores a calibration, and the certificate that it completes. */
+async function storeCalibration(
+  store: ArtifactStore,
+  { context, capability, source, validation }: CalibrationInput,
+  prepared: PreparedSpec,
+  calibrated: NonNullable<Parameters<typeof certificateOf>[2]>,
+): Promise<Pick<CalibrationOutcome, 'detail' | 'certificate'>> {
+  const folder = layout.environments(context.runId, capability.id);
+  const settings = prepared.spec.certificate;
+  const facts = { capability: capability.id, source, isolation: prepared.sandbox.mode, settings };
+  const certificate = certificateOf(facts, await getJson(store, validation, validationSchema), calibrated);
+  return {
+    detail: await putJson(store, folder, 'calibration.json', calibrated.result),
+    certificate: await putJson(store, folder, 'certificate.json', certificate),
   };
 }
 
@@ -194,7 +180,7 @@ async function estimateWithHeartbeats(
 }
 
 /**
- * Makes the rollouts that the stopping rule asks for, portion by portion. Rollouts of an earlier attempt lie in the
+ * Makes the rollouts that the stopping rule asks for, portion by portion. Rollouts of an earlier attempt are in the
  * work file and cost nothing.
  * @returns rewards of each task, in the order of `taskSeeds`.
  */
@@ -225,7 +211,7 @@ async function rollOutUntilCertain(
     const rolledOut = onlyPlanned(await loadRollouts(all), plans);
     onPortion(rolledOut);
     const lost = rolledOut.faults.filter((fault) => fault.lost);
-    // `rollOut` holds each portion to this limit; here it holds for all portions together.
+    // `rollOut` applies this limit to each portion; here it applies to all portions together.
     if (lost.length > MAX_PROCESS_FAULTS) {
       throw new EnvironmentUnusable(
         lost.map(({ sentence }) => sentence),

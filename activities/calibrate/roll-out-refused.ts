@@ -1,19 +1,16 @@
 import { Context } from '@temporalio/activity';
 import type { EnvironmentInput, RefusedRollouts } from '../../contracts/messages/sharpen-stage';
-import { failure } from '../../contracts/typed-failure';
-import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { layout } from '../../store';
-import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { EnvironmentUnusable, loadRollouts, type RolloutResults } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { calibrationSeeds } from './seed-ranges';
 import { keepShown, SHOWN_ROLLOUTS } from './shown-rollouts';
-import { syntheticPlan, syntheticRollouts } from './synthetic-rollouts';
+import { assertOwnFault, syntheticPlan, syntheticRollouts, tokensOf } from './synthetic-rollouts';
 
 /**
  * Makes the activity `rollOutRefused`. It lets the base model play a few tasks of an environment that its checks
- * refused, one rollout each, so that the analyst sees what the agent makes of it. An environment that fails shows
+ * refused, one rollout each, so that the analyst sees how the agent plays them. An environment that fails shows
  * nothing; that is no failure of the activity.
  * @throws Sandbox.Unavailable; Environment.Killed; `Model.*`.
  */
@@ -29,18 +26,13 @@ export function createRollOutRefused(deps: RolloutDeps): (input: EnvironmentInpu
       results = await loadRollouts(await roll({ plans, work: 'refused', note: 'plays a few tasks of' }));
     } catch (error) {
       Context.current().cancellationSignal.throwIfAborted();
-      if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
-      if (isOutsideFault(error)) throw killedFailure(error as Error, Context.current().info.attempt);
-      if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
+      assertOwnFault(error);
       results = error instanceof EnvironmentUnusable ? error.finished : { trajectories: [], seconds: 0, faults: [] };
     }
     const { trajectories } = results;
-    const tokens = (kind: 'promptTokens' | 'completionTokens'): number =>
-      trajectories.reduce((sum, { usage }) => sum + usage[kind], 0);
     return {
       rollouts: await keepShown(deps.store, layout.environments(context.runId, capability.id), trajectories),
-      promptTokens: tokens('promptTokens'),
-      completionTokens: tokens('completionTokens'),
+      ...tokensOf(trajectories),
     };
   };
 }

@@ -37,10 +37,7 @@ const PRIOR_TASKS = 4;
 export function calibrationDesign({
   seeds,
   rolloutsPerSeed,
-}: {
-  seeds: number;
-  rolloutsPerSeed: number;
-}): CalibrationDesign {
+}: Pick<CalibrationDesign, 'seeds' | 'rolloutsPerSeed'>): CalibrationDesign {
   return {
     seeds,
     rolloutsPerSeed,
@@ -91,7 +88,7 @@ function isCertain(
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
 ): boolean {
-  const { inBand, doubt } = verdictWithDoubt(groups, design, thresholds);
+  const { inBand, doubt } = verdictDoubt(groups, design, thresholds);
   return doubt <= design.doubt && (!inBand || groups.length >= Math.min(design.seeds, 2 * FEWEST_COMPARED));
 }
 
@@ -130,14 +127,6 @@ export function verdictDoubt(
   groups: readonly (readonly number[])[],
   design: CalibrationDesign,
   thresholds: CalibrationThresholds,
-): number {
-  return verdictWithDoubt(groups, design, thresholds).doubt;
-}
-
-function verdictWithDoubt(
-  groups: readonly (readonly number[])[],
-  design: CalibrationDesign,
-  thresholds: CalibrationThresholds,
 ): { inBand: boolean; doubt: number } {
   const { seeds, rolloutsPerSeed } = design;
   const { successReward, minRewardStd } = thresholds;
@@ -146,35 +135,16 @@ function verdictWithDoubt(
   const heads = groups.map((rewards) => rewards.slice(0, first));
   const outside = (values: readonly (readonly number[])[], range: readonly [number, number]): number =>
     meanOutside(values, seeds, rolloutsPerSeed, range);
-  const count = (test: (group: readonly number[]) => boolean): number => groups.filter(test).length;
+  const above = (test: (group: readonly number[]) => boolean, limit: number): number =>
+    shareAbove(groups.filter(test).length, n, seeds, limit);
   const successes = heads.map((rewards) => rewards.map((reward) => Number(reward >= successReward)));
   const missed = [
     outside(heads, thresholds.meanReward),
     outside(successes, thresholds.meanSuccess),
-    shareAbove(
-      count((group) => group.every((reward) => reward >= successReward)),
-      n,
-      seeds,
-      thresholds.maxAllSuccessGroups,
-    ),
-    shareAbove(
-      count((group) => group.every((reward) => reward === 0)),
-      n,
-      seeds,
-      thresholds.maxAllZeroGroups,
-    ),
-    shareAbove(
-      count((group) => group.every((reward) => reward === group[0])),
-      n,
-      seeds,
-      thresholds.maxConstantGroups,
-    ),
-    shareAbove(
-      count((group) => populationDeviation(group) < minRewardStd),
-      n,
-      seeds,
-      1 - thresholds.minInformativeGroups,
-    ),
+    above((group) => group.every((reward) => reward >= successReward), thresholds.maxAllSuccessGroups),
+    above((group) => group.every((reward) => reward === 0), thresholds.maxAllZeroGroups),
+    above((group) => group.every((reward) => reward === group[0]), thresholds.maxConstantGroups),
+    above((group) => populationDeviation(group) < minRewardStd, 1 - thresholds.minInformativeGroups),
     deviationBelow(populationDeviation(heads.flat()), heads, seeds, minRewardStd),
   ];
   const inBand = missed.every((probability) => probability < 0.5);

@@ -1,10 +1,14 @@
 import { Context } from '@temporalio/activity';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { EnvironmentInput } from '../../contracts/messages/sharpen-stage';
+import { failure } from '../../contracts/typed-failure';
+import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { layout } from '../../store';
 import { readSynthesisedEnvironment } from '../environment';
 import { runModel } from '../endpoints/run-model';
-import { type EpisodePlan, runRollouts, samplingSeed } from '../rollout';
+import { isOutsideFault, killedFailure } from '../killed-environment';
+import { EnvironmentUnusable, type EpisodePlan, runRollouts, samplingSeed } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import type { FinishedRollouts } from '../rollout/run-rollouts';
 
@@ -14,7 +18,7 @@ export function syntheticPlan(prepared: PreparedSpec, runSeed: number, seed: num
   return { seed, split: 'synthetic', trial, model, samplingSeed: samplingSeed(runSeed, seed, trial) };
 }
 
-/** What to roll out, and how it is shown. */
+/** Rollouts to make, and how they are shown. */
 interface SyntheticRollouts {
   plans: readonly EpisodePlan[];
   /** Beginning of the work file's name: `calibrate`. Each kind of rollouts needs its own. */
@@ -25,7 +29,7 @@ interface SyntheticRollouts {
 
 /**
  * Makes the function that rolls the base model out in a synthesised environment, sampled as in training. The source is
- * read once. Rollouts of an earlier attempt lie in the work file and cost nothing. Throws what `runRollouts` throws.
+ * read once. Rollouts of an earlier attempt are in the work file and cost nothing. Throws what `runRollouts` throws.
  */
 export async function syntheticRollouts(
   deps: RolloutDeps,
@@ -53,3 +57,19 @@ export async function syntheticRollouts(
       signal: Context.current().cancellationSignal,
     });
 }
+
+/**
+ * Passes when rollouts ended because the environment itself failed.
+ * @throws Sandbox.Unavailable; Environment.Killed; any other error as it is.
+ */
+export function assertOwnFault(error: unknown): asserts error is EnvironmentUnusable | SandboxError {
+  if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });
+  if (isOutsideFault(error)) throw killedFailure(error as Error, Context.current().info.attempt);
+  if (!(error instanceof EnvironmentUnusable) && !(error instanceof SandboxError)) throw error;
+}
+
+/** The tokens of these rollouts. */
+export const tokensOf = (trajectories: readonly Trajectory[]): { promptTokens: number; completionTokens: number } => ({
+  promptTokens: trajectories.reduce((sum, { usage }) => sum + usage.promptTokens, 0),
+  completionTokens: trajectories.reduce((sum, { usage }) => sum + usage.completionTokens, 0),
+});

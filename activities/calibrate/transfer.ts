@@ -70,9 +70,7 @@ export function transferOf(
   target: readonly TaskSuccess[],
   seed: number,
 ): TransferEstimate {
-  const used = target.slice(0, MOST_TASKS);
-  const predicted = predict(synthetic, used);
-  const pairs = used.map(({ success }, index) => ({ observed: success, predicted: predicted[index]! }));
+  const pairs = predict(synthetic, target.slice(0, MOST_TASKS));
   const varies = new Set(pairs.map(({ observed }) => observed)).size > 1;
   if (pairs.length < FEWEST_TASKS || !varies) {
     const why =
@@ -126,30 +124,34 @@ function successByTask(trajectories: readonly Trajectory[], successReward: numbe
 const openingOf = (messages: readonly ChatMessage[]): string =>
   messages.find(({ role }) => role === 'user')?.content ?? '';
 
-/** Predicted success of each target task. In words that are numbers, only that they are numbers counts. */
-function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[]): number[] {
-  const documents = [...synthetic, ...target].map(
-    ({ opening }) => new Set(wordsOf(opening).map((word) => (/^\d+$/.test(word) ? '0' : word))),
-  );
+/** Each target task with its prediction. In words that are numbers, only that they are numbers counts. */
+function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[]): Pair[] {
+  const read = ({ opening, success }: TaskSuccess) => ({
+    success,
+    words: new Set(wordsOf(opening).map((word) => (/^\d+$/.test(word) ? '0' : word))),
+  });
+  const [known, wanted] = [synthetic.map(read), target.map(read)];
+  const documents = [...known, ...wanted];
   const frequency = new Map<string, number>();
-  for (const words of documents) for (const word of words) frequency.set(word, (frequency.get(word) ?? 0) + 1);
-  const weight = (word: string): number => Math.log(1 + documents.length / frequency.get(word)!);
-  const norms = documents.map((words) => Math.sqrt([...words].reduce((sum, word) => sum + weight(word) ** 2, 0)));
-  return target.map((_, index) => {
-    const own = synthetic.length + index;
-    const nearest = synthetic
-      .map(({ success }, other) => {
-        let dot = 0;
-        for (const word of documents[own]!) if (documents[other]!.has(word)) dot += weight(word) ** 2;
-        return { success, similarity: dot / (norms[own]! * norms[other]! || 1) };
+  for (const { words } of documents) for (const word of words) frequency.set(word, (frequency.get(word) ?? 0) + 1);
+  const squares = new Map([...frequency].map(([word, count]) => [word, Math.log(1 + documents.length / count) ** 2]));
+  const sumOf = (words: ReadonlySet<string>) => [...words].reduce((sum, word) => sum + (squares.get(word) ?? 0), 0);
+  const neighbours = known.map(({ success, words }) => ({ success, words, norm: Math.sqrt(sumOf(words)) }));
+  return wanted.map(({ success: observed, words: own }) => {
+    const ownNorm = Math.sqrt(sumOf(own));
+    const nearest = neighbours
+      .map(({ success, words, norm }) => {
+        const common = new Set([...own].filter((word) => words.has(word)));
+        return { success, similarity: sumOf(common) / (ownNorm * norm || 1) };
       })
       .sort((a, b) => b.similarity - a.similarity)
       .slice(0, NEIGHBOURS);
     const total = nearest.reduce((sum, { similarity }) => sum + similarity, 0);
-    return nearest.reduce(
+    const predicted = nearest.reduce(
       (sum, { success, similarity }) => sum + success * (total > 0 ? similarity / total : 1 / nearest.length),
       0,
     );
+    return { observed, predicted };
   });
 }
 
@@ -161,8 +163,7 @@ export function concordance(pairs: readonly Pair[]): number {
   let comparable = 0;
   let agreeing = 0;
   for (const [index, a] of pairs.entries()) {
-    for (let other = 0; other < index; other++) {
-      const b = pairs[other]!;
+    for (const b of pairs.slice(0, index)) {
       if (a.observed === b.observed) continue;
       comparable++;
       const order = Math.sign(a.observed - b.observed) * (a.predicted - b.predicted);
@@ -174,11 +175,13 @@ export function concordance(pairs: readonly Pair[]): number {
 
 /** Spearman's rank correlation with mean ranks for ties; 0 where either does not vary. */
 export function spearman(pairs: readonly Pair[]): number {
-  const [x, y] = [ranks(pairs.map(({ observed }) => observed)), ranks(pairs.map(({ predicted }) => predicted))];
+  const observed = ranks(pairs.map((pair) => pair.observed));
+  const predicted = ranks(pairs.map((pair) => pair.predicted));
   const centre = (pairs.length - 1) / 2;
   let [xy, xx, yy] = [0, 0, 0];
-  for (let i = 0; i < pairs.length; i++) {
-    const [a, b] = [x[i]! - centre, y[i]! - centre];
+  for (const pair of pairs) {
+    const a = (observed.get(pair.observed) ?? 0) - centre;
+    const b = (predicted.get(pair.predicted) ?? 0) - centre;
     xy += a * b;
     xx += a * a;
     yy += b * b;
@@ -186,16 +189,10 @@ export function spearman(pairs: readonly Pair[]): number {
   return xx === 0 || yy === 0 ? 0 : xy / Math.sqrt(xx * yy);
 }
 
-function ranks(values: readonly number[]): number[] {
-  const order = values.map((_, index) => index).sort((a, b) => values[a]! - values[b]!);
-  const result = new Array<number>(values.length).fill(0);
-  for (let start = 0; start < order.length;) {
-    let end = start;
-    while (end + 1 < order.length && values[order[end + 1]!] === values[order[start]!]) end++;
-    for (let i = start; i <= end; i++) result[order[i]!] = (start + end) / 2;
-    start = end + 1;
-  }
-  return result;
+/** The mean rank of each value, from 0. */
+function ranks(values: readonly number[]): Map<number, number> {
+  const order = values.toSorted((a, b) => a - b);
+  return new Map(values.map((value) => [value, (order.indexOf(value) + order.lastIndexOf(value)) / 2]));
 }
 
 /** The statistic with its 95 % percentile interval over resampled tasks. */

@@ -36,7 +36,7 @@ export async function differingTasks(
       reader ? modelForLaterTurns(reader, known, opening) : () => opening;
     const one = answerer(now.get(task.seed) ?? BASE, readers.now, candidates);
     const other = answerer(before.get(task.seed) ?? BASE, readers.before, incumbent.adapters);
-    // Compares them before each answer of the agent: at the end of the conversation both may be back at the first model.
+    // They are compared before each answer of the agent: at the end both may be back at their first model.
     const asked = messages.flatMap(({ role }, i) => (role === 'assistant' ? [messages.slice(0, i)] : []));
     if (asked.some((said) => one(said) !== other(said))) differing.add(task.seed);
   }

@@ -28,7 +28,8 @@ interface Condition {
  * so for the second condition it is enough not to be worse: by the lower end of routed minus the active version, it
  * loses less than `lossMargin` of the tasks that get another adapter.
  *
- * Gains and non-inferiority are judged at the confidence of this comparison. The significance of a loss is judged at the unadjusted confidence: there a stricter test would let more losses pass.
+ * Gains and non-inferiority are judged at the confidence of this comparison. The significance of a loss is judged at
+ * the unadjusted confidence: there a stricter test would let more losses pass.
  *
  * @param learned what the adapters' trainings show, for the reason when it is not passed.
  * @param retires capabilities whose adapters a retirement removes; empty for any other candidate.

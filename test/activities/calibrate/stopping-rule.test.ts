@@ -55,7 +55,7 @@ describe('nextRollouts', () => {
     expect(nextRollouts(edge, design, thresholds)).toHaveLength(100);
     expect(nextRollouts(edge, design, thresholds)![0]).toEqual({ group: 0, upTo: 16 });
     const whole = edge.map((rewards) => [...rewards, ...rewards]);
-    expect(verdictDoubt(whole, design, thresholds)).toBe(0);
+    expect(verdictDoubt(whole, design, thresholds).doubt).toBe(0);
     expect(nextRollouts(whole, design, thresholds)).toBeNull();
   });
 });
