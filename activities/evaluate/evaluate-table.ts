@@ -7,7 +7,6 @@ import { MIXED, NONE_LABEL } from '../../contracts/names';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
-import { gateIntervals } from './gate-intervals';
 import { oracleRates } from './oracle';
 import { type ArmTable, armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
 import { passedAll } from './passed-all';
@@ -137,7 +136,7 @@ const usesMixed = (choice: RouterChoice): boolean =>
   (choice.chosen === 'outcomes-mixed' &&
     choice.adapters.some(({ capabilityId, leftOut }) => capabilityId === MIXED && !leftOut));
 
-/** The active version: how far the candidate is ahead of it, and what it loses of what that one passes. */
+/** The active version: the candidate's lead over it, and the candidate's loss among the tasks that it passes. */
 function incumbentOf(
   table: OutcomeTable,
   arm: Arm,
@@ -150,7 +149,24 @@ function incumbentOf(
   return { version, arm, routedMinus: routedMinus as Interval, differing, regression };
 }
 
-/** The arm that the router gave each task to, which it decides by the opening alone. */
+/**
+ * The figures that a promotion needs proved, with intervals at the confidence of this comparison. The draws are those
+ * of the other figures, so that the estimates are the same.
+ */
+function gateIntervals(table: OutcomeTable, judging: Judging, options: BootstrapOptions): Evaluation['judged'] {
+  const bootstrap = { ...options, confidence: judging.confidence };
+  const [base, routed] = [armTable(table, 'base'), armTable(table, 'routed')];
+  const incumbent = table.arms.get('incumbent');
+  const rivals = [base, ...(incumbent ? [incumbent] : [])];
+  const [routedMinusBase, routedMinusIncumbent = null] = bootstrapMeans(
+    rivals.map((rival) => minus(taskRates(routed), taskRates(rival))),
+    bootstrap,
+  ) as [Interval, Interval | undefined];
+  const { tasks, loss } = regressionAgainstBase(incumbent ?? base, routed, bootstrap);
+  return { ...judging, routedMinusBase, routedMinusIncumbent, loss: tasks === 0 ? null : loss };
+}
+
+/** The arm that the router gave each task to. It decides by the opening alone. */
 function routedGroups({ seeds }: OutcomeTable, routing: readonly RoutingRecord[]): string[] {
   const chosen = new Map(routing.map(({ seed, capabilityId }) => [seed, capabilityId]));
   return seeds.map((seed) => chosen.get(seed) ?? NONE_LABEL);
@@ -161,7 +177,7 @@ interface ArmSource {
   kind: Arm['kind'];
   /** Pass rate of each task. */
   rates: readonly number[];
-  /** Absent for the oracle: what it passes is put together from trials of several arms. */
+  /** Absent for the oracle: its passes are those of several arms. */
   passes?: number[][];
 }
 

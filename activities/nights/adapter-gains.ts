@@ -12,7 +12,7 @@ const MANY_NIGHTS = 32;
 /** Either verdict needs at least this many tasks. */
 const TASKS = 30;
 const MANY_TASKS = 100;
-/** An adapter no longer helps when its gain on its own tasks is certainly below this. */
+/** An adapter no longer helps when the whole interval of its gain on its own tasks is below this. */
 const HELPFUL = 0.1;
 /** Error of all verdicts about a version's adapters on one content, over all nights. */
 const ERROR = 0.05;
@@ -68,8 +68,12 @@ export function adapterGains(
             : 'cannot-tell';
     const shown = verdict === 'no-longer-helps' ? many : pooled;
     return {
-      ...{ capabilityId: own.capabilityId, sha256: own.sha256, ...shown },
-      ...{ gain: pairedGain(shown, z), confidence: 1 - error, verdict },
+      capabilityId: own.capabilityId,
+      sha256: own.sha256,
+      ...shown,
+      gain: pairedGain(shown, z),
+      confidence: 1 - error,
+      verdict,
     };
   });
 }

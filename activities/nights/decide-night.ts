@@ -73,14 +73,16 @@ export function createDecideNight(store: ArtifactStore): (input: DecideNightInpu
   };
 }
 
+/** The part of a decision that earlier nights take part in. */
+type Decided = Pick<
+  NightDecision,
+  'outcome' | 'sentence' | 'reasons' | 'seenBefore' | 'undecided' | 'capabilities' | 'drifts' | 'adapters'
+>;
+
 /** Facts that do not depend on earlier nights. */
 interface Measured {
   evidence: Omit<NightEvidence, 'nights' | 'gains' | 'drifts'>;
-  figures: Pick<
-    NightDecision,
-    | ('night' | 'version' | 'tasks' | 'served' | 'base' | 'gain' | 'promotedWith' | 'change' | 'rateChange')
-    | ('detectableLoss' | 'cost' | 'identification' | 'live')
-  >;
+  figures: Omit<NightDecision, keyof Decided>;
   /** Whether the next night plays other tasks. */
   hasOthers: boolean;
   /** Tonight's results of each adapter. */
@@ -170,7 +172,12 @@ function decide(
   const outcome = reasons.length > 0 ? 'goes-on' : undecided.length > 0 ? 'too-little-power' : 'nothing-new';
   const facts: Omit<NightDecision, 'sentence'> = {
     ...figures,
-    ...{ outcome, reasons, seenBefore, undecided, capabilities, adapters: gains },
+    outcome,
+    reasons,
+    seenBefore,
+    undecided,
+    capabilities,
+    adapters: gains,
     ...(drifts.length > 0 && { drifts }),
   };
   const drifting = capabilities.flatMap(({ id, state }) => (state === 'drifting' ? [id] : []));
@@ -185,8 +192,14 @@ function decide(
           document.nights.map((night) =>
             night.runId === runId
               ? {
+                  ...night,
                   // The version that was measured, even if another one has become active since the plan.
-                  ...{ ...night, version: figures.version, outcome, reasons, lacking, lack, adapters: tasks },
+                  version: figures.version,
+                  outcome,
+                  reasons,
+                  lacking,
+                  lack,
+                  adapters: tasks,
                   ...(drifting.length > 0 && { drifting }),
                 }
               : night,

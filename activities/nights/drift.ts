@@ -69,11 +69,7 @@ function trend(counts: readonly NightCount[]): number {
 }
 
 const share = (counts: readonly NightCount[]): number =>
-  sum(counts, ({ lacking }) => lacking) /
-  Math.max(
-    1,
-    sum(counts, ({ tasks }) => tasks),
-  );
+  sum(counts, ({ lacking }) => lacking) / sum(counts, ({ tasks }) => tasks);
 
 const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
 

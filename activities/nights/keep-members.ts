@@ -4,13 +4,13 @@ import { MIXED } from '../../contracts/names';
 import { type ArtifactStore, layout } from '../../store';
 import { adapterRecords } from '../reuse/adapter-records';
 
-/** This run wrote no environment for the adapters that it keeps. */
+/** A kept adapter has no environment in this run. */
 const NOTHING_DONE = { attempts: [], environment: null, tokens: [] };
 
 /**
  * Makes the activity `keepMembers`: the adapters of the active version whose capabilities this run did not sharpen, as
- * members of its candidate. One whose record cannot be read, because it is
- * gone or damaged, is skipped and says so. Throws StoreMissingError and StoreCorruptError when a manifest is gone.
+ * members of its candidate. An adapter whose record is gone or damaged is a skipped member with the reason. Throws
+ * StoreMissingError and StoreCorruptError when a manifest is gone.
  */
 export function createKeepMembers(store: ArtifactStore): (input: KeepMembersInput) => Promise<SharpenResult[]> {
   return async ({ context: { runId, agent }, version, sharpened, retires = [] }) => {

@@ -23,9 +23,15 @@ export const isEqualContent = (a: NightPlan['content'], b: NightPlan['content'])
   a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
 
 /** Options that decide where a trainer runs and how often it reports. They do not change a result. */
-const OPERATION = [
-  ...(['backend', 'kubernetes', 'threads', 'checkpointEvery'] as const),
-  ...(['reportTo', 'samplerUrl', 'packing', 'packingWaitSeconds'] as const),
+const OPERATION: readonly (keyof PreparedSpec['spec']['training'])[] = [
+  'backend',
+  'kubernetes',
+  'threads',
+  'checkpointEvery',
+  'reportTo',
+  'samplerUrl',
+  'packing',
+  'packingWaitSeconds',
 ];
 
 /** The owner's settings that change a result. Places, addresses and speeds do not. */
@@ -38,7 +44,9 @@ function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Recor
     environment: { maxTurns, successReward, trainSeeds, heldOutSeeds },
     collect: without(collect, ['concurrency']),
     identify: without(identify, ['chunkCalls']),
-    ...{ synthesis, certificate, calibration },
+    synthesis,
+    certificate,
+    calibration,
     model: { temperature, maxCompletionTokens, ...serverParsers(spec.model) },
     training: { ...without(training, OPERATION), image: trainerImage(training) },
     evaluation: without(evaluation, ['concurrency']),

@@ -51,7 +51,7 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
 
 function reasonInWords(
   { kind, capabilityId }: NightDecision['reasons'][number],
-  adapters: NightDecision['adapters'] = [],
+  adapters: NightDecision['adapters'],
 ): string {
   const own = adapters.find((adapter) => adapter.capabilityId === capabilityId);
   const figures =

@@ -1,4 +1,3 @@
-import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type NightPlan, nightPlanSchema, type Nights } from '../../contracts/artifacts/night';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
@@ -52,9 +51,8 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
       ...(remaking && { remaking }),
     };
     const folder = layout.night(runId);
-    const ref: ArtifactRef = await putJson(store, folder, 'night-plan.json', nightPlanSchema.parse(plan));
     return {
-      plan: ref,
+      plan: await putJson(store, folder, 'night-plan.json', nightPlanSchema.parse(plan)),
       summary: plan.why,
       ...(remaking && { remaking: remaking.sentence }),
       measure: measures

@@ -11,7 +11,7 @@ import { readAnalystUse } from '../analyst/budget-meter';
 import { plural } from '../html/format';
 import { reusableRecords, unlessLost } from '../reuse/reuse-records';
 
-/** The compared part of the content that a record of `reuse/<agent>/` depends on. */
+/** The part of `dependsOn` in a record of `reuse/<agent>/` that is compared. */
 const dependsOnSchema = z.looseObject({ baseModel: z.string() });
 
 const adapterSchema = reusableAdapterSchema.extend({
@@ -45,20 +45,29 @@ export async function rebuildCost(
   const today = prepared.baseModelSha256;
   const adapters = await reusableRecords(store, agent, 'adapter', adapterSchema);
   const calibrations = await reusableRecords(store, agent, 'calibration', calibrationSchema);
-  const made = contentsFor(today, [...adapters, ...calibrations]);
+  const made = new Set(
+    [...adapters, ...calibrations].filter(({ dependsOn }) => dependsOn.baseModel === today).map(contentOf),
+  );
   const members = version.adapters.map(({ sha256 }) => adapters.find(({ adapter }) => adapter.sha256 === sha256));
   const lost = members.filter((member) => member === undefined || !made.has(contentOf(member)));
   const trained = lost.flatMap((member) => member ?? []);
   const environments = new Set(members.flatMap((one) => one?.dependsOn.environments.map(({ sha256 }) => sha256) ?? []));
-  const behind = [...environments].flatMap((sha256) => calibrationOf(sha256, version.baseModelSha256, calibrations));
-  const calibrated = behind.filter((record) => !made.has(contentOf(record)));
+  const calibrated = [...environments]
+    .flatMap((sha256) => {
+      const isOfVersion = ({ dependsOn }: CalibrationRecord) =>
+        dependsOn.environment === sha256 && dependsOn.baseModel === version.baseModelSha256;
+      return calibrations.find(isOfVersion) ?? [];
+    })
+    .filter((record) => !made.has(contentOf(record)));
   if (trained.length + calibrated.length === 0) return null;
   const ofCalibrations = await readEach(store, calibrated, ({ detail }) => detail, detailSchema);
   const ofTrainings = await readEach(store, trained, ({ adapter }) => adapter.manifest, manifestSchema);
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   const facts: Omit<Remaking, 'sentence'> = {
     version: version.version,
-    ...{ adapters: lost.length, calibrations: calibrated.length, environments: environments.size },
+    adapters: lost.length,
+    calibrations: calibrated.length,
+    environments: environments.size,
     unknown: lost.length - trained.length + calibrated.length - ofCalibrations.length,
     calibrationRollouts: sum(ofCalibrations.map(({ rollouts }) => rollouts)),
     trainingRollouts: sum(trained.map(({ adapter }) => adapter.rollouts)),
@@ -73,27 +82,8 @@ export async function rebuildCost(
  * The content of a record without the base model and without the adapter that a training continued. A new base model
  * cannot use that adapter, so its training starts from zero.
  */
-const contentOf = ({
-  dependsOn: { continues: _, ...dependsOn },
-}: Pick<AdapterRecord | CalibrationRecord, 'dependsOn'>): string => JSON.stringify({ ...dependsOn, baseModel: null });
-
-const contentsFor = (
-  baseModel: string,
-  records: readonly Pick<AdapterRecord | CalibrationRecord, 'dependsOn'>[],
-): ReadonlySet<string> =>
-  new Set(records.flatMap((record) => (record.dependsOn.baseModel === baseModel ? [contentOf(record)] : [])));
-
-/** The calibration of an environment for the version's base model; undefined without a record. */
-function calibrationOf(
-  environment: string,
-  baseModel: string,
-  records: readonly CalibrationRecord[],
-): CalibrationRecord[] {
-  const found = records.find(
-    ({ dependsOn }) => dependsOn.environment === environment && dependsOn.baseModel === baseModel,
-  );
-  return found === undefined ? [] : [found];
-}
+const contentOf = ({ dependsOn: { continues: _, ...dependsOn } }: AdapterRecord | CalibrationRecord): string =>
+  JSON.stringify({ ...dependsOn, baseModel: null });
 
 /** Reads artifacts; missing and damaged ones are left out. */
 async function readEach<R, T>(

@@ -17,16 +17,13 @@ const answeringSchema = trajectorySchema.shape.answeredBy.unwrap();
 
 type Night = Nights['nights'][number];
 
-/** The activity of a night that reads the gateway's files. */
+/**
+ * Makes the activity `readServedTraffic`. It adds to the rollouts of the active version the live conversations that it
+ * answered, the newest days first: at most `most`, not older than `collect.live.days`, and none that an earlier night
+ * has decided with. They follow the rollouts in an artifact of their own, so that pass rates use the rollouts alone.
+ */
 export function createServedTrafficActivities(store: ArtifactStore): Pick<SandboxActivities, 'readServedTraffic'> {
-  return {
-    /**
-     * Adds to the rollouts of the active version the live conversations that it answered, the newest days first: at
-     * most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They follow the
-     * rollouts in an artifact of their own, so that pass rates use the rollouts alone.
-     */
-    readServedTraffic: (input, repetition) => readServedTraffic(store, input, repetition),
-  };
+  return { readServedTraffic: (input, repetition) => readServedTraffic(store, input, repetition) };
 }
 
 async function readServedTraffic(
@@ -40,7 +37,8 @@ async function readServedTraffic(
   const days = since === null ? collect.live.days : Math.min(collect.live.days, Math.max(1, daysFrom(since, today)));
   const answered = answeredBy(version);
   const query = {
-    ...{ days, most },
+    days,
+    most,
     wants: (head) => answered(head) && !known.has(String(head.id).slice(0, ID_DIGITS)),
   } satisfies Partial<TraceQuery>;
   const read = await readLiveTraffic(store, agent, query, { rollouts: served.episodes, repetition });
@@ -51,8 +49,8 @@ async function readServedTraffic(
     ...before,
     nights: before.nights.map((night) => {
       if (night.runId === runId) return { ...night, live: { day: today, read: ids } };
-      const isPast = night.live !== undefined && since !== null && night.live.day < since;
-      return isPast ? { ...night, live: { day: night.live!.day, read: [] } } : night;
+      if (night.live === undefined || since === null || night.live.day >= since) return night;
+      return { ...night, live: { ...night.live, read: [] } };
     }),
   }));
   return { ...learned, ...unreadableLines(read) };
@@ -78,11 +76,8 @@ function readBefore(nights: readonly Night[], runId: string): { since: string | 
   const earlier = (own < 0 ? nights : nights.slice(0, own)).flatMap(({ live, outcome }) =>
     live === undefined || outcome === null ? [] : [live],
   );
-  const since =
-    earlier
-      .map(({ day }) => day)
-      .sort()
-      .at(-1) ?? null;
+  const days = earlier.map(({ day }) => day).sort();
+  const since = days.at(-1) ?? null;
   return { since, known: new Set(earlier.flatMap(({ day, read }) => (day === since ? read : []))) };
 }
 

@@ -64,7 +64,7 @@ export function createPromoteActivities({
           const added = addVersion(registry, version);
           // The run has promoted already.
           if (!added.changed) return added;
-          if (plan !== undefined && registry.active !== plan.active) return { registry, changed: false, result: null };
+          if (registry.active !== plan.active) return { registry, changed: false, result: null };
           if (registry.canary !== undefined) throw canaryRuns(context.agent, registry.canary);
           return added;
         });
@@ -86,7 +86,7 @@ function servedBy(router: Router, adapters: readonly TrainedAdapter[]): TrainedA
   );
 }
 
-/** Refuses a version that would serve something else than what was judged. */
+/** Refuses a version without an adapter that the judged router gives conversations to. */
 function requireAdapters(router: Router, served: readonly TrainedAdapter[]): void {
   const missing = neededAdapters(router).filter((id) => !served.some(({ capabilityId }) => capabilityId === id));
   if (missing.length === 0) return;

@@ -1,19 +1,19 @@
 /**
- * What each thing that a night may reuse depends on. The key is the hash of it: where anything here differs, it is made
- * anew. Nothing else decides on reuse (docs/adr/0017). A change of what is computed from the same inputs takes a new
- * number in `VERSIONS`.
+ * The inputs of each result that a night may reuse. Its key is their hash: a result with any other input is made again.
+ * Nothing else decides on reuse (docs/adr/0017). When the code computes another result from the same inputs, the number
+ * in `VERSIONS` must change.
  */
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { TrainingJob } from '../../contracts/artifacts/training';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { contentKey } from '../../llm';
 
-/** Kinds of what can be reused, with the number of what is computed. */
+/** Kinds of results that can be reused, with the number of the code that computes them. */
 const VERSIONS = { environment: 3, calibration: 3, adapter: 1 } as const;
 /** One of them; also the folder of its records. */
 type ReusableKind = keyof typeof VERSIONS;
 
-/** A key, and what it was made from. */
+/** A key, and the inputs that it was made from. */
 export interface ReuseKey {
   kind: ReusableKind;
   sha256: string;
@@ -27,9 +27,9 @@ export interface EnvironmentInputs {
 }
 
 /**
- * A certified environment does not depend on the model: it is only calibrated for one. What else an agent's tasks are
- * like, its system message among them, may change each night: whether the environment is still like them is for its
- * validation to say, which compares it with today's rollouts.
+ * A certified environment does not depend on the model: it is only calibrated for one. Other properties of the agent's
+ * tasks, such as its system message, may change each night. The validation decides whether the environment is still
+ * like the tasks: it compares them with today's rollouts.
  */
 export function environmentKey({ capability, tools }: EnvironmentInputs): ReuseKey {
   const { id, name, summary, description } = capability;
@@ -39,14 +39,14 @@ export function environmentKey({ capability, tools }: EnvironmentInputs): ReuseK
   });
 }
 
-/** A calibration says how this base model does in this environment, sampled in this way. */
+/** A calibration depends on the environment, the base model, and the way in which the model is sampled. */
 export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, runSeed: number): ReuseKey {
   const { calibration, environment, training, model } = prepared.spec;
   return keyOf('calibration', {
     environment: sourceSha256,
     baseModel: prepared.baseModelSha256,
     model: model.name,
-    // What is too long for the server fails.
+    // A request that is too long for the server fails.
     contextLength: prepared.servedModel.maxModelLength,
     calibration,
     temperature: training.temperature,
@@ -60,9 +60,9 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
 }
 
 /**
- * An adapter depends on what its trainer computes with: not on where it runs, how often it saves, or how many threads
- * it has.
- * @param continues sha256 of the adapter from which a training goes on, on content that was trained before.
+ * An adapter depends on the inputs of its trainer's computation: not on where it runs, how often it saves, or how many
+ * threads it has.
+ * @param continues sha256 of the adapter that a training continues, on content that was trained before.
  */
 export function adapterKey(
   job: TrainingJob,
@@ -87,7 +87,7 @@ export function adapterKey(
   });
 }
 
-/** Whether a record is of a training that went on, however often, on the content of this key. */
+/** Whether a record is of a training that continued an adapter on the content of this key. */
 export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
   if (typeof dependsOn !== 'object' || dependsOn === null || !('continues' in dependsOn)) return false;
   const { continues: _, ...content } = dependsOn;
@@ -95,8 +95,8 @@ export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
 }
 
 /**
- * With which parsers the model's server reads tool calls and reasoning, as far as agent.yaml names them: with another
- * one the same answer is another call, or none.
+ * The parsers by which the model's server reads tool calls and reasoning, as far as agent.yaml names them. Another
+ * parser may read another call in the same answer, or none.
  */
 export function serverParsers({ vllm }: PreparedSpec['spec']['model']): {
   toolCallParser: string | null;

@@ -3,7 +3,7 @@ import type { CapabilityBrief, RunContext } from '../../contracts/messages/run-c
 import { type ArtifactStore, readDictionary } from '../../store';
 import { environmentKey, type ReuseKey } from './content-keys';
 
-/** What an environment is for. */
+/** The run and the capability that need an environment. */
 interface WantedEnvironment {
   context: RunContext;
   capability: CapabilityBrief;

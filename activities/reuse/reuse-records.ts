@@ -3,9 +3,9 @@ import { type ArtifactStore, changeDocument, isStoreError, layout } from '../../
 import type { ReuseKey } from './content-keys';
 
 /**
- * Looks up what an earlier run made from the same content, and takes it over.
- * @param takeOver reads and copies what the record names; null when that is no longer what it was.
- * @returns null where there is nothing to reuse: no record, one of another form, or bytes that are gone or damaged.
+ * Looks up the result of an earlier run with the same content, and takes it over.
+ * @param takeOver reads and copies the artifacts that the record names; null when they can no longer be used.
+ * @returns null where there is nothing to reuse: no record, a record of another form, or bytes gone or damaged.
  * @throws what `takeOver` throws, and errors of the store.
  */
 export async function takeReusable<R, T>(
@@ -21,7 +21,7 @@ export async function takeReusable<R, T>(
   });
 }
 
-/** The records of one kind that an agent's runs have kept. One that cannot be read counts as none. */
+/** The records of one kind that an agent's runs have kept. A record that cannot be read counts as none. */
 export async function reusableRecords<R>(
   store: ArtifactStore,
   agent: string,
@@ -39,7 +39,7 @@ export async function reusableRecords<R>(
   return found;
 }
 
-/** What is read; null where it is gone or damaged. */
+/** The value that is read; null where it is gone or damaged. */
 export async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
@@ -49,7 +49,7 @@ export async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** Keeps what a run has made, for later ones. Its artifacts must be in the store. */
+/** Keeps the record of a result for later runs. Its artifacts must be in the store. */
 export async function keepReusable(
   store: ArtifactStore,
   agent: string,

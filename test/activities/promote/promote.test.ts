@@ -1,4 +1,5 @@
 // tier: integration
+import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import { createPromoteActivities } from '../../../activities/promote';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { PromoteInput } from '../../../contracts/messages/evaluate-stage';
@@ -16,7 +17,7 @@ import {
   startCanary,
   StoreConflictError,
 } from '../../../store';
-import { sampleEvaluation } from '../evaluate/sample-evaluation';
+import { sampleEvaluation, samplePlan } from '../evaluate/sample-evaluation';
 import { RunFixture } from '../run-fixture';
 import type { Router } from '../../../routing/kinds';
 
@@ -180,17 +181,7 @@ describe('promoteAdapters', () => {
   const judgedAgainst = (value: PromoteInput, active: number | null) =>
     putJson(fixture.store, layout.evaluation('run-1'), 'evaluation.json', {
       ...EVALUATION,
-      plan: {
-        tasks: 10,
-        trials: 2,
-        basePassRate: 0.5,
-        minimumDetectableGain: 0.2,
-        power: 0.8,
-        active,
-        noIncumbent: null,
-        canary: null,
-        judging: { against: active, comparison: 1, confidence: 0.95 },
-      },
+      plan: samplePlan({ active }),
     }).then((evaluation) => ({ ...value, evaluation }));
 
   it('changes nothing when another version is active than the one that it was compared with', async () => {
@@ -229,12 +220,18 @@ describe('promoteAdapters', () => {
     const value = await input();
     const [verify] = value.adapters;
     const adapters = [verify!, { ...verify!, name: 'mixed@cccccccccccc', capabilityId: 'mixed' }];
-    await promoteAdapters({ ...value, adapters });
+    // Each run is compared with the version before.
+    const promote = async (runId: string, active: number | null, router: ArtifactRef) =>
+      promoteAdapters({
+        ...(await judgedAgainst(value, active)),
+        ...{ adapters, router, context: { ...value.context, runId } },
+      });
+    await promote('run-1', null, value.router);
     const router = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', {
       kind: 'mixed',
       leftOut: [],
     });
-    await promoteAdapters({ ...value, adapters, router, context: { ...value.context, runId: 'run-2' } });
+    await promote('run-2', 1, router);
     const vocabulary = { terms: [], weights: [] };
     const both = await putJson(fixture.store, layout.evaluation('run-3'), 'router.json', {
       kind: 'labels',
@@ -243,14 +240,14 @@ describe('promoteAdapters', () => {
       needs: [],
       severalNeeds: { vocabulary, needs: [], threshold: 0.5 },
     });
-    await promoteAdapters({ ...value, adapters, router: both, context: { ...value.context, runId: 'run-3' } });
+    await promote('run-3', 2, both);
     const [asArm, leftOut] = await Promise.all(
       [[], ['mixed']].map((left, i) =>
         putJson(fixture.store, layout.evaluation(`run-${4 + i}`), 'router.json', outcomesMixed(left)),
       ),
     );
-    await promoteAdapters({ ...value, adapters, router: asArm!, context: { ...value.context, runId: 'run-4' } });
-    await promoteAdapters({ ...value, adapters, router: leftOut!, context: { ...value.context, runId: 'run-5' } });
+    await promote('run-4', 3, asArm!);
+    await promote('run-5', 4, leftOut!);
     const { versions } = await readRegistry(fixture.store, 'parcels');
     expect(versions.map((v) => v.adapters.map(({ name }) => name))).toEqual([
       ['verify@bbbbbbbbbbbb'],
