@@ -55,9 +55,8 @@ function comesFirst(needsOf: (text: string) => NeedProbability[], text: string, 
     const parts = [text.slice(0, cut), text.slice(cut)].map(
       (part) => new Map(needsOf(part).map(({ capabilityId, probability }) => [capabilityId, probability])),
     );
-    const clearness = (first: string, second: string) =>
-      Math.min(parts[0]!.get(first) ?? 0, parts[1]!.get(second) ?? 0);
-    const [ahead, behind] = [clearness(one, other), clearness(other, one)];
+    const clarity = (first: string, second: string) => Math.min(parts[0]!.get(first) ?? 0, parts[1]!.get(second) ?? 0);
+    const [ahead, behind] = [clarity(one, other), clarity(other, one)];
     if (Math.max(ahead, behind) > Math.abs(lead)) lead = ahead >= behind ? ahead : -behind;
   }
   return lead >= 0;

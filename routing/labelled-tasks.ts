@@ -4,7 +4,7 @@ import type { ReadMessage } from './opening-text';
 /** An opening with the needs that its labels name. */
 export interface LabelledOpening {
   opening: string;
-  /** Trained capabilities that the task calls for, whether the agent showed them or not. */
+  /** Trained capabilities that the task calls for, whether or not the agent showed them. */
   needs: readonly string[];
   /** Later messages, for a task those of its longest trial. Empty where the agent answered last. */
   later: readonly ReadMessage[];

@@ -21,7 +21,7 @@ export function chooseShown(trajectories: readonly Trajectory[]): Trajectory[] {
       .filter(({ trajectory }) => !chosen.includes(trajectory))
       .sort((a, b) => a.far - b.far);
     const seen = new Set(chosen.map(({ task }) => task.seed));
-    // One of the same reward and another task tells more; another reward would not be what was wanted.
+    // A rollout of another task with the same reward shows more. One with another reward is not wanted.
     const reward = free[0]?.trajectory.reward;
     const other = free.find(({ trajectory: t }) => t.reward === reward && !seen.has(t.task.seed));
     chosen.push((other ?? free[0]!).trajectory);

@@ -90,10 +90,10 @@ export function transferOf(
   const range = `${discrimination.low.toFixed(2)} to ${discrimination.high.toFixed(2)}`;
   const meaning =
     discrimination.low > 0.5
-      ? 'what is hard here is hard there'
+      ? 'a task that is hard here is hard there'
       : discrimination.high < 0.5
-        ? 'what is hard here is easy there'
-        : 'whether what is hard here is hard there cannot be told from these tasks';
+        ? 'a task that is hard here is easy there'
+        : 'these tasks do not show whether the two agree on which tasks are hard';
   const detail =
     `Of two of the agent's ${pairs.length} tasks that need the capability, the one that the environment's tasks ` +
     `predict to succeed more often does so with probability ${discrimination.estimate.toFixed(2)} ` +

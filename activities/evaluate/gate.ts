@@ -17,11 +17,11 @@ interface Condition {
 /**
  * Decides whether the candidate may be promoted. All conditions are about held-out tasks:
  *
- * - the gain: the lower end of the paired interval of routed minus base lies above `minGain`;
- * - the active version, where it is an arm: the lower end of routed minus it lies above zero;
- * - the loss among tasks that base passed: it is not significant (its interval does not lie above zero), or not larger
+ * - the gain: the lower end of the paired interval of routed minus base is above `minGain`;
+ * - the active version, where it is an arm: the lower end of routed minus it is above zero;
+ * - the loss among tasks that base passed: it is not significant (its interval is not above zero), or not larger
  *   than `maxRegression`;
- * - non-inferiority: the upper end of the loss among tasks that passed before lies below `lossMargin`. Before means
+ * - non-inferiority: the upper end of the loss among tasks that passed before is below `lossMargin`. Before means
  *   with the active version or, without one, with base.
  *
  * A retirement is the active version without the adapters that a night named. It has nothing new that could be better,

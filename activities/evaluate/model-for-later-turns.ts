@@ -4,7 +4,7 @@ import type { ReadMessage } from '../../routing/opening-text';
 
 /**
  * Name of the model that answers after these messages, in a conversation that began with `opening`. The mixed adapter
- * was trained for everything that later messages can call for, so its conversations stay.
+ * was trained for everything that later messages can call for, so its conversations keep it.
  */
 export function modelForLaterTurns(
   laterTurns: LaterTurnsReader,
@@ -14,7 +14,7 @@ export function modelForLaterTurns(
   const names = new Map(adapters.map(({ capabilityId, name }) => [capabilityId, name]));
   if (names.get(MIXED) === opening) return () => opening;
   return (messages) => {
-    const moved = laterTurns(messages);
-    return (moved && names.get(moved.capabilityId)) ?? opening;
+    const switched = laterTurns(messages);
+    return (switched && names.get(switched.capabilityId)) ?? opening;
   };
 }

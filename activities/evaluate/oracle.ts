@@ -4,7 +4,7 @@ import { type ArmTable, taskRates } from './outcome-table';
 /** Fewest other tasks of the same group. With fewer, the rates of all other tasks are used instead. */
 const MIN_SAME_GROUP = 5;
 
-/** Two figures of perfect routing over the arms, for each task. The truth lies between their means. */
+/** Two figures of perfect routing over the arms, for each task. The truth is between their means. */
 export interface OracleRates {
   /**
    * Per task: rate of the arm chosen without the trial that is scored. Never counts luck; its mean is at most the true
@@ -27,11 +27,11 @@ export interface OracleRates {
  * as `ceiling`. The main figure is cross-fitted instead: for each task and trial, the arm is chosen by the task's
  * *other* trials together with the arm's rate on *other* tasks of the same group (one pseudo-trial, which also breaks
  * ties), and scored on the trial that the choice did not see. Such a score is an unbiased figure for its own choices,
- * and no choice beats the best one, so on average it lies at or below the true oracle. A routed system can therefore
+ * and no choice beats the best one, so on average it is at or below the true oracle. A routed system can therefore
  * come out slightly above it by chance.
  *
- * `groups` are tasks that are alike as far as their openings tell, such as those that the router gives to the same arm.
- * They may not come from outcomes.
+ * `groups` are tasks whose openings are alike, such as those that the router gives to the same arm. They may not come
+ * from outcomes.
  */
 export function oracleRates(arms: readonly ArmTable[], groups: readonly string[]): OracleRates {
   const rates = arms.map(taskRates);

@@ -8,7 +8,7 @@ export interface Regression {
   tasks: number;
   /** Positive: lost; negative: gained. */
   loss: Interval;
-  /** The interval lies above zero. */
+  /** The interval is above zero. */
   significant: boolean;
   /** Tasks were selected and compared on the same single trial, so an agent that samples looks worse than it is. */
   selectionBias: boolean;

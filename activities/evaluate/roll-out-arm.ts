@@ -89,7 +89,7 @@ export function createEvaluationRolloutActivities(
   };
 }
 
-/** What moves a conversation of this arm to another adapter; null: nothing does. */
+/** The reader by which conversations of this arm switch to another adapter; null: they keep theirs. */
 async function laterTurnsOf(
   { store }: RolloutDeps,
   { router, adapters }: EvaluationArmInput,

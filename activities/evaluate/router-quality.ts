@@ -32,8 +32,8 @@ export function orderedKinds(kinds: readonly string[]): string[] {
  * The right choice for each single tag and for `none`.
  *
  * Tags are the environment's words and capabilities the analyst's; nothing says which belongs to which, and names must
- * not be trusted. What decides is the effect: the capability whose adapter, answering every task alone, raises this
- * kind's pass rate most, if the paired interval of that gain lies above zero; otherwise `none`, because then the base
+ * not be trusted. The effect decides: the capability whose adapter, answering every task alone, raises this
+ * kind's pass rate most, if the paired interval of that gain is above zero; otherwise `none`, because then the base
  * model does as well. The intervals are widened for the number of adapters tried (Bonferroni), so that a useless
  * adapter seldom becomes the expected one by luck. The router's own results play no part. Tasks with several tags have
  * no single right choice and are left out.

@@ -36,13 +36,13 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
   const drifting = driftInWords(facts);
   switch (outcome) {
     case 'goes-on':
-      return `${measured} It goes on: ${reasons.map((reason) => reasonInWords(reason, facts.adapters)).join('; ')}.${known}${drifting} ${spent}`;
+      return `${measured} It continues: ${reasons.map((reason) => reasonInWords(reason, facts.adapters)).join('; ')}.${known}${drifting} ${spent}`;
     case 'nothing-new':
       return `${measured} Nothing new is lacking.${known}${drifting} ${seen} ${spent}`;
     case 'too-little-power':
       return (
         `${measured} May be lacking, but these tasks are too few to tell: ${facts.undecided.join(', ')}. ` +
-        `${hasOthers ? 'Other tasks follow in the next night' : 'The next night plays the same tasks anew'}; ` +
+        `${hasOthers ? 'Other tasks follow in the next night' : 'The next night plays the same tasks again'}; ` +
         '`whet run` begins it now.' +
         `${known}${drifting} ${seen} ${spent}`
       );
@@ -63,13 +63,13 @@ function reasonInWords(
     case 'regressed':
       return `${capabilityId} is lacking although its adapter is served`;
     case 'recurring':
-      return `${capabilityId} is lacking still, in two nights: its training goes on from the adapter that is served`;
+      return `${capabilityId} is still lacking, in two nights: its training continues from the adapter that is served`;
     case 'drifting':
-      return `${capabilityId} is lacking and drifts: its training goes on from the adapter that is served`;
+      return `${capabilityId} is lacking and drifts: its training continues from the adapter that is served`;
     case 'harms':
-      return `the adapter of ${capabilityId} does harm, ${figures}: what is served is tried without it`;
+      return `the adapter of ${capabilityId} does harm, ${figures}: the version is tried without it`;
     case 'no-longer-helps':
-      return `the adapter of ${capabilityId} no longer helps, ${figures}: what is served is tried without it`;
+      return `the adapter of ${capabilityId} no longer helps, ${figures}: the version is tried without it`;
     case 'lost-gain':
       return 'it passes fewer tasks than at its promotion';
   }

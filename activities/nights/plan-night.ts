@@ -94,7 +94,7 @@ function measured(
 ): string {
   const reason = more ? ' (more than usual, because something drifts)' : '';
   const traffic = live > 0 ? ` and identifies with at most ${live} conversations that it answered, too` : '';
-  return `Night ${night} measures version ${version} beside base on ${tasks} train tasks${reason}${traffic}.`;
+  return `Night ${night} measures version ${version} and base on ${tasks} train tasks${reason}${traffic}.`;
 }
 
 /** The active version, if any of its adapters was trained on another base model than today's. */

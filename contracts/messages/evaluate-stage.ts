@@ -28,7 +28,7 @@ export interface EvaluationArmInput {
   adapters: StoredAdapter[];
   /** JSONL of RoutingRecord, for `routed` and `incumbent`. */
   routing: ArtifactRef | null;
-  /** JSON of Router, for `routed` and `incumbent`: later turns may move a conversation. Absent: none. */
+  /** JSON of Router, for `routed` and `incumbent`: conversations may switch to another adapter. Absent: none does. */
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;

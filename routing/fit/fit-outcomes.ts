@@ -15,7 +15,7 @@ import { fitLogistic, type Observation } from './logistic-regression';
 /** Tasks, and the outcomes of these arms on them. */
 export interface OutcomesData {
   tasks: readonly RoutingTask[];
-  /** Capabilities, besides base. */
+  /** Capabilities, without base. */
   arms: readonly string[];
   outcomes: Outcomes;
 }
@@ -27,7 +27,7 @@ export interface ArmModels {
   arms: { capabilityId: string; model: LinearModel; variances: number[] }[];
 }
 
-/** How it is learned. */
+/** The settings of the fit. */
 export interface OutcomesSettings {
   ridge: number;
   /** Weight of the labels, in trials, where an arm was not played. 0: labels are not read. */

@@ -129,12 +129,14 @@ describe('a night in which something drifts', () => {
     expect(other.measure!.seeds.reduce((sum, { count: tasks }) => sum + tasks, 0)).toBe(20);
   });
 
-  test('above the thresholds its training goes on from its adapter, once for the adapter', async () => {
+  test('above the thresholds its training continues from its adapter, once for the adapter', async () => {
     const reason = { kind: 'drifting', capabilityId: 'a', adapter: '1'.repeat(64) };
     const { decision, result } = await drifting(kept('a', 'recurring'));
     expect(decision).toMatchObject({ outcome: 'goes-on', reasons: [reason] });
     expect(result.continues).toEqual([{ capabilityId: 'a', sha256: '1'.repeat(64) }]);
-    expect(result.sentence).toContain('a is lacking and drifts: its training goes on from the adapter that is served');
+    expect(result.sentence).toContain(
+      'a is lacking and drifts: its training continues from the adapter that is served',
+    );
     await fixture.endNights();
     const again = await fixture.decide('run-7', [kept('a', 'recurring')], 10, {}, played(11));
     expect(again.decision).toMatchObject({ outcome: 'nothing-new', seenBefore: [reason] });

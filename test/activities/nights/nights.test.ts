@@ -138,7 +138,7 @@ describe('planNight and decideNight', () => {
     );
     const few = { environment: { ...SPEC_ENVIRONMENT, trainSeeds: { start: 0, count: 20 } } };
     const { result } = await decide('run-4', [open], 10, few);
-    expect(result.sentence).toContain('The next night plays the same tasks anew; `whet run` begins it now.');
+    expect(result.sentence).toContain('The next night plays the same tasks again; `whet run` begins it now.');
   });
 
   test('what the run of the version had worked on without an adapter is no news either', async () => {

@@ -13,7 +13,7 @@ describe('what is lacking still although its adapter is served', () => {
     const { result, decision } = await fixture.decide('run-2', recurring);
     expect(decision.reasons).toEqual([{ kind: 'recurring', capabilityId: 'a', adapter: '1'.repeat(64) }]);
     expect(result.continues).toEqual([{ capabilityId: 'a', sha256: '1'.repeat(64) }]);
-    expect(result.sentence).toContain('a is lacking still, in two nights: its training goes on');
+    expect(result.sentence).toContain('a is still lacking, in two nights: its training continues');
     expect(result.sentence).not.toContain('Still lacking');
     await fixture.endNights();
     // The same adapter, in whatever version: what went on from it is known.
