@@ -13,7 +13,7 @@ const MOST_CHARACTERS = 2_000;
 const MOST_CUTS = 24;
 
 /** The need that an opening asks for first; null unless it calls for exactly two. */
-export type FirstOfTwoReader = (opening: string) => NeedProbability | null;
+type FirstOfTwoReader = (opening: string) => NeedProbability | null;
 
 /**
  * Opens a router's model of openings with two needs; null when it has none.

@@ -8,7 +8,7 @@ import { likeliestFirst, type NeedProbability, needReader } from './need-reader'
 import type { SeveralNeedsModel } from './router-parts';
 
 /** The mixed adapter for an opening with several needs, as sure as the second of them is; null for other openings. */
-export type SeveralNeedsReader = (opening: string) => NeedProbability | null;
+type SeveralNeedsReader = (opening: string) => NeedProbability | null;
 
 /**
  * Opens a router's model of openings with several needs; null when it has none.

@@ -14,7 +14,7 @@ import type { Players, Switching } from './state';
 export const ARM_TRIALS = 2;
 
 /** The run whose arms are played. */
-export interface PlayedRun {
+interface PlayedRun {
   context: RunContext;
   prepared: PreparedSpec;
   adapters: readonly TrainedAdapter[];

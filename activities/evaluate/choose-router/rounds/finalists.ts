@@ -13,7 +13,7 @@ import { ARM_TRIALS } from '../play-arms';
 import { buy, type FinalRound, type Round, type Setting, type State, wholeOf, withSpending } from '../state';
 
 /** The decisions that are compared. */
-export interface Finalists {
+interface Finalists {
   base: CrossFitted;
   /** The best router by openings alone. */
   router: Decisions;
