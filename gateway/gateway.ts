@@ -10,7 +10,7 @@ import { Clients } from './clients';
 import type { Log } from './log';
 import { Metrics } from './metrics';
 import { RegistryPoller } from './registry-poller';
-import { createRouter } from './routing/create-router';
+import { ConversationRouter } from './routing/conversation-router';
 import { knownAdapters, wantedAdapters } from './agents/wanted-adapters';
 import type { Tracing } from './opentelemetry';
 import { TraceSampler } from './traces/sampler';
@@ -120,13 +120,12 @@ export class Gateway {
       settings.replicas.map((url) => this.replica(url, settings.adminPort)),
       this.events,
     );
-    const { router, baseModel } = settings;
     return new ServedAgent(
       settings,
       replicas,
-      createRouter(router, {
+      new ConversationRouter({
         replicas,
-        baseModel,
+        baseModel: settings.baseModel,
         readJudgedRouter: (artifact) => this.readJudgedRouter(settings.name, artifact),
       }),
       this.decisions,

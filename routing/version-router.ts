@@ -6,11 +6,11 @@ import { type LaterTurnsReader, openLaterTurns } from './later-turns';
 import { UNCALIBRATED } from './menu-answer';
 import { type ArmChooser, openRouter } from './open-router';
 
-/** Reads `router.json`. Rejects when it cannot be read. */
+/** Reads a `router.json`. Rejects when it cannot be read. */
 export type ReadRouter = (artifact: ArtifactRef) => Promise<Router>;
 
 /** The paper's router over a version's adapters. */
-export function logitsOf({ adapters }: Pick<RegistryVersion, 'adapters'>): Router {
+function logitsOf({ adapters }: Pick<RegistryVersion, 'adapters'>): Router {
   const capabilities = adapters.map(({ capabilityId, summary }) => ({ id: capabilityId, summary }));
   return { kind: 'logits', leftOut: [], capabilities, ...UNCALIBRATED };
 }
@@ -25,13 +25,9 @@ export interface OpenedVersion extends ArmChooser {
   laterTurns: LaterTurnsReader | null;
 }
 
-/** Opens the router of a version, or another one in its place. */
-export async function openVersion(
-  version: RegistryVersion,
-  read: ReadRouter,
-  instead?: Router,
-): Promise<OpenedVersion> {
-  const router = instead ?? (await routerOfVersion(version, read));
+/** Opens the router of a version. Rejects when it cannot be read. */
+export async function openVersion(version: RegistryVersion, read: ReadRouter): Promise<OpenedVersion> {
+  const router = await routerOfVersion(version, read);
   const served = version.adapters.map(({ capabilityId }) => capabilityId);
   return { ...openRouter(router, served), laterTurns: openLaterTurns(router, served) };
 }

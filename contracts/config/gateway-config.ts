@@ -4,7 +4,6 @@ import { agentNameSchema } from './agent-name';
 import { httpUrlSchema } from './http-url';
 import { milliseconds, millisecondsOrNone } from './milliseconds';
 import { REDACTION_RULES } from './analyst-spec';
-import { routerSettingsSchema } from './router-settings';
 
 const count = z.number().int().positive();
 
@@ -46,7 +45,13 @@ const gatewayAgentSchema = z.strictObject({
     .max(65535)
     .optional()
     .describe("Port at which these servers load adapters (the policy server's --admin-port); absent: the API's."),
-  router: routerSettingsSchema.prefault({}),
+  router: z
+    .strictObject({
+      timeoutMs: milliseconds
+        .default(150)
+        .describe('Time limit of the routing decision; after it the base model gets the conversation.'),
+    })
+    .prefault({}),
   fallback: z
     .enum(['base', 'error'])
     .default('base')

@@ -7,7 +7,7 @@ import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/is-in-canary';
 import type { ConversationKey, DecisionCache, NoChoice, RoutingDecision } from '../conversations';
 import type { Metrics } from '../metrics';
-import type { ConversationRouter, RoutingAnswer } from '../routing/router';
+import type { ConversationRouter, RoutingAnswer } from '../routing/conversation-router';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { TimeOver, withinTime } from './within-time';
 
@@ -44,12 +44,12 @@ export class ServedAgent {
     this.registry = emptyRegistry(settings.name);
   }
 
-  /** Follows a new registry, and has the router prepare for its versions. Does not wait for that. */
+  /** Follows a new registry, and opens the routers of its versions in advance. Does not wait for that. */
   update(registry: Registry): void {
     this.registry = registry;
     this.known = true;
-    // A router that could not prepare tries again at each conversation, so the failure is ignored here.
-    for (const version of this.wantedVersions()) this.router.prepare?.(version).catch(() => undefined);
+    // A router that cannot be opened is tried again at each conversation, so the failure is ignored here.
+    for (const version of this.wantedVersions()) this.router.open(version).catch(() => undefined);
   }
 
   /** The version with this number; null when there is none, and for null, which means the base model. */
@@ -96,8 +96,7 @@ export class ServedAgent {
   ): Promise<RoutingDecision | null> {
     let reader = this.turnReaders.get(version);
     if (reader === undefined) {
-      const reading = this.router.laterTurns?.(version) ?? Promise.resolve(null);
-      reader = await withinTime(this.timeLimitMs(), () => reading);
+      reader = (await withinTime(this.settings.router.timeoutMs, () => this.router.open(version))).laterTurns;
       this.turnReaders.set(version, reader);
     }
     const choice = reader?.(messages());
@@ -105,12 +104,6 @@ export class ServedAgent {
     const { capabilityId, probability, reason } = choice;
     const adapter = version.adapters.find((served) => served.capabilityId === capabilityId)?.name ?? null;
     return { ...decision, adapter, capabilityId, probability, reason };
-  }
-
-  /** What a router may take; null for one that asks no server, and so has no setting `timeoutMs`. */
-  private timeLimitMs(): number | null {
-    const { router } = this.settings;
-    return 'timeoutMs' in router ? router.timeoutMs : null;
   }
 
   private async decideByOpening({ key }: ConversationKey, task: string): Promise<MadeDecision> {
@@ -159,7 +152,7 @@ export class ServedAgent {
     const began = performance.now();
     let outcome: NoChoice;
     try {
-      const answer = await withinTime(this.timeLimitMs(), (signal) =>
+      const answer = await withinTime(this.settings.router.timeoutMs, (signal) =>
         this.router.route({ version, task, prefix }, signal),
       );
       this.metrics.routed(this.settings.name, answer.reason, (performance.now() - began) / 1000, answer);

@@ -2,13 +2,12 @@
 export class TimeOver extends Error {}
 
 /**
- * The result of `work`. Rejects with TimeOver when it takes longer than `limitMs`; null is no limit. The work's signal
+ * The result of `work`. Rejects with TimeOver when it takes longer than `limitMs`. The work's signal
  * aborts then, and work that does not listen to it is left alone. `AbortSignal.timeout` would do the same, but its
  * timers run on after the work has ended, which at many requests a second costs more than the work.
  */
-export async function withinTime<T>(limitMs: number | null, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function withinTime<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
-  if (limitMs === null) return work(controller.signal);
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {

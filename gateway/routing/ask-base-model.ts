@@ -5,7 +5,7 @@ import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../routing/menu-answer'
 import { rankReplicas } from '../upstream/rank-replicas';
 import { readText } from '../upstream/read-text';
 import type { Replica } from '../upstream/replica';
-import type { RouterDeps, RoutingQuestion } from './router';
+import type { RouterDeps, RoutingQuestion } from './conversation-router';
 
 const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
 const answerSchema = z.object({

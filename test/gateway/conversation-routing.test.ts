@@ -136,24 +136,6 @@ describe('a version with a calibrated router', () => {
     expect([answer.headers.get('x-whet-adapter'), answer.headers.get('x-whet-route')]).toEqual(['base', 'abstained']);
     await fixture.stop();
   });
-
-  it('does not believe an answer with too little mass on the labels', async () => {
-    const fixture = await new GatewayFixture().start({
-      registry: { versions: [versionOf(1, 'weigh')] },
-      agent: { router: { kind: 'logits', minCoveredMass: 0.93 } },
-    });
-    expect((await fixture.chat('need:weigh')).headers.get('x-whet-route')).toBe('unreliable');
-    await fixture.stop();
-  });
-});
-
-test('a fixed router sends everything to one capability', async () => {
-  const fixture = await new GatewayFixture().start({
-    registry: { versions: [versionOf(1, 'weigh', 'stamp')] },
-    agent: { router: { kind: 'fixed', capability: 'stamp' } },
-  });
-  expect((await fixture.chat('need:weigh')).json['model']).toBe(adapterName('stamp', 1));
-  await fixture.stop();
 });
 
 test('an agent without a version is its base model', async () => {

@@ -99,7 +99,7 @@ export class GatewayFixture {
             baseModel: 'desk-base',
             replicas: this.replicas.map(({ url }) => url),
             ...options.agent,
-            router: router?.kind === 'fixed' ? router : { timeoutMs: ROUTER_MS, ...router },
+            router: { timeoutMs: ROUTER_MS, ...router },
           },
           ...(options.secondAgent === undefined
             ? []

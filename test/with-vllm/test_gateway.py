@@ -120,12 +120,11 @@ def stored(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 
 @pytest.fixture
 def gateway(url: str, stored: tuple, tmp_path: Path) -> Iterator[Served]:
-    """The gateway with the router `logits`; its adapters are loaded."""
+    """The gateway, whose version has the router `logits`; its adapters are loaded."""
     store, adapters = stored
     reserved = LocalPort()
     port = reserved.number
-    router = {"kind": "logits", "timeoutMs": 30_000, "minCoveredMass": 0.5}
-    agent = {"name": "desk", "baseModel": SERVED_NAME, "replicas": [f"{url}/v1"], "router": router}
+    agent = {"name": "desk", "baseModel": SERVED_NAME, "replicas": [f"{url}/v1"], "router": {"timeoutMs": 30_000}}
     config = json.dumps({"version": 1, "port": port, "agents": [agent]})
     variables = {"WHET_STORE": str(store), "WHET_GATEWAY_CONFIG": config}
     with (tmp_path / "gateway.log").open("wb") as log:

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { Registry } from '../../../contracts/artifacts/registry';
 import { canaryCommand } from '../../../cli/commands/canary';
 import { gatewayConfig } from '../../../cli/commands/gateway';
@@ -13,7 +12,6 @@ import { readSettings } from '../../../cli/settings';
 import { makePlan } from '../../../cli/supervisor/plan';
 import { services } from '../../../cli/supervisor/services';
 import { readAgent } from '../../../cli/agent';
-import { routerSettingsSchema } from '../../../contracts/config/router-settings';
 import { layout, LocalStore, readRegistry } from '../../../store';
 
 const AGENT = join(__dirname, '../../..', 'examples', 'orders-desk', 'agent.yaml');
@@ -26,9 +24,7 @@ describe('the configuration of `whet gateway`', () => {
     expect(gatewayConfig(settings, [AGENT], { upstream: [] })).toMatchObject({
       port: 8477,
       host: '127.0.0.1',
-      agents: [
-        { name: 'orders-desk', replicas: ['http://127.0.0.1:8300/v1'], router: { kind: 'promoted', timeoutMs: 150 } },
-      ],
+      agents: [{ name: 'orders-desk', replicas: ['http://127.0.0.1:8300/v1'], router: { timeoutMs: 150 } }],
     });
     expect(gatewayConfig(settings, [AGENT], { upstream: ['http://a/v1', 'http://b/v1'], port: 0 })).toMatchObject({
       port: 0,
@@ -40,22 +36,20 @@ describe('the configuration of `whet gateway`', () => {
     const file = join(folder, 'gateway.yaml');
     writeFileSync(
       file,
-      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: magic}, ' +
+      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], fallback: magic, ' +
         'colour: red}\n',
     );
     const attempt = () => gatewayConfig(settings, [], { config: file, upstream: [] });
-    const kinds = routerSettingsSchema.options.map(({ shape }) => JSON.stringify(z.toJSONSchema(shape.kind).const));
-    expect(attempt).toThrow(`${file}: agents.0.router.kind: "magic" is not allowed. Allowed: ${kinds.join(', ')}.`);
+    expect(attempt).toThrow(`${file}: agents.0.fallback: "magic" is not allowed. Allowed: "base", "error".`);
     expect(attempt).toThrow('agents.0.colour: unknown field. Known here: name, baseModel, replicas,');
     writeFileSync(
       file,
-      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {kind: logits, ' +
-        'topP: 0.9}}\n',
+      'version: 1\nagents:\n  - {name: desk, baseModel: b, replicas: [http://x/v1], router: {topP: 0.9}}\n',
     );
     expect(attempt).toThrow(
       expect.objectContaining({
         exitCode: 2,
-        message: `${file}: agents.0.router.topP: unknown field. Known here: kind, timeoutMs, minCoveredMass.`,
+        message: `${file}: agents.0.router.topP: unknown field. Known here: timeoutMs.`,
       }),
     );
     expect(() => gatewayConfig(settings, [AGENT], { config: file, upstream: [] })).toThrow(

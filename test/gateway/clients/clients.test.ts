@@ -2,6 +2,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Router } from '../../../routing/kinds';
+import { fitVocabulary } from '../../../routing/opening-features';
+import { layout, putJson } from '../../../store';
 import { peerPython } from '../../helpers/peer-python';
 import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
 import { makeModel, PolicyServer } from './policy-server';
@@ -10,6 +13,13 @@ import { nodeShapes } from './shapes';
 const ROOT = join(__dirname, '..', '..', '..');
 /** Long enough to install the Python clients, the first time. */
 const INSTALL_MS = 300_000;
+/** Gives every conversation to the capability `weigh`, so that its adapter answers whatever a client asks. */
+const EVERYTHING_WEIGHS: Router = {
+  kind: 'labels',
+  leftOut: [],
+  vocabulary: fitVocabulary(['weigh it', 'weigh this']),
+  needs: [{ capabilityId: 'weigh', model: { bias: 9, weights: { positions: [], values: [] } } }],
+};
 
 /** A base URL and a model to ask there. */
 type Place = readonly [url: string, model: string];
@@ -40,8 +50,10 @@ describe('the official clients get through the gateway what they get from the po
     const model = join(fixture.folder, 'model');
     makeModel(model, fixture.store.localPath('adapters/desk/weigh-1'));
     policy = await PolicyServer.start(model, 'tiny');
-    const agent = { baseModel: 'tiny', replicas: [policy.url], router: { kind: 'fixed' as const } };
-    await fixture.start({ replicas: 0, registry: { versions: [versionOf(1, 'weigh')] }, agent });
+    const agent = { baseModel: 'tiny', replicas: [policy.url] };
+    const artifact = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', EVERYTHING_WEIGHS);
+    const version = { ...versionOf(1, 'weigh'), judgedRouter: { kind: EVERYTHING_WEIGHS.kind, artifact } };
+    await fixture.start({ replicas: 0, registry: { versions: [version] }, agent });
   });
   afterAll(async () => {
     await fixture.stop();
