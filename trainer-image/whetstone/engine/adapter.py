@@ -19,14 +19,15 @@ from .config import LlamaShape, ModelError
 if TYPE_CHECKING:
     from torch import nn
 
-MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 # PEFT writes under 2 KB of options. Of a file with factors, what is no number: names, shapes and places of tensors.
 CONFIG_BYTES, HEADER_BYTES = 2**20, 4 * 2**20
 # Of one number: PEFT writes float32 or less.
 NUMBER_BYTES = 4
 # As `training.rank` and vLLM have it.
 MOST_RANK = 512
-_KEY = re.compile(r"layers\.(\d{1,6})\.(?:self_attn|mlp)\.(\w+)\.lora_([AB])\.(?:\w+\.)?weight$")
+_KEY = re.compile(
+    r"layers\.(\d{1,6})\.(?:self_attn|mlp)\.((?:[qkvo]|gate|up|down)_proj)\.lora_([AB])\.(?:\w+\.)?weight$"
+)
 
 
 @dataclass(frozen=True)
@@ -39,45 +40,12 @@ class Adapter:
     scale: float
     parts: dict[tuple[int, str], tuple[torch.Tensor, torch.Tensor]]
 
-    def check(self, shape: LlamaShape, where: str) -> None:
-        """Raises ModelError when a part does not fit the base model."""
-        sizes = _sizes(shape)
-        if not math.isfinite(self.scale):
-            raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
-        for (layer, module), (a, b) in self.parts.items():
-            if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[1]:
-                raise ModelError(f"{where}: layer {layer} {module} has factors A and B of different rank")
-            if a.shape[0] < 1:
-                raise ModelError(f"{where}: layer {layer} {module} has factors of rank 0")
-            if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
-                raise ModelError(f"{where}: layer {layer} {module} holds numbers that are not finite: train it again")
-            if layer >= shape.layers:
-                raise ModelError(f"{where}: adapter has layer {layer}, the base model has {shape.layers} layers")
-            if (a.shape[1], b.shape[0]) != sizes[module]:
-                raise ModelError(
-                    f"{where}: layer {layer} {module} maps {a.shape[1]} -> {b.shape[0]},"
-                    f" the base model's maps {sizes[module][0]} -> {sizes[module][1]}"
-                )
-
-
-def _sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
-    """Columns and rows of each linear layer."""
-    return {
-        "q_proj": (shape.hidden, shape.heads * shape.head_dim),
-        "k_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
-        "v_proj": (shape.hidden, shape.kv_heads * shape.head_dim),
-        "o_proj": (shape.heads * shape.head_dim, shape.hidden),
-        "gate_proj": (shape.hidden, shape.inner),
-        "up_proj": (shape.hidden, shape.inner),
-        "down_proj": (shape.inner, shape.hidden),
-    }
-
 
 def _collect(tensors: dict[str, torch.Tensor], scale: float, where: str) -> Adapter:
     halves: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
     for name, tensor in tensors.items():
         match = _KEY.search(name)
-        if not match or match[2] not in MODULES:
+        if not match:
             raise ModelError(f"{where}: tensor {name[:200]} is not a LoRA factor of a Llama linear layer")
         halves.setdefault((int(match[1]), match[2]), {})[match[3]] = tensor.float()
     for (layer, module), pair in halves.items():
@@ -109,8 +77,29 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
         raise ModelError(f"{directory}: LoRA with trained biases is not supported")
     tensors = _read_factors(factors, rank, shape)
     adapter = _collect(tensors, alpha / (math.sqrt(rank) if raw.get("use_rslora") else rank), str(directory))
-    adapter.check(shape, str(directory))
+    _check(adapter, shape, str(directory))
     return adapter
+
+
+def _check(adapter: Adapter, shape: LlamaShape, where: str) -> None:
+    """Raises ModelError when a part of the adapter does not fit the base model."""
+    sizes = shape.linear_sizes
+    if not math.isfinite(adapter.scale):
+        raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
+    for (layer, module), (a, b) in adapter.parts.items():
+        if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[1]:
+            raise ModelError(f"{where}: layer {layer} {module} has factors A and B of different rank")
+        if a.shape[0] < 1:
+            raise ModelError(f"{where}: layer {layer} {module} has factors of rank 0")
+        if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
+            raise ModelError(f"{where}: layer {layer} {module} holds numbers that are not finite: train it again")
+        if layer >= shape.layers:
+            raise ModelError(f"{where}: adapter has layer {layer}, the base model has {shape.layers} layers")
+        if (a.shape[1], b.shape[0]) != sizes[module]:
+            raise ModelError(
+                f"{where}: layer {layer} {module} maps {a.shape[1]} -> {b.shape[0]},"
+                f" the base model's maps {sizes[module][0]} -> {sizes[module][1]}"
+            )
 
 
 def _check_file(path: Path, most: int, reason: str) -> None:
@@ -138,7 +127,7 @@ def _read_options(config: Path) -> object:
 
 def _read_factors(path: Path, rank: int, shape: LlamaShape) -> dict[str, torch.Tensor]:
     """The tensors of a file that is no larger than factors of this rank can be; raises ModelError."""
-    numbers = shape.layers * sum(columns + rows for columns, rows in _sizes(shape).values()) * rank
+    numbers = shape.layers * sum(columns + rows for columns, rows in shape.linear_sizes.values()) * rank
     _check_file(path, HEADER_BYTES + NUMBER_BYTES * numbers, f"more than factors of rank {rank} need")
     try:
         return load_file(path)

@@ -42,6 +42,20 @@ class LlamaShape:
         """Query heads that share one key/value head."""
         return self.heads // self.kv_heads
 
+    @property
+    def linear_sizes(self) -> dict[str, tuple[int, int]]:
+        """Columns and rows of each linear layer of a block, by its name in checkpoints."""
+        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        return {
+            "q_proj": (self.hidden, queries),
+            "k_proj": (self.hidden, keys),
+            "v_proj": (self.hidden, keys),
+            "o_proj": (queries, self.hidden),
+            "gate_proj": (self.hidden, self.inner),
+            "up_proj": (self.hidden, self.inner),
+            "down_proj": (self.inner, self.hidden),
+        }
+
 
 def _read_json(path: Path) -> dict:
     try:

@@ -106,27 +106,18 @@ class Network:
         self, linear: FusedLinear, x: torch.Tensor, segments: list[Segment], add_to: torch.Tensor | None = None
     ):
         """x @ matrix of each segment's adapter, `[rows, out]`. With `add_to` the product is added to it in place."""
-        if add_to is None:
-            out = torch.empty(x.shape[0], linear.base.shape[1], device=x.device)
-        else:
-            out = add_to
+        out = torch.empty(x.shape[0], linear.base.shape[1], device=x.device) if add_to is None else add_to
         merged = self.weights.merge
         if not merged or len(segments) == 1:
-            matrix = linear.merged[segments[0].adapter] if merged and segments[0].adapter else linear.base
-            if add_to is None:
-                torch.mm(x, matrix, out=out)
-            else:
-                out.addmm_(x, matrix)
+            matrix = linear.adapted[segments[0].adapter] if merged and segments[0].adapter else linear.base
+            _multiply(x, matrix, out, add_to is not None)
         for segment in segments if len(segments) > 1 or not merged else ():
             rows = slice(segment.start, segment.stop)
             if merged:
-                matrix = linear.merged[segment.adapter] if segment.adapter else linear.base
-                if add_to is None:
-                    torch.mm(x[rows], matrix, out=out[rows])
-                else:
-                    out[rows].addmm_(x[rows], matrix)
+                matrix = linear.adapted[segment.adapter] if segment.adapter else linear.base
+                _multiply(x[rows], matrix, out[rows], add_to is not None)
             elif segment.adapter:
-                for part in linear.parts[segment.adapter]:
+                for part in linear.adapted[segment.adapter]:
                     out[rows, part.start : part.stop].addmm_(x[rows] @ part.a, part.b)
         return out
 
@@ -222,3 +213,11 @@ class Network:
         if short:
             last = torch.cat([last, last[-1:].expand(short)])
         return self._logits(x[last])[: len(runs)]
+
+
+def _multiply(x: torch.Tensor, matrix: torch.Tensor, out: torch.Tensor, adds: bool) -> None:
+    """Writes x @ matrix to `out`, or adds it."""
+    if adds:
+        out.addmm_(x, matrix)
+    else:
+        torch.mm(x, matrix, out=out)

@@ -24,6 +24,8 @@ FUSED = {
     "gate_up": ("gate_proj", "up_proj"),
     "down": ("down_proj",),
 }
+# Base parameters up to which adapters are merged: fast, but each takes as much memory as the linear layers.
+MERGE_LIMIT = 32_000_000
 
 
 @dataclass
@@ -37,12 +39,14 @@ class LowRank:
 
 
 class FusedLinear:
-    """A fused matrix `[in, out]` of the base model, and per adapter either a merged matrix or low-rank parts."""
+    """A fused matrix `[in, out]` of the base model, and what each adapter makes of it.
+
+    `adapted` has the merged matrix of each adapter where `Weights.merge` is set, else its low-rank parts.
+    """
 
     def __init__(self, base: torch.Tensor) -> None:
         self.base = base
-        self.merged: dict[str, torch.Tensor] = {}
-        self.parts: dict[str, list[LowRank]] = {}
+        self.adapted: dict[str, torch.Tensor | list[LowRank]] = {}
 
 
 @dataclass
@@ -79,26 +83,20 @@ def _read_tensors(directory: Path) -> dict[str, torch.Tensor]:
 class Weights:
     """All weights of one base model and its adapters on one device, in float32.
 
-    `merge_limit` is the number of base parameters up to which an adapter is stored as merged matrices (fast, one copy
-    of the linear weights per adapter); above it adapters stay low-rank.
+    With `merge`, an adapter is stored as merged matrices; otherwise it stays low-rank.
     """
 
-    def __init__(
-        self,
-        shape: LlamaShape,
-        tensors: dict[str, torch.Tensor],
-        device: str = "cpu",
-        merge_limit: int = 32_000_000,
-    ) -> None:
+    def __init__(self, shape: LlamaShape, tensors: dict[str, torch.Tensor], device: str) -> None:
         self.shape = shape
         self.device = torch.device(device)
         tensors = {
             name.removeprefix("model."): t.detach().to(self.device, torch.float32) for name, t in tensors.items()
         }
         self.parameters = sum(t.numel() for t in tensors.values())
-        self.merge = self.parameters <= merge_limit
+        self.merge = self.parameters <= MERGE_LIMIT
         self._norms: list[tuple[torch.Tensor, torch.Tensor]] = []
-        self._rotary_order = _rotary_order(shape.head_dim).to(self.device)
+        # Puts the checkpoint's pair (i, i + d/2) at (2i, 2i + 1).
+        self._rotary_order = torch.arange(shape.head_dim, device=self.device).view(2, -1).t().flatten()
         try:
             self.embedding = tensors["embed_tokens.weight"].contiguous()
             head = self.embedding if shape.tied else tensors["lm_head.weight"]
@@ -151,19 +149,15 @@ class Weights:
             for linear, modules in ((getattr(layer, fused_name), modules) for fused_name, modules in FUSED.items())
         ]
         for linear, update in built:
-            if self.merge:
-                linear.merged[name] = update
-            else:
-                linear.parts[name] = update
+            linear.adapted[name] = update
         self.adapters.add(name)
 
     def _build(
         self, linear: FusedLinear, index: int, modules: tuple[str, ...], adapter: Adapter
     ) -> torch.Tensor | list[LowRank]:
-        """What stands beside a fused matrix for one adapter: the merged matrix, or the low-rank parts."""
+        """What one adapter makes of a fused matrix: the merged matrix, or the low-rank parts."""
         parts, start = [], 0
-        for module in modules:
-            width = self._width(module)
+        for module, width in zip(modules, self.widths(modules), strict=True):
             if (index, module) in adapter.parts:
                 a, b = (t.to(self.device) for t in adapter.parts[(index, module)])
                 a = self.input_side(index, module, a).t().contiguous()
@@ -179,29 +173,14 @@ class Weights:
 
     def widths(self, modules: tuple[str, ...]) -> list[int]:
         """Output columns of each linear layer in a fused matrix."""
-        return [self._width(module) for module in modules]
-
-    def _width(self, module: str) -> int:
-        shape = self.shape
-        if module == "q_proj":
-            return shape.heads * shape.head_dim
-        if module in ("k_proj", "v_proj"):
-            return shape.kv_heads * shape.head_dim
-        return shape.hidden if module in ("o_proj", "down_proj") else shape.inner
+        return [self.shape.linear_sizes[module][1] for module in modules]
 
     def drop_adapter(self, name: str) -> None:
         """Forgets an adapter; unknown names are ignored."""
         self.adapters.discard(name)
         for layer in self.layers:
             for linear in (layer.qkv, layer.o, layer.gate_up, layer.down):
-                linear.merged.pop(name, None)
-                linear.parts.pop(name, None)
-
-
-def _rotary_order(head_dim: int) -> torch.Tensor:
-    """Row order that puts the checkpoint's pair (i, i + d/2) at (2i, 2i + 1)."""
-    half = head_dim // 2
-    return torch.stack([torch.arange(half), torch.arange(half) + half], 1).flatten()
+                linear.adapted.pop(name, None)
 
 
 def rotary_table(shape: LlamaShape, length: int, device: torch.device) -> torch.Tensor:
