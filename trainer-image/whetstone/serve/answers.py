@@ -41,12 +41,11 @@ class Answer:
 
     def whole(self) -> dict:
         """The body of an answer that is not streamed; the request has ended."""
-        text = self._chat.decode(self._shown())
-        content, calls = parse_completion(text) if self._asked.parse_tools else (text, [])
+        content, calls = self._parsed()
         message: dict = {"role": "assistant", "content": content}
         if calls:
             message["tool_calls"] = [_call(call) for call in calls]
-        choice = {"index": 0, "message": message, "logprobs": self._logprobs(0), "finish_reason": self._finish(calls)}
+        choice = {"index": 0, "message": message, "logprobs": self._logprobs(), "finish_reason": self._finish(calls)}
         return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
 
     def opening(self) -> str:
@@ -72,11 +71,10 @@ class Answer:
 
     def closing(self) -> list[str]:
         """The last chunks: what is left of the content, tool calls, the finish reason, and usage when asked for."""
-        text = self._chat.decode(self._shown())
-        content, calls = parse_completion(text) if self._asked.parse_tools else (text, [])
+        content, calls = self._parsed()
         chunks = []
         rest = (content or "")[len(self._sent) :]
-        logprobs = self._logprobs(0)
+        logprobs = self._logprobs()
         if rest or logprobs:
             chunks.append(self._chunk({"content": rest}, None, logprobs))
         if calls:
@@ -86,6 +84,11 @@ class Answer:
             usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()}
             chunks.append(f"data: {json.dumps(usage)}\n\n")
         return [*chunks, "data: [DONE]\n\n"]
+
+    def _parsed(self) -> tuple[str | None, list[ToolCall]]:
+        """Content and tool calls of the request, which has ended."""
+        text = self._chat.decode(self._shown())
+        return parse_completion(text) if self._asked.parse_tools else (text, [])
 
     def _head(self, kind: str) -> dict:
         made = {"id": self._id, "object": kind, "created": self._created, "model": self._asked.model}
@@ -101,20 +104,18 @@ class Answer:
     def _usage(self) -> dict:
         request = self._request
         prompt, completion = len(request.prompt), len(request.tokens)
-        details = {"cached_tokens": request.cached_tokens}
-        total = prompt + completion
         return {
             "prompt_tokens": prompt,
             "completion_tokens": completion,
-            "total_tokens": total,
-            "prompt_tokens_details": details,
+            "total_tokens": prompt + completion,
+            "prompt_tokens_details": {"cached_tokens": request.cached_tokens},
         }
 
-    def _logprobs(self, start: int) -> dict | None:
+    def _logprobs(self) -> dict | None:
         if self._asked.top_logprobs is None:
             return None
         content = []
-        for step in range(start, len(self._shown())):
+        for step in range(len(self._shown())):
             entry = self._token(self._request.tokens[step], self._request.logprobs[step])
             top = self._request.top[step] if self._asked.top_logprobs else []
             content.append({**entry, "top_logprobs": [self._token(*pair) for pair in top]})

@@ -70,7 +70,7 @@ def _number(raw: dict, name: str, default, kinds: tuple, low: float, high: float
 
 def _flag(raw: dict, name: str) -> bool:
     value = raw.get(name)
-    if value not in (None, True, False) or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+    if not isinstance(value, bool | None):
         raise ApiError(400, f"{name} must be true or false, found {_quoted(value)}", name)
     return bool(value)
 
