@@ -2,44 +2,18 @@ import { hash } from 'node:crypto';
 import type { GatewayKey } from '../contracts/config/gateway-config';
 import { ApiError } from './http/errors';
 
-/** A client application. */
-export interface Client {
-  /** As in the configuration; `anonymous` where no keys are configured. */
-  name: string;
-  /** Whether it may use an agent. */
-  mayUse(agent: string): boolean;
-  /** Counts a request. Throws ApiError 429 when a limit is reached. */
-  enter(): void;
-  /** Counts a posted outcome. There may be as many a minute as requests. Throws ApiError 429. */
-  enterOutcome(): void;
-  /** Ends a request. Call it once for each `enter` that did not throw. */
-  release(): void;
-}
-
-const ANONYMOUS: Client = {
-  name: 'anonymous',
-  mayUse: () => true,
-  enter: () => undefined,
-  enterOutcome: () => undefined,
-  release: () => undefined,
-};
-
 /** A token bucket that holds one minute's requests. */
 class MinuteBucket {
   private tokens: number;
-  private filledAt: number;
+  private filledAt = performance.now();
 
-  constructor(
-    private readonly perMinute: number,
-    private readonly now: () => number,
-  ) {
+  constructor(private readonly perMinute: number) {
     this.tokens = perMinute;
-    this.filledAt = now();
   }
 
   /** Takes a token. Returns the seconds until there is one when there is none, else null. */
   take(): number | null {
-    const now = this.now();
+    const now = performance.now();
     this.tokens = Math.min(this.perMinute, this.tokens + ((now - this.filledAt) * this.perMinute) / 60_000);
     this.filledAt = now;
     if (this.tokens < 1) return Math.ceil(((1 - this.tokens) * 60) / this.perMinute);
@@ -48,27 +22,29 @@ class MinuteBucket {
   }
 }
 
-/** Limits requests per minute and counts requests in flight. */
-class LimitedClient implements Client {
-  readonly name: string;
+/** A client application: limits its requests per minute and those in flight. */
+export class Client {
   private inFlight = 0;
   private readonly requests: MinuteBucket | null;
   private readonly outcomes: MinuteBucket | null;
 
-  constructor(
-    private readonly settings: GatewayKey,
-    now: () => number,
-  ) {
-    const { client, requestsPerMinute: limit } = settings;
-    this.name = client;
-    this.requests = limit === undefined ? null : new MinuteBucket(limit, now);
-    this.outcomes = limit === undefined ? null : new MinuteBucket(limit, now);
+  constructor(private readonly settings: Omit<GatewayKey, 'sha256'>) {
+    const { requestsPerMinute: limit } = settings;
+    this.requests = limit === undefined ? null : new MinuteBucket(limit);
+    this.outcomes = limit === undefined ? null : new MinuteBucket(limit);
   }
 
+  /** As in the configuration; `anonymous` where no keys are configured. */
+  get name(): string {
+    return this.settings.client;
+  }
+
+  /** Whether it may use an agent. */
   mayUse(agent: string): boolean {
     return this.settings.agents?.includes(agent) ?? true;
   }
 
+  /** Counts a request. Throws ApiError 429 when a limit is reached. */
   enter(): void {
     const { concurrent } = this.settings;
     if (concurrent !== undefined && this.inFlight >= concurrent) {
@@ -81,10 +57,12 @@ class LimitedClient implements Client {
     this.inFlight += 1;
   }
 
+  /** Counts a posted outcome. There may be as many a minute as requests. Throws ApiError 429. */
   enterOutcome(): void {
     this.takeFrom(this.outcomes, 'outcomes');
   }
 
+  /** Ends a request. Call it once for each `enter` that did not throw. */
   release(): void {
     this.inFlight -= 1;
   }
@@ -103,9 +81,10 @@ class LimitedClient implements Client {
 /** Finds the client that a key belongs to. Without configured keys, every request comes from `anonymous`. */
 export class Clients {
   private readonly byHash: Map<string, Client>;
+  private readonly anonymous = new Client({ client: 'anonymous' });
 
-  constructor(keys: readonly GatewayKey[], now: () => number = () => performance.now()) {
-    this.byHash = new Map(keys.map((key) => [key.sha256, new LimitedClient(key, now)]));
+  constructor(keys: readonly GatewayKey[]) {
+    this.byHash = new Map(keys.map((key) => [key.sha256, new Client(key)]));
   }
 
   /**
@@ -113,20 +92,15 @@ export class Clients {
    * hashes, so that its duration reveals nothing about the key.
    */
   identify(authorization: string | undefined): Client {
-    if (this.byHash.size === 0) return ANONYMOUS;
+    if (this.byHash.size === 0) return this.anonymous;
     const key = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
-    if (key === undefined) {
-      throw new ApiError(401, 'The API key is missing. Send it in the header Authorization: Bearer KEY.', {
-        code: 'missing_api_key',
-        headers: { 'www-authenticate': 'Bearer' },
-      });
-    }
+    if (key === undefined)
+      throw refused('The API key is missing. Send it in the header Authorization: Bearer KEY.', 'missing_api_key');
     const client = this.byHash.get(hash('sha256', key, 'hex'));
-    if (client === undefined)
-      throw new ApiError(401, 'The API key is not valid.', {
-        code: 'invalid_api_key',
-        headers: { 'www-authenticate': 'Bearer' },
-      });
+    if (client === undefined) throw refused('The API key is not valid.', 'invalid_api_key');
     return client;
   }
 }
+
+const refused = (message: string, code: string) =>
+  new ApiError(401, message, { code, headers: { 'www-authenticate': 'Bearer' } });
