@@ -15,7 +15,7 @@ import type { RequestBody } from '../http/replace-model-name';
 import { sendBytes } from '../http/respond';
 import type { Gateway } from '../gateway';
 import { resolveModel } from '../agents/resolve-model';
-import { type AbortHandle, type StreamTarget } from '../upstream/attempt';
+import type { ClientState, StreamTarget } from '../upstream/attempt';
 import { forward } from '../upstream/forward';
 import { answerHeaders } from '../upstream/answer-headers';
 import { SseRelay } from '../upstream/sse-relay';
@@ -44,12 +44,11 @@ export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
 export async function handleInference(gateway: Gateway, exchange: Exchange, route: InferenceRoute): Promise<boolean> {
   const { config } = gateway;
   const { request, response } = exchange;
-  const handle: AbortHandle = { abort: null };
-  let gone = false;
+  const client: ClientState = { gone: false, abort: null };
   response.once('close', () => {
     if (response.writableFinished) return;
-    gone = true;
-    handle.abort?.();
+    client.gone = true;
+    client.abort?.();
   });
   const received = await exchange.waiting(
     readBody(request, config.limits.bodyBytes, config.timeouts.requestBodyMs, (bytes) => exchange.memory.take(bytes)),
@@ -78,8 +77,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
         answerMs: config.timeouts.firstByteMs,
       }),
       target,
-      handle,
-      isGone: () => gone,
+      client,
       retries: config.retries,
       replicaMs: config.timeouts.replicaMs,
       onFallback: (reason) => {
@@ -130,7 +128,8 @@ async function open(
   exchange.span?.set({ 'gen_ai.request.model': model, 'gen_ai.request.stream': stream });
   const { agent, conversation } = routed;
   const answering = () => ({
-    ...{ model: routed.adapter ?? agent.settings.baseModel, version: routed.version },
+    model: routed.adapter ?? agent.settings.baseModel,
+    version: routed.version,
     ...(routed.standsIn && { standsIn: true as const }),
   });
   const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, answering, asked);

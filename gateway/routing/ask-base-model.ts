@@ -3,7 +3,6 @@ import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import { routerMenu, routerPrompt } from '../../routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, routingDecision } from '../../routing/menu-answer';
 import { rankReplicas } from '../upstream/rank-replicas';
-import { readText } from '../upstream/read-text';
 import type { Replica } from '../upstream/replica';
 import type { RouterDeps, RoutingQuestion } from './conversation-router';
 
@@ -36,7 +35,7 @@ export async function askBaseModel(
   signal: AbortSignal,
 ): Promise<RoutingRecord> {
   const menu = routerMenu(capabilities);
-  const body = JSON.stringify({
+  const body = {
     model: baseModel,
     messages: [{ role: 'user', content: routerPrompt(task, menu) }],
     temperature: 0,
@@ -45,12 +44,12 @@ export async function askBaseModel(
     logprobs: true,
     top_logprobs: ROUTER_TOP_LOGPROBS,
     structured_outputs: { choice: menu.map(({ label }) => label) },
-  });
+  };
   const ask = async (): Promise<RoutingRecord> => {
     if (!(await replicas.readyBefore(signal))) throw new Error('No model server is ready for the router.');
     const { message, logprobs } = await askInTurn(
       () => rankReplicas(replicas.all, null, prefix),
-      (replica) => askReplica(replica, baseModel, body, signal),
+      (replica) => askReplica(replica, body, signal),
       signal,
     );
     return routingDecision(0, menu, {
@@ -98,25 +97,11 @@ async function askInTurn<Answer>(
   }
 }
 
-async function askReplica(replica: Replica, baseModel: string, body: string, signal: AbortSignal) {
-  const headers = {
-    'content-type': 'application/json',
-    ...(replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` }),
-  };
-  replica.begin(baseModel);
+async function askReplica(replica: Replica, body: { model: string }, signal: AbortSignal) {
+  replica.begin(body.model);
   try {
-    const answer = await replica.pool.request({
-      method: 'POST',
-      path: `${replica.basePath}/chat/completions`,
-      headers,
-      body,
-      signal,
-    });
-    const text = await readText(answer.body);
-    if (answer.statusCode !== 200)
-      throw new Error(`A model server answered the router with status ${answer.statusCode}.`);
-    return answerSchema.parse(JSON.parse(text)).choices[0]!;
+    return answerSchema.parse(JSON.parse(await replica.ask('/chat/completions', body, signal))).choices[0]!;
   } finally {
-    replica.end(baseModel);
+    replica.end(body.model);
   }
 }

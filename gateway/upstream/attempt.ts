@@ -42,9 +42,11 @@ export interface StreamTarget {
   onDrain(resume: () => void): void;
 }
 
-/** Aborts an attempt. */
-export interface AbortHandle {
-  /** Set while the attempt runs. Called when the client has gone. */
+/** The client of a request, as far as attempts follow it. */
+export interface ClientState {
+  /** Whether it has gone. */
+  gone: boolean;
+  /** Set while an attempt runs. Called when the client goes. */
   abort: (() => void) | null;
 }
 
@@ -53,20 +55,24 @@ export function attempt(
   replica: Replica,
   request: UpstreamRequest,
   target: StreamTarget | null,
-  handle: AbortHandle,
+  client: ClientState,
 ): Promise<AttemptResult> {
   return new Promise((resolve) => {
     replica.begin(request.model);
     const settle = (result: AttemptResult) => {
-      handle.abort = null;
+      client.abort = null;
       replica.end(request.model);
       resolve(result);
     };
-    const auth = replica.apiKey === null ? {} : { authorization: `Bearer ${replica.apiKey}` };
     const { method, body } = request;
     replica.pool.dispatch(
-      { method, path: replica.basePath + request.path, body, headers: { ...request.headers, ...auth } },
-      new AttemptHandler(request, target, replica.apiKey, handle, settle),
+      {
+        method,
+        path: replica.basePath + request.path,
+        body,
+        headers: { ...request.headers, ...replica.authorization },
+      },
+      new AttemptHandler(request, target, replica.apiKey, client, settle),
     );
   });
 }
@@ -84,7 +90,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     private readonly target: StreamTarget | null,
     /** The gateway's own key, which model servers repeat in their errors. */
     private readonly secret: string | null,
-    private readonly handle: AbortHandle,
+    private readonly client: ClientState,
     private readonly settle: (result: AttemptResult) => void,
   ) {}
 
@@ -94,7 +100,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     this.timer = setTimeout(() => {
       controller.abort(new BrokenStream('timeout', `The model server has not answered within ${answerMs} ms.`));
     }, answerMs);
-    this.handle.abort = () => controller.abort(new ClientGone());
+    this.client.abort = () => controller.abort(new ClientGone());
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {

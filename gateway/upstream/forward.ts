@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../http/errors';
 import { rankReplicas } from './rank-replicas';
-import { attempt, type AbortHandle, type AttemptResult, type StreamTarget, type UpstreamRequest } from './attempt';
+import { attempt, type AttemptResult, type ClientState, type StreamTarget, type UpstreamRequest } from './attempt';
 import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
 import { isJsonObject, refusalOf, saysUnknownModel } from './response-checks';
@@ -24,9 +24,7 @@ export interface ForwardPlan {
   requestFor(model: string): UpstreamRequest;
   /** Null when the client did not ask for a stream. */
   target: StreamTarget | null;
-  handle: AbortHandle;
-  /** Whether the client has gone. */
-  isGone(): boolean;
+  client: ClientState;
   /** Further attempts after the first. */
   retries: number;
   /** How long to wait for a model server when none is ready, in milliseconds. */
@@ -67,7 +65,7 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
     return true;
   };
   for (;;) {
-    if (plan.isGone()) return { kind: 'client-gone' };
+    if (plan.client.gone) return { kind: 'client-gone' };
     const able = rankReplicas(plan.replicas.all, adapter, plan.prefix);
     const replica = able.find((r) => !tried.has(r)) ?? able[0];
     if (replica === undefined) {
@@ -78,14 +76,15 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
           headers: { 'retry-after': '1' },
         });
       }
-      if (await plan.replicas.waitUntilReady(deadline - performance.now())) continue;
+      const leftMs = Math.max(0, Math.ceil(deadline - performance.now()));
+      if (await plan.replicas.readyBefore(AbortSignal.timeout(leftMs))) continue;
       throw new ApiError(503, 'No model server is ready.', {
         code: 'upstream_unavailable',
         headers: { 'retry-after': '2' },
       });
     }
     tried.add(replica);
-    const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.handle);
+    const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.client);
     const outcome = outcomeOf(
       result,
       replica,

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { readText } from './read-text';
 import type { Replica } from './replica';
 
 /** Most models that a server may list: it is asked each second. */
@@ -20,48 +19,26 @@ export class ReplicaAdmin {
 
   /** Names of the models that are served now. */
   async models(): Promise<string[]> {
-    return modelsSchema.parse(JSON.parse(await this.send('GET', '/models', null, LIST_MS))).data.map(({ id }) => id);
+    const text = await this.replica.ask('/models', null, AbortSignal.timeout(LIST_MS));
+    return modelsSchema.parse(JSON.parse(text)).data.map(({ id }) => id);
   }
 
   /** Loads an adapter from a directory in PEFT format, as the server sees it. */
   async load(name: string, path: string): Promise<void> {
-    await this.send('POST', '/load_lora_adapter', { lora_name: name, lora_path: path }, LOAD_MS);
+    await this.replica.ask('/load_lora_adapter', { lora_name: name, lora_path: path }, AbortSignal.timeout(LOAD_MS));
   }
 
   /** Unloads an adapter. The server waits until the adapter's requests in flight have ended. */
   async unload(name: string): Promise<void> {
-    await this.send('POST', '/unload_lora_adapter', { lora_name: name }, LOAD_MS);
+    await this.replica.ask('/unload_lora_adapter', { lora_name: name }, AbortSignal.timeout(LOAD_MS));
   }
 
   /** Generates one token, so that an adapter which cannot be run never takes traffic. */
   async probe(model: string): Promise<void> {
-    const answer = JSON.parse(
-      await this.send(
-        'POST',
-        '/chat/completions',
-        { model, messages: [{ role: 'user', content: 'ping' }], max_tokens: 1, temperature: 0 },
-        PROBE_MS,
-      ),
-    ) as { choices?: unknown };
+    const question = { model, messages: [{ role: 'user', content: 'ping' }], max_tokens: 1, temperature: 0 };
+    const text = await this.replica.ask('/chat/completions', question, AbortSignal.timeout(PROBE_MS));
+    const answer = JSON.parse(text) as { choices?: unknown };
     if (!Array.isArray(answer.choices) || answer.choices.length === 0)
       throw new Error(`${model} answered the probe without a choice`);
-  }
-
-  private async send(method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<string> {
-    const { pool, adminPool, basePath, apiKey } = this.replica;
-    const signal = AbortSignal.timeout(timeoutMs);
-    const answer = await (path.endsWith('_lora_adapter') ? adminPool : pool).request({
-      method,
-      path: basePath + path,
-      headers: {
-        'content-type': 'application/json',
-        ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
-      },
-      ...(body === null ? {} : { body: JSON.stringify(body) }),
-      signal,
-    });
-    const text = await readText(answer.body);
-    if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
-    return text;
   }
 }

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { Replica } from './replica';
 
 /** The model servers of one agent. */
@@ -14,35 +14,10 @@ export class ReplicaSet {
     return this.all.some((replica) => replica.ready);
   }
 
-  /** Waits for at most `limitMs` until a server is ready. Resolves with whether one is. */
-  async waitUntilReady(limitMs: number): Promise<boolean> {
-    if (this.anyReady()) return true;
-    if (limitMs <= 0) return false;
-    const timeOver = new AbortController();
-    const timer = setTimeout(() => timeOver.abort(), limitMs);
-    try {
-      return await this.readyBefore(timeOver.signal);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   /** Waits until a server is ready, or `signal` aborts. Resolves with whether one is ready. */
-  readyBefore(signal: AbortSignal): Promise<boolean> {
-    if (this.anyReady() || signal.aborted) return Promise.resolve(this.anyReady());
-    return new Promise((resolve) => {
-      const check = () => {
-        if (this.anyReady()) end(true);
-      };
-      const giveUp = () => end(false);
-      const end = (found: boolean) => {
-        signal.removeEventListener('abort', giveUp);
-        this.events.off('ready', check);
-        resolve(found);
-      };
-      signal.addEventListener('abort', giveUp);
-      this.events.on('ready', check);
-    });
+  async readyBefore(signal: AbortSignal): Promise<boolean> {
+    while (!this.anyReady() && !signal.aborted) await once(this.events, 'ready', { signal }).catch(() => undefined);
+    return this.anyReady();
   }
 }
 

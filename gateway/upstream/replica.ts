@@ -1,5 +1,9 @@
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
+import { GrowingBuffer } from './growing-buffer';
+
+/** Most bytes of an answer to a question of the gateway's own. */
+const MOST_ANSWER_BYTES = 4_000_000;
 
 /**
  * Thrown into a request that the gateway itself gave up. A connection that this breaks does not make a server unready.
@@ -22,6 +26,8 @@ export class Replica {
   readonly pool: Pool;
   /** Connections for loading and unloading adapters; `pool` where the server has no port of its own for that. */
   readonly adminPool: Pool;
+  /** Headers that carry the API key. */
+  readonly authorization: Readonly<Record<string, string>>;
   /** Path before `/chat/completions`, usually `/v1`. */
   readonly basePath: string;
   /** Whether it answers and serves the base model. Only a check by the reconciler sets it to true. */
@@ -44,6 +50,7 @@ export class Replica {
     private readonly verify: () => Promise<void>,
   ) {
     const { origin, pathname } = new URL(url);
+    this.authorization = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
     this.basePath = pathname.replace(/\/$/, '');
     this.pool = new Pool(origin, {
       connect: { timeout: timeouts.connectMs },
@@ -57,6 +64,24 @@ export class Replica {
     this.pool.on('disconnect', (_origin, _targets, error: Error & { code?: string }) => {
       if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) void this.doubt();
     });
+  }
+
+  /**
+   * Asks the server a question of the gateway's own; null as `body` is a GET. Resolves with the text of an answer with
+   * status 200, and rejects for any other, for one of more than 4 MB, and when the signal is aborted.
+   */
+  async ask(path: string, body: unknown, signal: AbortSignal): Promise<string> {
+    const pool = path.endsWith('_lora_adapter') ? this.adminPool : this.pool;
+    const answer = await pool.request({
+      method: body === null ? 'GET' : 'POST',
+      path: this.basePath + path,
+      headers: { 'content-type': 'application/json', ...this.authorization },
+      body: body === null ? null : JSON.stringify(body),
+      signal,
+    });
+    const text = await readText(answer.body);
+    if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
+    return text;
   }
 
   /** Closes all connections. */
@@ -102,4 +127,17 @@ function withPort(origin: string, port: number): string {
   const url = new URL(origin);
   url.port = String(port);
   return url.origin;
+}
+
+/**
+ * The text of an answer to a question of the gateway's own. Rejects, and closes the connection, when it is larger than
+ * `most` bytes: a model server must not fill the gateway's memory, with many small chunks neither.
+ */
+export async function readText(body: Dispatcher.ResponseData['body'], most = MOST_ANSWER_BYTES): Promise<string> {
+  const answer = new GrowingBuffer();
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    if (answer.length + chunk.length > most) throw new Error(`A model server answered with more than ${most} bytes.`);
+    answer.append(chunk);
+  }
+  return answer.take().toString('utf8');
 }

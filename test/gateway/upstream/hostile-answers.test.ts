@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { createLog } from '../../../gateway/log';
 import { readStream } from '../../../gateway/traces/openai-messages';
-import { readText } from '../../../gateway/upstream/read-text';
+import { readText } from '../../../gateway/upstream/replica';
 import { saysUnknownModel } from '../../../gateway/upstream/response-checks';
 import { completion, send } from '../../fakes/replica';
 import { type Answer, GatewayFixture, versionOf } from '../gateway-fixture';
