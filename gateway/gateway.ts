@@ -11,7 +11,6 @@ import type { Log } from './log';
 import { Metrics } from './metrics';
 import { RegistryPoller } from './registry-poller';
 import { ConversationRouter } from './routing/conversation-router';
-import { knownAdapters, wantedAdapters } from './agents/wanted-adapters';
 import type { Tracing } from './opentelemetry';
 import { TraceSampler } from './traces/sampler';
 import { TraceWriter } from './traces/writer';
@@ -24,10 +23,10 @@ import { type Router, routerSchema } from '../routing/kinds';
 export interface GatewayDeps {
   store: ArtifactStore;
   log: Log;
-  /** API key for the model servers; default none. */
-  modelApiKey?: string | null;
-  /** Null or absent: requests are not traced. */
-  tracing?: Tracing | null;
+  /** API key for the model servers; null: none. */
+  modelApiKey: string | null;
+  /** Null: requests are not traced. */
+  tracing: Tracing | null;
 }
 
 /** Everything that a gateway consists of but its HTTP server, wired together. */
@@ -141,7 +140,7 @@ export class Gateway {
     const { timeouts, reconcile } = this.config;
     const replica = new Replica(
       address,
-      this.deps.modelApiKey ?? null,
+      this.deps.modelApiKey,
       timeouts,
       adminPort,
       () => this.reconcilers.get(address)?.kick(),
@@ -155,8 +154,18 @@ export class Gateway {
         replica,
         settings: reconcile,
         baseModels: () => users().map(({ settings }) => settings.baseModel),
-        wanted: () => users().flatMap((agent) => wantedAdapters(agent, this.deps.store)),
-        known: () => new Set(users().flatMap(knownAdapters)),
+        wanted: () =>
+          users()
+            .flatMap((agent) => agent.wantedVersions())
+            .flatMap(({ adapters }) => adapters)
+            .map(({ name, key }) => ({ name, path: this.deps.store.localPath(key) })),
+        known: () =>
+          new Set(
+            users()
+              .flatMap(({ registry }) => registry.versions)
+              .flatMap(({ adapters }) => adapters)
+              .map(({ name }) => name),
+          ),
         onReady: () => this.events.emit('ready'),
         log: this.deps.log,
       }),
@@ -178,39 +187,27 @@ export class Gateway {
   }
 
   private registerGauges(): void {
-    this.metrics.gaugeOnScrape(
-      'whet_gateway_replica_ready',
-      'Whether a model server takes traffic.',
-      ['replica'],
-      (set) => {
-        for (const { url, ready } of this.replicas.values()) set({ replica: url }, ready ? 1 : 0);
-      },
-    );
-    this.metrics.gaugeOnScrape(
+    const { metrics, replicas, agents } = this;
+    const ofReplicas = (name: string, help: string, value: (replica: Replica) => number) =>
+      metrics.gaugeOnScrape(name, help, ['replica'], (set) => {
+        for (const replica of replicas.values()) set({ replica: replica.url }, value(replica));
+      });
+    ofReplicas('whet_gateway_replica_ready', 'Whether a model server takes traffic.', ({ ready }) => Number(ready));
+    ofReplicas(
       'whet_gateway_replica_adapters',
       'Adapters that a model server takes traffic for.',
-      ['replica'],
-      (set) => {
-        for (const { url, routable } of this.replicas.values()) set({ replica: url }, routable.size);
-      },
+      ({ routable }) => routable.size,
     );
-    this.metrics.gaugeOnScrape(
-      'whet_gateway_replica_in_flight',
-      'Requests in flight at a model server.',
-      ['replica'],
-      (set) => {
-        for (const { url, inFlight } of this.replicas.values()) set({ replica: url }, inFlight);
-      },
-    );
-    this.metrics.gaugeOnScrape(
+    ofReplicas('whet_gateway_replica_in_flight', 'Requests in flight at a model server.', ({ inFlight }) => inFlight);
+    metrics.gaugeOnScrape(
       'whet_gateway_active_version',
       'Active version of the registry; 0 is the base model.',
       ['agent'],
       (set) => {
-        for (const { settings, registry } of this.agents.values()) set({ agent: settings.name }, registry.active ?? 0);
+        for (const [agent, { registry }] of agents) set({ agent }, registry.active ?? 0);
       },
     );
-    this.metrics.gaugeOnScrape('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
+    metrics.gaugeOnScrape('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
       set({}, this.decisions.size),
     );
   }

@@ -1,8 +1,7 @@
 /**
  * The HTTP servers, of the API and for operators: they find the route, identify the client, turn errors into answers,
- * and drain. They use `node:http`
- * without a framework, because a framework took a measurable part of the 0.3 ms that a request
- * costs here.
+ * and drain. They use `node:http` without a framework, because a framework took a measurable part of the 0.3 ms that a
+ * request costs here.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -31,9 +31,8 @@ export class CanaryMonitor {
     private readonly store: ArtifactStore,
     private readonly metrics: Metrics,
     private readonly log: Log,
-    readEveryMs: number = READ_EVERY_MS,
   ) {
-    this.timer = setInterval(() => void this.readOthers(), readEveryMs);
+    this.timer = setInterval(() => void this.readOthers(), READ_EVERY_MS);
     this.timer.unref();
   }
 

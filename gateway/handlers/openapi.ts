@@ -24,6 +24,10 @@ const error = {
 const json = (schema: unknown) => ({ 'application/json': { schema } });
 const failure = (description: string) => ({ description, content: json({ $ref: '#/components/schemas/Error' }) });
 const object = { type: 'object' };
+/** An answer whose content is JSON. */
+const answer = (description: string) => ({ description, content: json(object) });
+/** A route that takes GET. */
+const get = (summary: string, responses: Record<number, unknown>) => ({ get: { summary, responses } });
 
 const REFUSALS = {
   400: failure('The request is invalid.'),
@@ -101,46 +105,21 @@ export const openApi = (models: readonly string[]) => ({
     }),
     '/v1/completions': inference(models, 'Completes a prompt', ['prompt'], { prompt: {}, stream }),
     '/v1/embeddings': inference(models, 'Embeds texts', ['input'], { input: {} }),
-    '/v1/models': {
-      get: {
-        summary: 'Lists the models',
-        responses: { 200: { description: 'A list.', content: json(object) }, 401: REFUSALS[401] },
-      },
-    },
+    '/v1/models': get('Lists the models', { 200: answer('A list.'), 401: REFUSALS[401] }),
     '/v1/outcomes': {
       post: {
         summary: 'Reports how a conversation went',
         requestBody: { required: true, content: json(withoutSchemaKey(z.toJSONSchema(outcomeSchema))) },
-        responses: { 200: { description: 'Whether it was counted.', content: json(object) }, ...REFUSALS },
+        responses: { 200: answer('Whether it was counted.'), ...REFUSALS },
       },
     },
-    '/healthz': {
-      get: {
-        summary: 'Whether the process is alive',
-        responses: { 200: { description: 'It is.', content: json(object) } },
-      },
-    },
-    '/readyz': {
-      get: {
-        summary: 'Whether every agent can be served',
-        responses: {
-          200: { description: 'It can.', content: json(object) },
-          503: { description: 'What is missing.', content: json(object) },
-        },
-      },
-    },
-    '/metrics': {
-      get: {
-        summary: 'Prometheus metrics, on the port for operators where there is one',
-        responses: {
-          200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } },
-          404: REFUSALS[404],
-        },
-      },
-    },
-    '/openapi.json': {
-      get: { summary: 'This document', responses: { 200: { description: 'The document.', content: json(object) } } },
-    },
+    '/healthz': get('Whether the process is alive', { 200: answer('It is.') }),
+    '/readyz': get('Whether every agent can be served', { 200: answer('It can.'), 503: answer('What is missing.') }),
+    '/metrics': get('Prometheus metrics, on the port for operators where there is one', {
+      200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } },
+      404: REFUSALS[404],
+    }),
+    '/openapi.json': get('This document', { 200: answer('The document.') }),
   },
 });
 

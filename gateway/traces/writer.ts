@@ -24,9 +24,8 @@ export class TraceWriter {
     private readonly store: ArtifactStore,
     private readonly metrics: Metrics,
     private readonly log: Log,
-    flushMs: number = FLUSH_MS,
   ) {
-    this.timer = setInterval(() => void this.flush(), flushMs);
+    this.timer = setInterval(() => void this.flush(), FLUSH_MS);
     this.timer.unref();
   }
 
