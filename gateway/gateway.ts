@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { Registry } from '../contracts/artifacts/registry';
 import type { GatewayAgent, GatewayConfig } from '../contracts/config/gateway-config';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
@@ -16,7 +17,7 @@ import { TraceSampler } from './traces/sampler';
 import { TraceWriter } from './traces/writer';
 import { AdapterReconciler } from './upstream/adapter-reconciler';
 import { Replica } from './upstream/replica';
-import { readyEvents, ReplicaSet } from './upstream/replica-set';
+import { ReplicaSet } from './upstream/replica-set';
 import { type Router, routerSchema } from '../routing/kinds';
 
 /** What a gateway needs from outside. */
@@ -44,7 +45,8 @@ export class Gateway {
   private readonly replicas = new Map<string, Replica>();
   private readonly reconcilers = new Map<string, AdapterReconciler>();
   private readonly registryPoller: RegistryPoller;
-  private readonly events = readyEvents();
+  /** Emits `ready`. Every request that waits for a server listens, so it does not warn about many listeners. */
+  private readonly events = new EventEmitter().setMaxListeners(0);
   /** Keys of routers of which the log says that they cannot be read. */
   private readonly unreadableRouters = new Set<string>();
 

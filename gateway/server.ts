@@ -11,7 +11,7 @@ import { handleInference, INFERENCE_ROUTES, type InferenceRoute } from './handle
 import { LOCAL_ROUTES } from './handlers/local-routes';
 import { checkContentType, checkHost, checkSender } from './http/check-sender';
 import { ApiError } from './http/errors';
-import { answerOddRequests, LINGER_MS } from './http/odd-requests';
+import { answerOddRequests, discardRest } from './http/odd-requests';
 import { sendError } from './http/respond';
 import type { Client } from './clients';
 import { ListenError } from './listen-error';
@@ -88,7 +88,7 @@ export class GatewayServer {
     } catch (error) {
       this.fail(response, error, {});
     } finally {
-      if (!request.complete) endUnread(request);
+      if (!request.complete) discardRest(request);
       this.inFlight -= 1;
       if (this.inFlight === 0) this.idle?.();
     }
@@ -199,10 +199,7 @@ function listenOn(server: Server, field: 'host' | 'admin.host', host: string, po
   });
 }
 
-function pathOf({ url = '/' }: IncomingMessage): string {
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
-}
+const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] as string;
 
 const unknownRoute = (path: string) =>
   new ApiError(404, `There is no route ${path.slice(0, 100)}.`, { code: 'unknown_route' });
@@ -212,15 +209,6 @@ const wrongMethod = (path: string, method: string | undefined, request: Incoming
     code: 'method_not_allowed',
     headers: { allow: method ?? '' },
   });
-
-/** Throws away the rest of a request that has been answered already, and ends its connection if it does not come. */
-function endUnread(request: IncomingMessage): void {
-  request.on('error', () => undefined);
-  request.resume();
-  const timer = setTimeout(() => request.destroy(), LINGER_MS);
-  request.once('end', () => clearTimeout(timer));
-  request.once('close', () => clearTimeout(timer));
-}
 
 /** `gen_ai.operation.name` of OpenTelemetry's semantic conventions, by route. */
 const OPERATIONS = {

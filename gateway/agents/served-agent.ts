@@ -2,22 +2,14 @@ import type { Registry, RegistryVersion } from '../../contracts/artifacts/regist
 import type { GatewayAgent } from '../../contracts/config/gateway-config';
 import { MIXED, NONE_LABEL } from '../../contracts/names';
 import type { LaterTurnsReader } from '../../routing/later-turns';
-import type { ReadMessage } from '../../routing/opening-text';
 import { emptyRegistry } from '../../store';
-import { isInCanary } from '../canary/is-in-canary';
+import { isInCanary } from '../canary/sequential-test';
 import type { ConversationKey, DecisionCache, NoChoice, RoutingDecision } from '../conversations';
+import type { Opening } from '../http/inference-request';
 import type { Metrics } from '../metrics';
 import type { ConversationRouter, RoutingAnswer } from '../routing/conversation-router';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { TimeOver, withinTime } from './within-time';
-
-/** What a router reads of a conversation. */
-export interface ConversationTurns {
-  /** Text of the first user turn. */
-  task: string;
-  /** The conversation until now. */
-  messages: () => ReadMessage[];
-}
 
 /** Where a conversation goes, and whether that was decided at an earlier turn. */
 interface MadeDecision {
@@ -30,7 +22,10 @@ export class ServedAgent {
   registry: Registry;
   /** Whether the registry has been read at least once. */
   known = false;
-  /** What reads the later messages of a version's conversations; null where they stay. A version never changes. */
+  /**
+   * What reads the later messages of a version's conversations; null where they keep their adapter. A version never
+   * changes.
+   */
   private readonly turnReaders = new WeakMap<RegistryVersion, LaterTurnsReader | null>();
   private readonly deciding = new Map<string, Promise<RoutingDecision>>();
 
@@ -75,24 +70,24 @@ export class ServedAgent {
 
   /**
    * Where a conversation goes. An earlier decision holds (`sticky`) while its version is served. Otherwise the router
-   * decides now, by the text of the first user turn. A later message moves the conversation where its version says so.
+   * decides now, by the text of the first user turn. A later message changes the adapter where the version says so.
    * Never rejects because of the router: without its answer the base model gets the conversation.
    */
-  async decide(conversation: ConversationKey, opening: ConversationTurns): Promise<MadeDecision> {
+  async decide(conversation: ConversationKey, opening: Opening): Promise<MadeDecision> {
     const { decision, sticky } = await this.decideByOpening(conversation, opening.task);
     const version = this.version(decision.version);
     if (version === null || this.turnReaders.get(version) === null) return { decision, sticky };
     // The mixed adapter was trained for everything that later messages can call for.
     if (decision.capabilityId === MIXED) return { decision, sticky };
-    const moved = await this.moved(decision, version, opening.messages).catch(() => null);
-    return moved === null ? { decision, sticky } : { decision: moved, sticky: false };
+    const switched = await this.switched(decision, version, opening.messages).catch(() => null);
+    return switched === null ? { decision, sticky } : { decision: switched, sticky: false };
   }
 
   /** The decision after later messages; null when they change nothing. */
-  private async moved(
+  private async switched(
     decision: RoutingDecision,
     version: RegistryVersion,
-    messages: () => ReadMessage[],
+    messages: Opening['messages'],
   ): Promise<RoutingDecision | null> {
     let reader = this.turnReaders.get(version);
     if (reader === undefined) {
@@ -112,7 +107,7 @@ export class ServedAgent {
     // Simultaneous requests of one conversation share one decision.
     const running = this.deciding.get(key);
     if (running !== undefined) return { decision: await running, sticky: true };
-    const decided = this.decideAnew(key, task).finally(() => this.deciding.delete(key));
+    const decided = this.decideNow(key, task).finally(() => this.deciding.delete(key));
     this.deciding.set(key, decided);
     const decision = await decided;
     this.conversations.set(key, decision);
@@ -124,7 +119,7 @@ export class ServedAgent {
     return arm === 'canary' && canary !== undefined ? version === canary.version : version === active;
   }
 
-  private async decideAnew(key: string, task: string): Promise<RoutingDecision> {
+  private async decideNow(key: string, task: string): Promise<RoutingDecision> {
     const { active, canary } = this.registry;
     const arm = canary !== undefined && isInCanary(canary, key) ? 'canary' : 'active';
     const version = this.version(arm === 'canary' ? (canary?.version ?? null) : active);

@@ -14,15 +14,11 @@ import { percentText } from '../../contracts/share-text';
  * depend on the arm.
  */
 
+import { hash } from 'node:crypto';
+import type { Canary } from '../../contracts/artifacts/registry';
+
 /** Lambdas, as shares of the largest one that keeps all factors positive. Each is the best for another size of loss. */
 const BETS = [0.5, 0.25, 0.125, 0.0625, 0.03125];
-
-/** Rewards of one arm. */
-export interface ArmFigures {
-  conversations: number;
-  /** NaN when there are no conversations. */
-  mean: number;
-}
 
 /** The test of one canary; see the head of this file. */
 export class SequentialTest {
@@ -65,17 +61,18 @@ export class SequentialTest {
     return this.evidence >= 1 / this.falseRollback;
   }
 
-  /** Conversations and mean reward of one arm. */
-  figures(arm: 'active' | 'canary'): ArmFigures {
-    return { conversations: this.counts[arm], mean: this.sums[arm] / this.counts[arm] };
-  }
-
   /** The numbers in words, for the registry and the log. */
   describe(): string {
-    const say = ({ conversations, mean }: ArmFigures) =>
-      conversations === 0 ? 'none' : `${percentText(mean)} of ${conversations}`;
-    const rewards = `reward ${say(this.figures('canary'))} conversations against ${say(this.figures('active'))}`;
+    const { sums, counts } = this;
+    const say = (arm: 'active' | 'canary') =>
+      counts[arm] === 0 ? 'none' : `${percentText(sums[arm] / counts[arm])} of ${counts[arm]}`;
+    const rewards = `reward ${say('canary')} conversations against ${say('active')}`;
     const threshold = (1 / this.falseRollback).toFixed(0);
     return `${rewards} of the version before, evidence ${this.evidence.toFixed(1)} (rolled back at ${threshold})`;
   }
+}
+
+/** Whether the canary gets a conversation. It depends on canary and key only, so that all gateways agree. */
+export function isInCanary({ id, share }: Pick<Canary, 'id' | 'share'>, conversation: string): boolean {
+  return Number.parseInt(hash('sha256', `${id}\u0000${conversation}`, 'hex').slice(0, 13), 16) / 2 ** 52 < share;
 }

@@ -5,31 +5,23 @@ import { openAiError, type OpenAiErrorBody } from '../../contracts/messages/open
  * model servers.
  */
 export class ApiError extends Error {
-  readonly type: string;
-  readonly code: string | null;
-  readonly param: string | null;
+  /** Headers of the answer besides those of every answer. */
   readonly headers: Record<string, string>;
 
   constructor(
     readonly status: number,
     message: string,
-    {
-      code = null,
-      param = null,
-      headers = {},
-    }: { code?: string | null; param?: string | null; headers?: Record<string, string> } = {},
+    private readonly details: { code?: string | null; param?: string | null; headers?: Record<string, string> } = {},
   ) {
     super(message);
     this.name = 'ApiError';
-    this.type = typeOf(status);
-    this.code = code;
-    this.param = param;
-    this.headers = headers;
+    this.headers = details.headers ?? {};
   }
 
   /** The answer's body. */
   body(): OpenAiErrorBody {
-    return openAiError(this.message, this.type, this.param, this.code);
+    const { param = null, code = null } = this.details;
+    return openAiError(this.message, typeOf(this.status), param, code);
   }
 }
 

@@ -1,12 +1,21 @@
 /** Answers, in OpenAI's format, the requests that Node would answer by itself without a body, or not at all. */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { openAiError } from '../../contracts/messages/openai-error';
 import { ApiError } from './errors';
 import { sendError } from './respond';
 
 /** How long the rest of a refused request is read and thrown away, so that its client reads the answer. */
-export const LINGER_MS = 2_000;
+const LINGER_MS = 2_000;
+
+/** Throws away the rest of a request that has been answered already, and ends its connection if it does not come. */
+export function discardRest(rest: Readable): void {
+  rest.on('error', () => rest.destroy());
+  rest.resume();
+  const timer = setTimeout(() => rest.destroy(), LINGER_MS);
+  rest.once('end', () => clearTimeout(timer));
+  rest.once('close', () => clearTimeout(timer));
+}
 
 /** Statuses and sentences by the codes of Node's parser; all others are no HTTP. */
 const MALFORMED: Readonly<Record<string, [status: number, message: string]>> = {
@@ -23,12 +32,9 @@ export function answerOddRequests(server: Server): void {
     refuse(socket, status, message);
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    socket.on('error', () => socket.destroy());
     refuse(socket, 405, 'This server is no proxy: it does not take CONNECT.');
     // Node has let go of this connection: no timeout ends it, and the close of the server would wait for it.
-    socket.resume();
-    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-    socket.once('close', () => clearTimeout(timer));
+    discardRest(socket);
   });
   server.on('checkExpectation', (request, response) => {
     const error = new ApiError(417, 'This server meets no expectation but 100-continue.');

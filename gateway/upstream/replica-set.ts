@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import type { Replica } from './replica';
 
 /** The model servers of one agent. */
@@ -20,6 +20,3 @@ export class ReplicaSet {
     return this.anyReady();
   }
 }
-
-/** An emitter for `ready`. Every waiting request listens to it, so it does not warn about many listeners. */
-export const readyEvents = (): EventEmitter => new EventEmitter().setMaxListeners(0);

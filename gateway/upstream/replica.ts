@@ -60,7 +60,9 @@ export class Replica {
       // One request per connection at a time, so that a long answer does not delay a short one.
       pipelining: 1,
     });
-    this.adminPool = adminPort === undefined ? this.pool : new Pool(withPort(origin, adminPort), { connections: 1 });
+    const admin = new URL(origin);
+    admin.port = String(adminPort);
+    this.adminPool = adminPort === undefined ? this.pool : new Pool(admin.origin, { connections: 1 });
     this.pool.on('disconnect', (_origin, _targets, error: Error & { code?: string }) => {
       if (!(error instanceof ClientGone) && BROKEN.has(error.code ?? '')) void this.doubt();
     });
@@ -121,12 +123,6 @@ export class Replica {
     if (left > 0) this.inFlightByModel.set(model, left);
     else this.inFlightByModel.delete(model);
   }
-}
-
-function withPort(origin: string, port: number): string {
-  const url = new URL(origin);
-  url.port = String(port);
-  return url.origin;
 }
 
 /**

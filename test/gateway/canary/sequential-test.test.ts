@@ -1,7 +1,6 @@
 // tier: unit
 import { seededRandom } from '../../../activities/statistics/random';
-import { isInCanary } from '../../../gateway/canary/is-in-canary';
-import { SequentialTest } from '../../../gateway/canary/sequential-test';
+import { isInCanary, SequentialTest } from '../../../gateway/canary/sequential-test';
 import { simulateCanary } from './simulate-canary';
 
 const WEEK = { share: 0.1, falseRollback: 0.05, activeRate: 0.8, canaryRate: 0.8, conversations: 2_000 };
