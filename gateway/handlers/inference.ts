@@ -11,11 +11,10 @@ import {
   promptOpening,
 } from '../http/inference-request';
 import { readBody, type ReceivedBody } from '../http/read-body';
-import type { RequestBody } from '../http/replace-model-name';
 import { sendBytes } from '../http/respond';
 import type { Gateway } from '../gateway';
 import { resolveModel } from '../agents/resolve-model';
-import type { ClientState, StreamTarget } from '../upstream/attempt';
+import type { ClientState, OpenRelay } from '../upstream/attempt';
 import { forward } from '../upstream/forward';
 import { answerHeaders } from '../upstream/answer-headers';
 import { SseRelay } from '../upstream/sse-relay';
@@ -56,8 +55,6 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const { routed, recorder, stream, body } = await open(gateway, exchange, route, received);
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
-  const onPiece = recorder === null ? null : (piece: Buffer) => recorder.piece(piece);
-  const target = stream ? streamTarget(exchange, onPiece, config.timeouts.firstByteMs) : null;
   const headers = upstreamHeaders(request, exchange.span);
   const result = await exchange.waiting(
     forward({
@@ -76,7 +73,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
         answerMemory: exchange.answerMemory,
         answerMs: config.timeouts.firstByteMs,
       }),
-      target,
+      openRelay: stream ? relayOpener(exchange, recorder, config.timeouts.firstByteMs) : null,
       client,
       retries: config.retries,
       replicaMs: config.timeouts.replicaMs,
@@ -102,23 +99,11 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   return true;
 }
 
-interface OpenedRequest {
-  routed: Routed;
-  recorder: AnswerRecorder | null;
-  stream: boolean;
-  body: RequestBody;
-}
-
 /**
- * Parses a body and decides where it goes. What was parsed is given up here: it may take many times the memory of the
+ * Parses a body and decides where it goes. Does not return the parsed value: it may take many times the memory of the
  * body, and an answer may take minutes.
  */
-async function open(
-  gateway: Gateway,
-  exchange: Exchange,
-  route: InferenceRoute,
-  received: ReceivedBody,
-): Promise<OpenedRequest> {
+async function open(gateway: Gateway, exchange: Exchange, route: InferenceRoute, received: ReceivedBody) {
   const asked = parseInference(received);
   const { model, stream, body, parsedBytes } = asked;
   const size = received.bytes.length;
@@ -178,23 +163,16 @@ function upstreamHeaders({ headers }: IncomingMessage, span: Exchange['span']): 
   return sent;
 }
 
-function streamTarget(exchange: Exchange, onPiece: ((piece: Buffer) => void) | null, silentMs: number): StreamTarget {
+function relayOpener(exchange: Exchange, recorder: AnswerRecorder | null, silentMs: number): OpenRelay {
   const { response } = exchange;
-  let started = false;
-  return {
-    open: (headers) =>
-      new SseRelay(response, {
-        start: () => {
-          if (started) return;
-          started = true;
-          exchange.stopWaiting();
-          response.writeHead(200, { ...answerHeaders(headers, 'text/event-stream'), ...exchange.headers() });
-        },
-        onPiece,
-        silentMs,
-        hold: (bytes) => exchange.answerMemory.take(bytes),
-      }),
-    started: () => started,
-    onDrain: (resume) => response.once('drain', resume),
-  };
+  return (headers) =>
+    new SseRelay(response, {
+      start: () => {
+        exchange.stopWaiting();
+        response.writeHead(200, { ...answerHeaders(headers, 'text/event-stream'), ...exchange.headers() });
+      },
+      onPiece: recorder === null ? null : (piece) => recorder.piece(piece),
+      silentMs,
+      hold: (bytes) => exchange.answerMemory.take(bytes),
+    });
 }

@@ -55,8 +55,8 @@ export class ConversationRouter {
 
   /** Chooses a capability. Rejects when the router cannot; `signal` aborts it when the time limit is over. */
   async route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer> {
-    const { menu, choose } = await this.open(question.version);
-    const answer = menu && (await askBaseModel(this.deps, menu, question, signal));
-    return { ...choose(question.task, answer), coveredMass: answer?.coveredMass ?? null };
+    const router = await this.open(question.version);
+    const answer = router.menu && (await askBaseModel(this.deps, router.menu, question, signal));
+    return { ...router.choose(question.task, answer), coveredMass: answer?.coveredMass ?? null };
   }
 }

@@ -20,7 +20,7 @@ export interface UpstreamRequest {
   answerBytes: number;
   /** Memory that the answer takes until it has gone to the client. */
   answerMemory: MemoryLease;
-  /** Longest time until an answer begins, and from then until one that is not streamed has come, in milliseconds. */
+  /** Longest time until an answer begins, and from then on until a whole one has arrived, in milliseconds. */
   answerMs: number;
 }
 
@@ -29,18 +29,11 @@ export type AttemptResult =
   | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'streamed'; complete: boolean }
   | { kind: 'failed'; why: 'connect' | 'cut' | 'timeout' | 'too-large' | 'junk' | 'client-gone'; message: string }
-  /** The gateway itself refuses to go on. */
+  /** The gateway itself refuses the request. */
   | { kind: 'refused'; error: ApiError };
 
-/** Takes an answer that is a stream of events to the client. */
-export interface StreamTarget {
-  /** Called when the stream begins, with the headers of the model server's answer. */
-  open(headers: IncomingHttpHeaders): SseRelay;
-  /** Whether anything has been written to the client. */
-  started(): boolean;
-  /** Calls `resume` once, when the client can take more. */
-  onDrain(resume: () => void): void;
-}
+/** Opens the client's stream. Called with the headers of a model server's answer that is a stream of events. */
+export type OpenRelay = (headers: IncomingHttpHeaders) => SseRelay;
 
 /** The client of a request, as far as attempts follow it. */
 export interface ClientState {
@@ -54,7 +47,7 @@ export interface ClientState {
 export function attempt(
   replica: Replica,
   request: UpstreamRequest,
-  target: StreamTarget | null,
+  openRelay: OpenRelay | null,
   client: ClientState,
 ): Promise<AttemptResult> {
   return new Promise((resolve) => {
@@ -72,7 +65,7 @@ export function attempt(
         body,
         headers: { ...request.headers, ...replica.authorization },
       },
-      new AttemptHandler(request, target, replica.apiKey, client, settle),
+      new AttemptHandler(request, openRelay, replica.apiKey, client, settle),
     );
   });
 }
@@ -87,7 +80,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly request: UpstreamRequest,
-    private readonly target: StreamTarget | null,
+    private readonly openRelay: OpenRelay | null,
     /** The gateway's own key, which model servers repeat in their errors. */
     private readonly secret: string | null,
     private readonly client: ClientState,
@@ -95,7 +88,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   ) {}
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // undici's own limits begin anew with each preliminary answer and each piece.
+    // undici's own limits start again with each preliminary answer and each piece.
     const { answerMs } = this.request;
     this.timer = setTimeout(() => {
       controller.abort(new BrokenStream('timeout', `The model server has not answered within ${answerMs} ms.`));
@@ -108,9 +101,9 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = withoutSecret(headers, this.secret);
     const isStream = status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream');
-    if (!isStream || this.target === null) return void this.timer?.refresh();
+    if (!isStream || this.openRelay === null) return void this.timer?.refresh();
     clearTimeout(this.timer);
-    this.relay = this.target.open(this.headers);
+    this.relay = this.openRelay(this.headers);
     this.relay.secret = this.secret;
   }
 
@@ -118,18 +111,13 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     try {
       if (this.relay === null) this.keep(chunk);
       // The chunk may be kept: undici does not use its memory again.
-      else if (!this.relay.push(chunk)) this.pause(controller, this.relay);
+      else if (!this.relay.push(chunk)) {
+        controller.pause();
+        this.relay.onDrain(() => controller.resume());
+      }
     } catch (error) {
       controller.abort(error as Error);
     }
-  }
-
-  private pause(controller: Dispatcher.DispatchController, relay: SseRelay): void {
-    controller.pause();
-    this.target?.onDrain(() => {
-      relay.resumed();
-      controller.resume();
-    });
   }
 
   private keep(chunk: Buffer): void {
@@ -146,7 +134,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
       const body = hideSecretInBytes(this.answer.take(), this.secret);
       return this.finish({ kind: 'whole', status: this.status, headers: this.headers, body });
     }
-    if (this.target?.started() !== true)
+    if (!this.relay.started)
       return this.finish({ kind: 'failed', why: 'cut', message: 'ended its stream without an event' });
     this.relay.end();
     this.finish({ kind: 'streamed', complete: true });
@@ -155,7 +143,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error & { code?: string }): void {
     if (error instanceof ClientGone) return this.finish({ kind: 'failed', why: 'client-gone', message: error.message });
     const isOurs = error instanceof BrokenStream || error instanceof ApiError;
-    if (this.relay !== null && this.target?.started() === true) {
+    if (this.relay?.started === true) {
       this.relay.fail(isOurs ? error.message : 'The model server broke off its answer.');
       return this.finish({ kind: 'streamed', complete: false });
     }

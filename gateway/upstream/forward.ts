@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../http/errors';
 import { rankReplicas } from './rank-replicas';
-import { attempt, type AttemptResult, type ClientState, type StreamTarget, type UpstreamRequest } from './attempt';
+import { attempt, type AttemptResult, type ClientState, type OpenRelay, type UpstreamRequest } from './attempt';
 import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
 import { isJsonObject, refusalOf, saysUnknownModel } from './response-checks';
@@ -23,7 +23,7 @@ export interface ForwardPlan {
   /** The request for a model by its served name. */
   requestFor(model: string): UpstreamRequest;
   /** Null when the client did not ask for a stream. */
-  target: StreamTarget | null;
+  openRelay: OpenRelay | null;
   client: ClientState;
   /** Further attempts after the first. */
   retries: number;
@@ -84,7 +84,7 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
       });
     }
     tried.add(replica);
-    const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.target, plan.client);
+    const result = await attempt(replica, plan.requestFor(adapter ?? plan.baseModel), plan.openRelay, plan.client);
     const outcome = outcomeOf(
       result,
       replica,
@@ -147,7 +147,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
       doubtful: true,
     };
   }
-  // Redirections are not followed, and not handed on: a client would send its key to wherever they lead.
+  // Redirections are neither followed nor passed to the client, which would send its key wherever they lead.
   if (status >= 400 && status < 500) {
     if (status === 429 && !triedAll)
       return { retry: 'busy', error: refusalOf(status, headers, body, replica.apiKey), mayFallBack: false };

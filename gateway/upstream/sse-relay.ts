@@ -41,11 +41,11 @@ function after(data: Buffer, mark: string): number {
 
 /** What a relay needs besides the client's response. */
 export interface RelayOptions {
-  /** Called before the first event is written. */
+  /** Called once, before the first event is written. */
   start: () => void;
   /** Called with every piece that is written. */
   onPiece: ((piece: Buffer) => void) | null;
-  /** How long a stream may go on without an event that has data, in milliseconds. */
+  /** How long a stream may last without an event that has data, in milliseconds. */
   silentMs: number;
   /** Called with the memory that an event takes until it is complete, in bytes. May throw. */
   hold: (bytes: number) => void;
@@ -58,6 +58,8 @@ export interface RelayOptions {
 export class SseRelay {
   private readonly rest = new GrowingBuffer();
   private lastData = performance.now();
+  /** Whether anything has been written to the client. */
+  started = false;
   /** The gateway's own key. Model servers repeat keys in their errors; no client gets it. */
   secret: string | null = null;
 
@@ -68,7 +70,7 @@ export class SseRelay {
 
   /**
    * Relays what has become complete. Returns false when the client reads more slowly than the server sends: then the
-   * server must be paused until the response emits `drain`. Throws BrokenStream for what is no stream of events.
+   * server must be paused until the response emits `drain`. Throws BrokenStream when it is no stream of events.
    */
   push(chunk: Buffer): boolean {
     const { rest } = this;
@@ -96,9 +98,12 @@ export class SseRelay {
     return true;
   }
 
-  /** Call this when the server goes on after a pause: what the client took does not count as the server's silence. */
-  resumed(): void {
-    this.lastData = performance.now();
+  /** Calls `resume` once, when the client can take more. Its pause does not count as the server's silence. */
+  onDrain(resume: () => void): void {
+    this.response.once('drain', () => {
+      this.lastData = performance.now();
+      resume();
+    });
   }
 
   /**
@@ -109,12 +114,11 @@ export class SseRelay {
     const rest = this.rest.take();
     if (rest.length > 0) {
       const checked = checkEvents(rest);
-      // A field without data may have been cut off; a comment matters to nobody.
+      // A field without data may have been cut off. A cut comment harms nobody.
       if ('fault' in checked || (checked.data === 0 && rest[0] !== COLON))
         return this.fail('The model server ended its answer in the middle of an event.');
       this.send(hideSecretInBytes(Buffer.concat([rest, Buffer.from('\n\n')]), this.secret));
     }
-    this.options.start();
     this.response.end();
   }
 
@@ -133,7 +137,8 @@ export class SseRelay {
   }
 
   private send(piece: Buffer): boolean {
-    this.options.start();
+    if (!this.started) this.options.start();
+    this.started = true;
     this.options.onPiece?.(piece);
     return this.response.write(piece);
   }
