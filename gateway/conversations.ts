@@ -22,7 +22,7 @@ export interface RoutingDecision {
   probability: number | null;
 }
 
-/** Why the base model gets a conversation that a version's router should have chosen for. */
+/** Why the base model gets a conversation for which a version's router should have chosen. */
 export type NoChoice = 'router-timeout' | 'router-failed';
 
 /**
@@ -33,7 +33,7 @@ export const wasChosen = ({ reason }: RoutingDecision): boolean =>
   reason !== ('router-timeout' satisfies NoChoice) && reason !== ('router-failed' satisfies NoChoice);
 
 /**
- * Decisions of the most recently used conversations. A conversation that was dropped is routed again at its next turn,
+ * Decisions of the most recently used conversations. A dropped conversation is routed again at its next turn,
  * which costs one call of the router.
  */
 export class DecisionCache {
@@ -75,8 +75,8 @@ export interface ConversationKey {
 const ALLOWED = /^[\x21-\x7e]{1,200}$/;
 
 /**
- * The conversation that the client's header names; without a header, the one that begins with these texts. Throws
- * ApiError 400 for a header that the answer could not repeat.
+ * The conversation that the client's header names. Without a header, requests that begin with the same texts are one
+ * conversation. Throws ApiError 400 for a header that the answer could not repeat.
  */
 export function conversationKey(
   header: string | string[] | undefined,

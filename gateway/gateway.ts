@@ -30,7 +30,7 @@ export interface GatewayDeps {
   tracing: Tracing | null;
 }
 
-/** Everything that a gateway consists of but its HTTP server, wired together. */
+/** All parts of a gateway except its HTTP server, wired together. */
 export class Gateway {
   readonly agents = new Map<string, ServedAgent>();
   readonly clients: Clients;
@@ -47,7 +47,7 @@ export class Gateway {
   private readonly registryPoller: RegistryPoller;
   /** Emits `ready`. Every request that waits for a server listens, so it does not warn about many listeners. */
   private readonly events = new EventEmitter().setMaxListeners(0);
-  /** Keys of routers of which the log says that they cannot be read. */
+  /** Keys of routers that cannot be read, which the log has said. */
   private readonly unreadableRouters = new Set<string>();
 
   constructor(
@@ -89,7 +89,7 @@ export class Gateway {
     await this.deps.tracing?.stop();
   }
 
-  /** What is missing, one sentence each. Empty when every agent can be served. */
+  /** One sentence for each thing that is missing. Empty when every agent can be served. */
   unready(): string[] {
     if (this.draining) return ['The gateway is shutting down.'];
     return [...this.agents.values()].flatMap(({ settings: { name }, known, replicas }) => [
@@ -98,7 +98,7 @@ export class Gateway {
     ]);
   }
 
-  /** Reads a version's router. Until it can be read, base gets the version's conversations, which the log says once. */
+  /** Reads a version's router. While that fails, base gets the version's conversations; the log says so once. */
   private async readJudgedRouter(agent: string, artifact: ArtifactRef): Promise<Router> {
     const { store, log } = this.deps;
     try {

@@ -1,8 +1,8 @@
-/** What is wrong with an address that the gateway cannot listen on. */
+/** A reason why the gateway cannot listen on an address. */
 interface Fault {
   what: string;
   todo: string;
-  /** Whether it is the configuration that has to be corrected, whatever else runs on the machine. */
+  /** Whether the configuration is wrong. False: something else on the machine is in the way. */
   isConfiguration: boolean;
 }
 
@@ -40,9 +40,9 @@ const FAULTS: Record<string, Fault> = {
   },
 };
 
-/** The gateway cannot listen where its configuration says. The message says where, why, and what to do. */
+/** The gateway cannot listen on its configured address. The message names the address, the reason and the remedy. */
 export class ListenError extends Error {
-  /** Whether the configuration is wrong, and not what else runs on the machine. */
+  /** Whether the configuration is wrong. False: something else on the machine is in the way. */
   readonly isConfiguration: boolean;
 
   constructor(field: 'host' | 'admin.host', address: string, cause: NodeJS.ErrnoException) {

@@ -14,8 +14,8 @@ export interface RegistryPollerOptions {
 }
 
 /**
- * Reads the agents' registries at an interval. Each reading costs one small file, and polling cannot stop unnoticed, as
- * a notification can. When a registry cannot be read, the last one stays in force.
+ * Reads the agents' registries at an interval. Each reading costs one small file. Notifications can stop unnoticed,
+ * polling cannot. When a registry cannot be read, the last one stays in force.
  */
 export class RegistryPoller {
   private readonly stopping = new AbortController();
@@ -25,7 +25,7 @@ export class RegistryPoller {
 
   constructor(private readonly options: RegistryPollerOptions) {}
 
-  /** Reads every registry once, then goes on at the interval. Never rejects: what cannot be read is logged. */
+  /** Reads every registry once, then again at the interval. Never rejects: a registry that cannot be read is logged. */
   async start(): Promise<void> {
     await this.readAll();
     this.loop = this.run();

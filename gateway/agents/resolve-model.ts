@@ -5,14 +5,14 @@ import type { Client } from '../clients';
 /** What a client's `model` means. */
 export interface ModelTarget {
   agent: ServedAgent;
-  /** The adapter that the name stands for, null for the base model. A null pin leaves the choice to the router. */
+  /** The adapter that the name means, null for the base model. A null pin leaves the choice to the router. */
   pin: { adapter: string | null; version: number | null } | null;
 }
 
 /**
  * `<agent>` is routed, `<agent>@base` is the base model, and an adapter's immutable name is that adapter. Other names
- * are refused here, because a model server may load whatever a name leads it to. Throws ApiError 404 for a name that
- * does not exist, and 403 for an agent that the client may not use.
+ * are refused here, because a model server may load whatever directory it finds under a name. Throws ApiError 404 for a
+ * name that does not exist, and 403 for an agent that the client may not use.
  */
 export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAgent>, client: Client): ModelTarget {
   const target = find(name, agents);

@@ -3,7 +3,7 @@ export class TimeOver extends Error {}
 
 /**
  * The result of `work`. Rejects with TimeOver when it takes longer than `limitMs`. The work's signal
- * aborts then, and work that does not listen to it is left alone. `AbortSignal.timeout` would do the same, but its
+ * aborts then; nobody waits for work that does not listen to it. `AbortSignal.timeout` would do the same, but its
  * timers run on after the work has ended, which at many requests a second costs more than the work.
  */
 export async function withinTime<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -17,7 +17,10 @@ import { percentText } from '../../contracts/share-text';
 import { hash } from 'node:crypto';
 import type { Canary } from '../../contracts/artifacts/registry';
 
-/** Lambdas, as shares of the largest one that keeps all factors positive. Each is the best for another size of loss. */
+/**
+ * Lambdas, as shares of the largest one that keeps all factors positive. Each is the best one for a certain size of
+ * loss.
+ */
 const BETS = [0.5, 0.25, 0.125, 0.0625, 0.03125];
 
 /** The test of one canary; see the head of this file. */
@@ -41,7 +44,7 @@ export class SequentialTest {
   /** Adds an outcome; `reward` in [0, 1]. */
   add(arm: 'active' | 'canary', reward: number): void {
     const { sums, counts, lambdas, products, share } = this;
-    // Half a conversation with reward 0 and half a one with reward 1, so that there is a mean before the first outcome.
+    // It counts half a conversation with reward 0 and half a one with reward 1, so that there is a mean from the start.
     const mean = (sums.active + sums.canary + 0.5) / (counts.active + counts.canary + 1);
     const z = arm === 'canary' ? (reward - mean) / share : (mean - reward) / (1 - share);
     for (let i = 0; i < products.length; i++) products[i] = (products[i] as number) * (1 - (lambdas[i] as number) * z);

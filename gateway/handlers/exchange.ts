@@ -17,14 +17,14 @@ export interface Routed {
   adapter: string | null;
   /** Why, as in the header x-whet-route. */
   reason: string;
-  /** Whether the base model answers because a router or an adapter failed: nobody has chosen it. */
+  /** Whether the base model answers only because a router or an adapter failed. */
   standsIn: boolean;
 }
 
 /** One inference request in progress: its timing, where it was routed, and the headers that say so. */
 export class Exchange {
   readonly began = performance.now();
-  /** Time spent waiting for clients and model servers, in milliseconds: what is left is the gateway's own. */
+  /** Time spent waiting for clients and model servers, in milliseconds. The rest is the gateway's own. */
   private waited = 0;
   private waitingSince: number | null = null;
   /** Null until the request has been routed. */

@@ -18,13 +18,13 @@ const OUTCOME_BYTES = 8_192;
 /** A route that the gateway answers itself. */
 export interface LocalRoute {
   method: 'GET' | 'POST';
-  /** Whether it tells about clients and servers: then it is answered on the admin port where there is one. */
+  /** Whether it shows clients and servers. Then it is answered on the admin port, where there is one. */
   isAdmin?: boolean;
   /** Whether it needs no API key. For probes and scrapers inside the deployment. */
   isPublic: boolean;
   /**
-   * Answers a request. `client` is null where the route is public. `isInside`: it came from where operators are.
-   * Rejects with ApiError.
+   * Answers a request. `client` is null where the route is public. `isInside`: it came by a way that only operators
+   * have. Rejects with ApiError.
    */
   answer(
     gateway: Gateway,

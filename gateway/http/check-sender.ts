@@ -21,10 +21,10 @@ export function checkHost({ headers, httpVersion }: IncomingMessage): void {
 }
 
 /**
- * Refuses what a web page of another site sends through its reader's browser to a gateway that listens on this machine
- * only and asks for no key. Throws ApiError 403. Two ways: a page calls it by its address, and the header Origin names
- * the page's site; or the attacker lets a name of his own point to 127.0.0.1, and the header Host has that name.
- * `names` are further names under which the gateway is reached.
+ * For a gateway that listens on this machine only and asks for no key. Throws ApiError 403 for a request that a web
+ * page of another site sends through its reader's browser. A page may call the gateway by its address; then the header
+ * Origin names the page's site. Or an attacker lets a name of his own point to 127.0.0.1; then the header Host has that
+ * name. `names` are further names under which the gateway is reached.
  */
 export function checkSender({ headers, rawHeaders }: IncomingMessage, names: readonly string[]): void {
   // If a request has two Host headers, a proxy may have checked the other one.
@@ -51,11 +51,13 @@ export function checkSender({ headers, rawHeaders }: IncomingMessage, names: rea
 interface ReadHost {
   /** Null when it is none. */
   name: string | null;
-  /** Whether it is this machine or an address, which no attacker can let point elsewhere. */
+  /** Whether it is this machine or an address. No attacker can let those point elsewhere. */
   isOpen: boolean;
 }
 
-/** Nearly all requests name one of a few hosts, and reading one takes as long as parsing a small body. */
+/**
+ * Hosts that are kept. Nearly all requests name one of a few, and reading one takes as long as parsing a small body.
+ */
 const MOST_READ_HOSTS = 64;
 const readHosts = new Map<string, ReadHost>();
 

@@ -2,7 +2,7 @@ import { ApiError } from './errors';
 
 /** Objects and lists within each other. Servers behind the gateway read JSON by recursion. */
 const DEEPEST = 100;
-/** A small body may hold this many strings, objects and lists, and a further one for each BYTES_PER_VALUE bytes. */
+/** A body may hold this many strings, objects and lists, and one more for each BYTES_PER_VALUE of its bytes. */
 const FREE_VALUES = 20_000;
 const BYTES_PER_VALUE = 20;
 /** What an object, a list or a string takes in memory besides its text. */

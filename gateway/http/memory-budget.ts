@@ -9,7 +9,7 @@ export interface MemoryLease {
   end(): void;
 }
 
-/** Limits the memory that requests under way and their answers take together: a crowd of them ends no process. */
+/** Limits the memory that requests under way and their answers take together, so that many of them end no process. */
 export class MemoryBudget {
   private taken = 0;
 

@@ -17,14 +17,14 @@ export function discardRest(rest: Readable): void {
   rest.once('close', () => clearTimeout(timer));
 }
 
-/** Statuses and sentences by the codes of Node's parser; all others are no HTTP. */
+/** Statuses and sentences by the codes of Node's parser. Any other code means that the bytes are no HTTP. */
 const MALFORMED: Readonly<Record<string, [status: number, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The request headers are too large.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The extensions of a chunk are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
 };
 
-/** Makes a server answer what is no request, CONNECT, and expectations that it does not meet. */
+/** Makes a server answer bytes that are no request, CONNECT, and expectations that it does not meet. */
 export function answerOddRequests(server: Server): void {
   server.on('clientError', (error: Error & { code?: string }, socket: Duplex) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();

@@ -15,7 +15,7 @@ const ANNOUNCED_BYTES = 1_048_576;
 /**
  * Reads the whole body. Rejects with ApiError 413 when it is larger than `limit` bytes (at once, if its announced
  * length is), 408 when it has not arrived within `timeoutMs`, 415 when it is compressed; and with the connection's
- * error when the client goes away. `onSize` hears of the size before memory is taken for it, and may throw.
+ * error when the client goes away. `onSize` gets the size before memory is taken for it, and may throw.
  */
 export function readBody(
   request: IncomingMessage,

@@ -8,7 +8,7 @@ import type { ReceivedBody } from './read-body';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const KEY = '"model"';
-/** The same without its first quote, of which texts have many. */
+/** The same without its first quote: texts have many quotes. */
 const RARE_IN_KEY = 'model"';
 /** Letters of `model` may be written as escapes, which all begin so. */
 const ESCAPE = '\\u006';
@@ -16,7 +16,7 @@ const ESCAPE = '\\u006';
 const RARE_IN_ESCAPE = 'u006';
 /** Longest spelling of `"model"`: every letter as an escape. */
 const LONGEST_KEY = 2 + 5 * 6;
-/** A `"model"` this near to the start or the end is located by scanning only the bytes between. */
+/** For a `"model"` this near to the start or the end, only the bytes between are scanned. */
 const NEAR_BYTES = 4_096;
 
 /** Index just after the string that begins at `start`. The text must be valid JSON. */
@@ -61,7 +61,7 @@ function isModelKey(text: Buffer, start: number, end: number): boolean {
   return spelling === KEY || (spelling.includes(ESCAPE) && JSON.parse(text.toString('utf8', start, end)) === 'model');
 }
 
-/** Ranges of the values of top-level members that are called `model`, in any spelling, and begin before `until`. */
+/** Ranges of the values of top-level members called `model`, in any spelling, whose key begins before `until`. */
 function modelRanges(text: Buffer, until: number): Range[] {
   const found: Range[] = [];
   let depth = 0;
@@ -175,7 +175,7 @@ export class RequestBody {
   }
 }
 
-/** A body that is written again may grow by this factor, and by as much as a small body grows. */
+/** A body that is serialised again may grow by this factor and this many bytes. */
 const MOST_GROWTH = { factor: 2, bytes: 10_000 };
 
 function plainName(bytes: Buffer, parsed: Record<string, unknown>): Range | null {

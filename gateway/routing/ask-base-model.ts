@@ -21,12 +21,11 @@ const answerSchema = z.object({
 });
 
 /**
- * Asks the base model which capability a task needs, with the prompt of the evaluation
- * (docs/reference/protocols.md, section 7),
- * and reads the probabilities of the labels. A server that fails is followed by the next one that is ready. While none
- * is ready it waits: a server that is being restarted must not send new conversations to the base model. When a
- * connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is aborted,
- * and when no server answers with status 200 and a chat completion.
+ * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/reference/protocols.md,
+ * section 7), and reads the probabilities of the labels. When a server fails, the next one that is ready is asked.
+ * While none is ready it waits, so that new conversations do not go to the base model because a server is restarted.
+ * When a connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is
+ * aborted, and when no server answers with status 200 and a chat completion.
  */
 export async function askBaseModel(
   { replicas, baseModel }: Pick<RouterDeps, 'replicas' | 'baseModel'>,

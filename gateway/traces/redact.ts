@@ -8,7 +8,8 @@ export type Redaction = (message: ChatMessage) => ChatMessage;
 
 /**
  * The redaction that the settings ask for. Their own patterns are applied first. Unlike the analyst's redaction, it
- * cannot be reversed and gives equal values no common name, so its rules also replace what only may be personal data.
+ * cannot be reversed and gives equal values no common name. So its rules also replace text that only may be personal
+ * data.
  * Throws SyntaxError for an invalid pattern.
  */
 export function createRedaction({ redact, redactPatterns }: TraceSettings): Redaction {

@@ -21,7 +21,7 @@ const KEPT_BYTES = 64_000_000;
 const LONGEST_ANSWER_BYTES = 1_000_000;
 /** Number of sampled conversations whose models are remembered. */
 const REMEMBERED = 200_000;
-/** Most lists of models that conversations share; with more of them new ones take memory of their own. */
+/** Most lists of models that conversations share. Further lists take memory for each conversation. */
 const SHARED_LISTS = 1_000;
 
 /** Records the answer to one request. */
@@ -33,8 +33,7 @@ export interface AnswerRecorder {
 }
 
 /**
- * The last turn of a conversation, as bytes: they take what they count, while a parsed body may take many times as
- * much.
+ * The last turn of a conversation, as bytes. A parsed body may take many times their memory.
  */
 interface KeptTurn {
   answeredBy: readonly AnsweringModel[];
@@ -68,7 +67,10 @@ export class TraceSampler {
     private readonly metrics: Metrics,
   ) {}
 
-  /** Records the answer to a request; null when its conversation is not sampled. `answering` says who does. */
+  /**
+   * Records the answer to a request; null when its conversation is not sampled. `answering` gives the model that
+   * answers.
+   */
   recorderFor(
     { settings }: ServedAgent,
     { key }: ConversationKey,

@@ -10,7 +10,7 @@ const FLUSH_LINES = 200;
  * counted, because requests must not wait for it.
  */
 const LONGEST_QUEUE = 5_000;
-/** Most of what waits to be written, of all agents, in characters. */
+/** Most characters that wait to be written, of all agents together. */
 const LARGEST_QUEUE = 64_000_000;
 
 /** Writes trajectories of live traffic in batches. No request waits for it. */
@@ -42,7 +42,7 @@ export class TraceWriter {
   }
 
   /**
-   * Writes what is waiting, and resolves when it is in the store. A batch that cannot be written is dropped and
+   * Writes the waiting trajectories. Resolves when they are in the store. A batch that cannot be written is dropped and
    * counted.
    */
   flush(): Promise<void> {
@@ -66,7 +66,7 @@ export class TraceWriter {
     return this.writing;
   }
 
-  /** Stops the timer and writes what is waiting. */
+  /** Stops the timer and writes the waiting trajectories. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.flush();

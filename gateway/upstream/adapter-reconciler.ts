@@ -32,8 +32,8 @@ const DOWN_EVERY_MS = 250;
 
 /**
  * Makes one model server serve the adapters that the registries want. It asks the server each time what is loaded,
- * because a restarted server has lost everything. An adapter is loaded, probed with one token, then routed to. One that
- * is no longer wanted gets no further requests, then waits for those in flight, then is unloaded.
+ * because a restarted server has lost everything. An adapter is loaded, probed with one token, then routed to. An
+ * unwanted adapter gets no further requests, waits for those in flight, and is then unloaded.
  */
 export class AdapterReconciler {
   private readonly server: ReplicaAdmin;
@@ -85,7 +85,7 @@ export class AdapterReconciler {
     replica.markUnready();
   }
 
-  /** Models that the server should serve, as far as traffic goes to them, and does not. */
+  /** Models that get traffic, or should, and that the server does not serve. */
   private async lost(): Promise<string[]> {
     const served = new Set(await this.server.models());
     const wanted = new Set(this.options.wanted().map(({ name }) => name));
@@ -113,7 +113,7 @@ export class AdapterReconciler {
     }
   }
 
-  /** Compares once what is wanted with what is served. Rejects when the server does not answer as it should. */
+  /** Compares the wanted models with the served ones, once. Rejects when the server does not answer as it should. */
   private async check(): Promise<void> {
     const { replica, wanted, onReady, log } = this.options;
     let { epoch } = replica;
@@ -152,7 +152,7 @@ export class AdapterReconciler {
       if (replica.ready) onReady();
       log.info({ replica: replica.url, adapter: name }, 'adapter takes traffic');
     } catch (error) {
-      // The server was restarted meanwhile, so this says nothing about the adapter: the next check tries it at once.
+      // The server was restarted meanwhile, so the adapter may be sound: the next check tries it at once.
       if (replica.epoch !== epoch) return;
       const waitMs = Math.min((failure?.waitMs ?? 500) * 2, LONGEST_BACKOFF_MS);
       this.failed.set(name, { until: Date.now() + waitMs, waitMs });
@@ -169,7 +169,8 @@ export class AdapterReconciler {
       if (wanted.has(name) || !known().has(name)) continue;
       const since = this.unwantedSince.get(name) ?? Date.now();
       this.unwantedSince.set(name, since);
-      // `drainMs` covers requests of other gateways, until they have read the registry; the count covers our own.
+      // Other gateways may send requests until they have read the registry: `drainMs` is for those. The count is for
+      // ours.
       if (Date.now() - since < settings.drainMs || replica.inFlightByModel.has(name)) continue;
       await this.server.unload(name);
       log.info({ replica: replica.url, adapter: name }, 'adapter was unloaded');

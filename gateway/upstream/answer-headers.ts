@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Headers of a model server's answer that its client gets. All others stay here: they are of the connection, or orders
- * to browsers and proxies about an address that is the gateway's.
+ * Headers of a model server's answer that its client gets. All others are dropped: they are about the connection, or
+ * give orders to browsers and proxies about the gateway's own address.
  */
 const FORWARDED = new Set(['cache-control', 'retry-after', 'server-timing', 'x-accel-buffering', 'x-request-id']);
 const FORWARDED_PREFIXES = ['openai-', 'x-ratelimit-'];

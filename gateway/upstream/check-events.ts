@@ -7,12 +7,12 @@ const OTHER_LINES = /^(?::|(?:event|id|retry)(?::|$))/;
 const NO_JSON = 'data that is not JSON';
 
 /**
- * Control characters but tab and line ends. JSON has them nowhere; comments, other fields and data that is too large to
- * parse might.
+ * Control characters but tab and line ends. JSON never has them. Comments, other fields, and data that is too large to
+ * parse may have them.
  */
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
-/** What is wrong with a stream of events, for its client; or how many events with data it has. */
+/** The fault of a stream of events, in words for its client; or the number of its events with data. */
 export type EventCheck = { fault: string } | { data: number };
 
 /**
@@ -20,7 +20,7 @@ export type EventCheck = { fault: string } | { data: number };
  * field, and the data of each event is a JSON object or [DONE].
  */
 export function checkEvents(events: Buffer): EventCheck {
-  // One character for each byte: quick, and whether bytes are JSON does not depend on what stands in its strings.
+  // One character for each byte: quick, and whether bytes are JSON does not depend on the characters in its strings.
   const text = events.toString('latin1');
   if (CONTROL.test(text)) return { fault: 'control characters' };
   let count = 0;

@@ -1,7 +1,7 @@
 /**
  * Which model server gets a request. Only servers that have the adapter can. Among them, a conversation goes to the
- * same server each time, where its prompt is cached. Rendezvous hashing chooses it, so that a server that goes away
- * moves only its own conversations. A server with far more requests in flight than the others comes last (bounded
+ * same server each time, where its prompt is cached. Rendezvous hashing chooses it: when a server goes away, only its
+ * own conversations get another one. A server with far more requests in flight than the others comes last (bounded
  * loads, Mirrokni et al. 2016).
  */
 import { fnv1a } from '../../routing/fnv1a';

@@ -17,7 +17,7 @@ export class ClientGone extends Error {
 
 /**
  * Codes of errors that end a connection when its server has died. A timeout of an idle connection is not among them,
- * nor is a request that we gave up ourselves.
+ * and neither is a request that the gateway gave up.
  */
 const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
@@ -92,9 +92,9 @@ export class Replica {
   }
 
   /**
-   * Something happened that a restart would explain: a broken connection, or an unknown model. Asks the server, and
-   * marks it unready only if it has lost something. Traffic goes on meanwhile, because one odd request must not take a
-   * server away from all others. Never rejects.
+   * Call this after a broken connection or an unknown model, because the server may have been restarted. Asks the
+   * server, and marks it unready only if it has lost something. Traffic continues meanwhile, because one odd request
+   * must not take a server away from all others. Never rejects.
    */
   doubt(): Promise<void> {
     if (this.ready) return this.verify();
@@ -127,7 +127,7 @@ export class Replica {
 
 /**
  * The text of an answer to a question of the gateway's own. Rejects, and closes the connection, when it is larger than
- * `most` bytes: a model server must not fill the gateway's memory, with many small chunks neither.
+ * `most` bytes: a model server must not fill the gateway's memory, not even with many small chunks.
  */
 export async function readText(body: Dispatcher.ResponseData['body'], most = MOST_ANSWER_BYTES): Promise<string> {
   const answer = new GrowingBuffer();

@@ -64,7 +64,7 @@ function namesNoModel(message: string): boolean {
  */
 export function refusalOf(status: number, headers: IncomingHttpHeaders, body: Buffer, secret: string | null): ApiError {
   const error = errorOf(body);
-  // Escapes may have hidden the secret until the body was parsed.
+  // Before the body was parsed, escapes may have hidden the secret.
   const text = (value: unknown): string | null => (typeof value === 'string' ? hideSecret(value, secret) : null);
   const message = text(error?.message) ?? `The model server refused the request with status ${status}.`;
   const retryAfter = headers['retry-after'];

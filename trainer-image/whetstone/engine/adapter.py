@@ -19,11 +19,12 @@ from .config import LlamaShape, ModelError
 if TYPE_CHECKING:
     from torch import nn
 
-# PEFT writes under 2 KB of options. Of a file with factors, what is no number: names, shapes and places of tensors.
+# Largest file of options, of which PEFT writes under 2 KB. Largest header of a file with factors: names, shapes and
+# places of tensors.
 CONFIG_BYTES, HEADER_BYTES = 2**20, 4 * 2**20
-# Of one number: PEFT writes float32 or less.
+# Size of one number: PEFT writes float32 or less.
 NUMBER_BYTES = 4
-# As `training.rank` and vLLM have it.
+# The same limit as `training.rank` and vLLM have.
 MOST_RANK = 512
 _KEY = re.compile(
     r"layers\.(\d{1,6})\.(?:self_attn|mlp)\.((?:[qkvo]|gate|up|down)_proj)\.lora_([AB])\.(?:\w+\.)?weight$"

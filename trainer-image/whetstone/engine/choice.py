@@ -6,8 +6,8 @@ from __future__ import annotations
 class ChoiceTrie:
     """The allowed continuations at each step of a request.
 
-    `choices` are token sequences, none empty. Where one choice is a prefix of another, the end-of-turn id stands for
-    stopping at the shorter one.
+    `choices` are token sequences, none empty. Where one choice is a prefix of another, the end-of-turn id ends the
+    shorter one.
     """
 
     def __init__(self, choices: list[list[int]], end: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class ModelError(Exception):
-    """A model or adapter directory that cannot be used; the message says what is wrong and where."""
+    """A model or adapter directory that cannot be used; the message names the place and the fault."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class Engine:
     def submit(self, request: Request) -> None:
         """Queues a request.
 
-        Raises ValueError for an empty prompt, one that leaves no room in the sequence length, or an unknown adapter.
+        Raises ValueError for an empty prompt, for a prompt that fills the sequence length, and for an unknown adapter.
         `max_tokens` is cut to the room that is left.
         """
         room = self.length - len(request.prompt)
@@ -315,7 +315,7 @@ class _DecodePlan:
             self.row_of_slot = torch.tensor(where, device=device)
 
     def advance(self, picked: torch.Tensor) -> None:
-        """Moves every row to its next position with the tokens `picked`."""
+        """Advances every row to its next position, with the tokens `picked`."""
         self.length += 1
         if self._padded:
             self.tokens[self.real] = picked

@@ -2,7 +2,7 @@
 
 A row of a matrix product has the same bits whatever the other rows are, as long as the product has at least four rows:
 BLAS libraries use another kernel for fewer. So the rows that share an adapter are padded to a multiple of ROW_MULTIPLE.
-Cache lengths are rounded up, too, and what they exceed is masked to exact zeros.
+Cache lengths are rounded up, too, and the positions beyond the real length are masked to exact zeros.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class KeyValueCache:
         self.mask[slot, : max(length, 1)] = 0.0
 
     def clear(self, slot: int) -> None:
-        """Zeros a slot. What is masked still takes part in sums, as a product with zero, which NaN survives."""
+        """Zeros a slot. Masked numbers still take part in sums, as products with zero, and NaN times zero is NaN."""
         for layer in self.layers:
             layer[:, slot] = 0.0
         self.reset_mask(slot, 0)
@@ -127,11 +127,11 @@ class Network:
         count = tokens.shape[0]
         rotary = self.rotations[rows.position]
         write = self.cache.write_rows(rows.slot, rows.position)
-        turning = shape.heads + shape.kv_heads
+        rotated = shape.heads + shape.kv_heads
         x = self.weights.embedding[tokens]
         for index, layer in enumerate(self.weights.layers):
             qkv = self._linear(layer.qkv, self._norm(x), segments).view(count, -1, shape.head_dim)
-            torch.view_as_complex(qkv[:, :turning].unflatten(2, (-1, 2))).mul_(rotary)
+            torch.view_as_complex(qkv[:, :rotated].unflatten(2, (-1, 2))).mul_(rotary)
             self.cache.flat[index].index_put_((write,), qkv[:, shape.heads :])
             mixed = attend(index, qkv[:, : shape.heads])
             self._linear(layer.o, mixed.reshape(count, -1), segments, add_to=x)

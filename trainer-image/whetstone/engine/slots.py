@@ -1,7 +1,7 @@
 """Which cache slot holds which tokens: reuse of finished turns, eviction of idle slots.
 
 Slots below `active` take part in decoding; the rest are an archive. An idle sequence that has to make room is copied to
-the archive, and back when its conversation goes on. That is far cheaper than computing its keys and values again.
+the archive, and back when its conversation continues. That is far cheaper than computing its keys and values again.
 """
 
 from __future__ import annotations

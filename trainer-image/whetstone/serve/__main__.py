@@ -46,9 +46,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         metavar="NAME",
         help="a further name under which clients reach a server on a loopback address",
     )
-    parser.add_argument(
-        "--admin-port", type=int, help="port of its own for adapters and /metrics; default: beside the API"
-    )
+    parser.add_argument("--admin-port", type=int, help="port of its own for adapters and /metrics; default: the API's")
     parser.add_argument("--admin-host", default="127.0.0.1", help="address of that port")
     parser.add_argument(
         "--unready-seconds",
@@ -111,7 +109,7 @@ def main(argv: list[str] | None = None) -> None:
     admin = None
     if arguments.admin_port is not None:
         admin = _bind(arguments.admin_host, arguments.admin_port, "--admin-port")
-        # Requests are told apart by the port that they came in at.
+        # The port at which a request came in says whether it is an operator's.
         if admin.getsockname()[1] == listener.getsockname()[1]:
             _fail("--admin-port is the same as --port; choose another, also where the addresses differ")
     if not (arguments.model / "config.json").exists():
@@ -145,7 +143,7 @@ def main(argv: list[str] | None = None) -> None:
         server = PolicyServer(engine, chat, name, tree_sha256(arguments.model), _doors(arguments, admin))
         for entry in arguments.lora:
             name, _, directory = entry.partition("=")
-            server.load(name, directory)
+            server.adapters.load_at_start(name, directory)
     except (ModelError, ApiError) as error:
         _fail(str(error))
 

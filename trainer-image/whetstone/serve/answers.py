@@ -70,7 +70,7 @@ class Answer:
         return self._chunk({"content": delta}, None)
 
     def closing(self) -> list[str]:
-        """The last chunks: what is left of the content, tool calls, the finish reason, and usage when asked for."""
+        """The last chunks: the rest of the content, tool calls, the finish reason, and usage when asked for."""
         content, calls = self._parsed()
         chunks = []
         rest = (content or "")[len(self._sent) :]

@@ -70,8 +70,8 @@ class Doors:
 class PolicyServer:
     """One base model, its adapters, and the routes over them.
 
-    `weights_sha256` is the hash of the base model's
-    directory (tree_hash). Every answer carries its beginning: a client notices when this address serves another model.
+    `weights_sha256` is the hash of the base model's directory (tree_hash). Every answer carries its first digits, so
+    that a client notices when this address serves another model.
     """
 
     def __init__(self, engine: Engine, chat: Chat, served_name: str, weights_sha256: str, doors: Doors) -> None:
@@ -82,9 +82,9 @@ class PolicyServer:
         self._body_limit = BODY_SLACK + BYTES_OF_CHARACTER * chat.largest_text(engine.length)
         self._tokenizing = ThreadPoolExecutor(1, "tokenize")
         self._metrics = Metrics()
-        # Set when the process is told to stop: it goes on serving, but wants no further clients.
+        # Set when the process has been asked to stop: it still serves, but wants no further clients.
         self.stopping = False
-        self._adapters = Adapters(engine, served_name, doors.adapters)
+        self.adapters = Adapters(engine, served_name, doors.adapters)
         self._started = int(time.time())
         self._loop: EngineLoop | None = None
         self._driver: asyncio.Task | None = None
@@ -101,7 +101,7 @@ class PolicyServer:
             exception_handlers={HTTPException: self._no_route},
             lifespan=self._lifespan,
         )
-        # Its answer would lead to the host that the request names, before anybody has looked at that.
+        # Such a redirection would lead to the host that the request names, before that has been checked.
         self.app.router.redirect_slashes = False
 
     @asynccontextmanager
@@ -109,8 +109,8 @@ class PolicyServer:
         self._loop = EngineLoop(self._engine)
         self._driver = asyncio.create_task(self._loop.run())
         self._driver.add_done_callback(self._driver_ended)
-        # Else each full collection reads all that the libraries and the model have made: 130 ms in which nobody is
-        # answered. A few thousand small lists in a body bring one about.
+        # Otherwise each full collection reads all objects of the libraries and the model: 130 ms in which nobody is
+        # answered. A few thousand small lists in a body are enough to start one.
         gc.collect()
         gc.freeze()
         try:
@@ -126,10 +126,6 @@ class PolicyServer:
             print("whetstone.serve: the engine failed, so the server ends", file=sys.stderr)
             traceback.print_exception(error)
             self.on_death()
-
-    def load(self, name: str, directory: str) -> None:
-        """Loads an adapter before the server runs; raises ApiError."""
-        self._adapters.load_at_start(name, directory)
 
     async def _health(self, _http: HttpRequest) -> Response:
         if self._driver is None or self._driver.done():
@@ -160,7 +156,7 @@ class PolicyServer:
         return JSONResponse({"status": "stopping" if self.stopping else "engine stopped"}, 503)
 
     async def _show_metrics(self, _http: HttpRequest) -> Response:
-        text = self._metrics.text(self._engine, len(self._adapters), self._is_ready())
+        text = self._metrics.text(self._engine, len(self.adapters), self._is_ready())
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _models(self, _http: HttpRequest) -> Response:
@@ -170,19 +166,19 @@ class PolicyServer:
 
         base = card(self._served_name, self._served_name, None)
         cards = [{**base, "weights_sha256": self._weights_sha256}]
-        cards += [card(name, root, self._served_name) for name, root in self._adapters.roots()]
+        cards += [card(name, root, self._served_name) for name, root in self.adapters.roots()]
         return JSONResponse({"object": "list", "data": cards})
 
     async def _load(self, http: HttpRequest) -> Response:
         body = await self._adapter_call(http)
         if "lora_mixture" not in body:
             _check_string(body, "lora_path")
-        await self._adapters.load(body, self._loop)
+        await self.adapters.load(body, self._loop)
         return PlainTextResponse(f"Success: LoRA adapter '{printable(body['lora_name'])}' added successfully.")
 
     async def _unload(self, http: HttpRequest) -> Response:
         body = await self._adapter_call(http)
-        await self._adapters.unload(body["lora_name"], self._loop)
+        await self.adapters.unload(body["lora_name"], self._loop)
         return PlainTextResponse(f"Success: LoRA adapter '{printable(body['lora_name'])}' removed successfully.")
 
     async def _adapter_call(self, http: HttpRequest) -> dict:
@@ -230,7 +226,7 @@ class PolicyServer:
         await ticket.ended
 
     def _check_model(self, name: str) -> None:
-        if name != self._served_name and name not in self._adapters:
+        if name != self._served_name and name not in self.adapters:
             raise ApiError(404, f"The model `{name[:200]}` does not exist.", "model", "model_not_found")
 
     async def _request(self, asked: ChatRequest) -> Request:

@@ -13,17 +13,17 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from .requests import ApiError
 
-# Of a request line with its headers, of trailers, and of what surrounds the data of one chunk. What is read at once
-# is looked at in pieces, so up to one piece more is taken.
+# Largest request line with its headers, largest trailers, and most bytes around the data of one chunk. Input is parsed
+# in pieces, so up to one piece more is taken.
 HEAD_BYTES, PIECE = 65_536, 16_384
 # Seconds in which a connection must have sent a request's headers.
 HEAD_SECONDS = 15
 BODY_HEADERS = (b"content-length", b"transfer-encoding")
-# After a refusal: many clients read no answer before they have sent everything.
+# How much is read after a refusal, and for how long: many clients read no answer before they have sent everything.
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
 # Seconds in which a client must have taken something of an answer that waits for it. nginx allows as much.
 UNREAD_SECONDS = 60
-# Requests that one connection may have sent ahead. What is read at once may hold 14,000.
+# Requests that one connection may have sent ahead. One read may hold 14,000.
 MOST_QUEUED = 100
 MOST_CONNECTIONS = 4096
 # Connections that the kernel holds until they are accepted. asyncio takes them all before any is looked at.
@@ -42,10 +42,10 @@ def most_connections() -> int:
 
 
 class Room:
-    """How many connections there may be, and those that make room for others, the oldest first.
+    """How many connections there may be, and which of them are closed for others, the oldest first.
 
-    `waiting` are connections for which nothing is being done: no request of theirs has arrived as a whole, or all that
-    is left is that they read their answer.
+    `waiting` are connections for which the server has nothing to do: no request of theirs has arrived as a whole, or
+    they only have to read their answer.
     """
 
     def __init__(self, most: int) -> None:
@@ -82,13 +82,13 @@ class Connection(HttpToolsProtocol):
         self._in_body = self._refused = False
         self._timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
-        # The request that is being answered. uvicorn knows the last one that came.
+        # The request that is being answered. uvicorn knows only the last one that came.
         self._answered: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Closes the connection that has waited longest where there are too many."""
         super().connection_made(transport)
-        # However little of an answer waits for its reader, pause_writing is called.
+        # So that pause_writing is called however little of an answer waits for its reader.
         transport.set_write_buffer_limits(0)
         if len(self.connections) > self._room.most and not self._room.close_oldest():
             self._refuse(ApiError(503, "too many requests are under way", code="too_many_connections"))
@@ -131,7 +131,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser, also for trailers. These were not there when the request was let in."""
+        """Called by the parser, also for trailers, which are ignored: the request has been checked without them."""
         if not self._in_body:
             super().on_header(name, value)
 
@@ -141,7 +141,7 @@ class Connection(HttpToolsProtocol):
         self._stop_timer()
         if self._refused or self._is_refused_for_its_head():
             return
-        # A request behind another one does not make that one's answer give way.
+        # A request that waits behind another one must not cost that one its answer.
         if not self._is_busy():
             self._room.add(self)
         super().on_headers_complete()
@@ -239,7 +239,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < size_before:
             self._wait_for_reader()
             return
-        # Without this the kernel would go on offering what it holds.
+        # Without this the kernel would keep offering what it holds.
         linger = struct.pack("ii", 1, 0)
         self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from whetstone.engine import Engine, Request
 
-# With more parameters than this, a step takes so long that it runs in a thread and HTTP goes on meanwhile. With fewer,
-# handing it over to a thread would cost more than it saves.
+# With more parameters than this, a step takes so long that it runs in a thread, in parallel with HTTP. With fewer, the
+# thread would cost more than it saves.
 INLINE_PARAMETERS = 20_000_000
 
 

@@ -62,8 +62,8 @@ def _is_local(host: str) -> bool:
 async def read_json(http: HttpRequest, limit: int) -> object:
     """The body's JSON value. Raises ApiError.
 
-    Refused are a body of another type (a browser sends JSON to another site only with that site's consent), one of more
-    than `limit` bytes, one that is late, what is not JSON or UTF-8, and text that cannot be written as UTF-8.
+    It refuses a body of another type (a browser sends JSON to another site only with that site's consent), of more than
+    `limit` bytes, that is late, that is not JSON or UTF-8, or whose text cannot be written as UTF-8.
     """
     kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":

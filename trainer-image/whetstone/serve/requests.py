@@ -1,4 +1,4 @@
-"""Chat-completion requests: what is accepted, and what each refusal says."""
+"""Reads chat-completion requests, and refuses those that the server cannot answer."""
 
 from __future__ import annotations
 
