@@ -74,8 +74,8 @@ function crossChecks(
       message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.',
     });
   }
-  if (training.sampler === 'vllm' && training.samplerUrl === undefined)
-    problems.push(...samplerProblems(model, training));
+  const missing = missingSamplerUrl(model, training);
+  if (missing !== null) problems.push({ path: 'training.samplerUrl', message: `is missing. ${missing}` });
   if (identify.quorum !== undefined && identify.quorum > identify.runs) {
     problems.push({
       path: 'identify.quorum',
@@ -105,29 +105,23 @@ function whyNoFile(path: string): string | null {
   }
 }
 
-/** Sampler vllm without an address uses the server of the model, which must be a vLLM that trainers reach. */
-function samplerProblems(
+/**
+ * Sampler vllm without an address uses the server of the model, which must be a vLLM that trainers reach. Returns what
+ * to write where it is not; null where nothing is missing.
+ */
+function missingSamplerUrl(
   { server, baseUrl }: AgentSpec['model'],
   { sampler, samplerUrl, backend }: AgentSpec['training'],
-): SpecProblem[] {
-  if (sampler !== 'vllm' || samplerUrl !== undefined) return [];
-  if (baseUrl === undefined && server !== 'vllm')
-    return [
-      {
-        path: 'training.samplerUrl',
-        message:
-          'is missing. Sampler vllm needs the address of the server, such as http://vllm:8000, or a model that ' +
-          'vLLM serves: set model.server to vllm, or model.baseUrl.',
-      },
-    ];
-  if (baseUrl === undefined && backend === 'kubernetes')
-    return [
-      {
-        path: 'training.samplerUrl',
-        message:
-          'is missing. Trainers in a cluster do not reach the vLLM that `whet up` starts on this machine: name the ' +
-          'address of one in the cluster.',
-      },
-    ];
-  return [];
+): string | null {
+  if (sampler !== 'vllm' || samplerUrl !== undefined || baseUrl !== undefined) return null;
+  if (server !== 'vllm')
+    return (
+      'Sampler vllm needs the address of the server, such as http://vllm:8000, or a model that vLLM serves: set ' +
+      'model.server to vllm, or model.baseUrl.'
+    );
+  if (backend !== 'kubernetes') return null;
+  return (
+    'Trainers in a cluster do not reach the vLLM that `whet up` starts on this machine: name the address of one in ' +
+    'the cluster.'
+  );
 }

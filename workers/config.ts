@@ -14,6 +14,12 @@ const queues = z
   .transform((text) => text.split(',').map((name) => name.trim()))
   .pipe(z.array(z.enum(kinds)).min(1));
 
+const addresses = z
+  .string()
+  .default('')
+  .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
+  .pipe(z.array(httpUrlSchema));
+
 const schema = z.object({
   WHET_HOME: z.string().default('.whetstone'),
   WHET_STORE: z.string().optional(),
@@ -27,17 +33,9 @@ const schema = z.object({
       'the absolute path of a profile: sandbox/profile.json, or sandbox/profile-pod.json in a container',
     )
     .optional(),
-  WHET_KEY_ENDPOINTS: z
-    .string()
-    .default('')
-    .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
-    .pipe(z.array(httpUrlSchema)),
+  WHET_KEY_ENDPOINTS: addresses,
   WHET_WEBHOOK_URL: httpUrlSchema.optional(),
-  WHET_WEBHOOK_ENDPOINTS: z
-    .string()
-    .default('')
-    .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
-    .pipe(z.array(httpUrlSchema)),
+  WHET_WEBHOOK_ENDPOINTS: addresses,
   WHET_MODEL_URL: httpUrlSchema.optional(),
   WHET_MODEL_ADMIN_URL: httpUrlSchema.optional(),
   WHET_MODEL_API_KEY: z.string().optional(),
