@@ -19,7 +19,7 @@ import { routerSchema } from '../../routing/kinds';
 
 /** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
 export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec }, capabilities, router, name = 'routing', heldOut, train }) => {
+  return async ({ context: { runId, spec }, capabilities, router, name, heldOut, train }) => {
     const { store } = deps;
     const prepared = await readPreparedSpec(store, spec);
     const chooser = openRouter(

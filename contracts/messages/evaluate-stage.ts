@@ -82,11 +82,15 @@ export interface ArmRollouts {
   rollouts: RolloutSummary;
 }
 
-/** Input of `chooseRouter`: what routers can learn from, and the arms that they choose among. */
-export interface ChooseRouterInput {
+/** What a run has trained or kept, each adapter with its capability. */
+interface TrainedArms {
   context: RunContext;
   adapters: TrainedAdapter[];
   capabilities: CapabilityBrief[];
+}
+
+/** Input of `chooseRouter`: what routers can learn from, and the arms that they choose among. */
+export interface ChooseRouterInput extends TrainedArms {
   /** The adapter that was trained on all environments: it competes with the routers. Absent: there is none. */
   mixed?: TrainedAdapter;
   /** JSONL of Trajectory: the base model on the train tasks. */
@@ -114,8 +118,8 @@ export interface RoutingInput {
   capabilities: CapabilityBrief[];
   /** JSON of Router. */
   router: ArtifactRef;
-  /** Name of its file. Default: `routing`. */
-  name?: string;
+  /** Name of the file with its choices. */
+  name: string;
   /** What the plan says to play. Absent with `train`. */
   heldOut?: HeldOut;
   /** Train tasks to route instead. Absent: the held-out tasks. */
@@ -130,11 +134,8 @@ export interface RoutingResult {
 }
 
 /** Input of `compareArms`. */
-export interface CompareInput {
-  context: RunContext;
+export interface CompareInput extends TrainedArms {
   arms: ArmRollouts[];
-  capabilities: CapabilityBrief[];
-  adapters: TrainedAdapter[];
   /** JSONL of RoutingRecord. */
   routing: ArtifactRef;
   /** JSON of RouterChoice. */
@@ -169,10 +170,7 @@ export interface CompareResult {
 }
 
 /** Input of `promoteAdapters`. */
-export interface PromoteInput {
-  context: RunContext;
-  adapters: TrainedAdapter[];
-  capabilities: CapabilityBrief[];
+export interface PromoteInput extends TrainedArms {
   /** JSON of Evaluation. */
   evaluation: ArtifactRef;
   /** JSON of Router. */

@@ -57,6 +57,7 @@ export interface LabelChunksInput {
   context: RunContext;
   plan: LabelPlan;
   trajectories: ArtifactRef;
+  /** JSON array of Candidate: those that are labelled in this run. */
   candidates: ArtifactRef;
   /** First chunk that has not begun; continue-as-new moves it on. */
   cursor: number;
@@ -80,14 +81,9 @@ export interface IdentifyInput {
 }
 
 /** Input of `tallyRun`: a labelling run whose chunks are all labelled. */
-export interface TallyInput {
-  context: RunContext;
-  plan: LabelPlan;
+export interface TallyInput extends Pick<LabelChunksInput, 'context' | 'plan' | 'trajectories' | 'candidates'> {
   /** Number of the labelling run, from 0 in this identification. */
   run: number;
-  trajectories: ArtifactRef;
-  /** JSON array of Candidate: those that were labelled in this run. */
-  candidates: ArtifactRef;
   /** JSON array of Candidate: all of this identification. */
   discovered: ArtifactRef;
   /** Counts of this run. */
@@ -107,17 +103,13 @@ export interface TallyResult {
 }
 
 /** Input of `contrastCapabilities`. */
-export interface ContrastInput {
-  context: RunContext;
+export interface ContrastInput extends Pick<IdentifyInput, 'context' | 'independent' | 'measures'> {
   trajectories: ArtifactRef;
   discovery: DiscoveryResult;
   /** Tally of the last labelling run; null without candidates. */
   tally: ArtifactRef | null;
   /** Counts of all labelling runs. */
   totals: LabelChunkResult;
-  /** As in IdentifyInput. */
-  independent?: { firstRun: number };
-  measures?: true;
 }
 
 /** Result of `identifyCapabilities`. */

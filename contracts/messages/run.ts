@@ -53,11 +53,7 @@ export interface WaitDeadlines {
 }
 
 /** Input of `takeTurn`. */
-export interface TurnInput {
-  runId: string;
-  agent: string;
-  specPath: string;
-}
+export type TurnInput = Pick<ImprovementRunInput, 'runId' | 'agent' | 'specPath'>;
 
 /** Result of `takeTurn`: whether a run of a schedule begins, beside the agent's other runs. */
 export interface Turn {

@@ -63,15 +63,10 @@ export interface SharpenResult {
 }
 
 /** Input of `synthesiseEnvironment`. */
-export interface SynthesisInput {
-  context: RunContext;
-  capability: CapabilityBrief;
-  /** JSON of Identification. */
-  identification: ArtifactRef;
-  /** JSONL of Trajectory. */
-  trajectories: ArtifactRef;
-  /** JSONL of ConsensusLabel. */
-  labels: ArtifactRef;
+export interface SynthesisInput extends Pick<
+  SharpenInput,
+  'context' | 'capability' | 'identification' | 'trajectories' | 'labels'
+> {
   /** From 1. */
   attempt: number;
   /** The attempt before, whose results are feedback; null for the first. */
@@ -93,9 +88,7 @@ export interface SynthesisResult {
 }
 
 /** An environment of a capability: input of `rollOutRefused`. */
-export interface EnvironmentInput {
-  context: RunContext;
-  capability: CapabilityBrief;
+export interface EnvironmentInput extends Pick<SharpenInput, 'context' | 'capability'> {
   /** Python source. */
   source: ArtifactRef;
 }
@@ -131,13 +124,9 @@ export interface RefusedRollouts {
 }
 
 /** Input of `calibrateEnvironment`. */
-export interface CalibrationInput extends EnvironmentInput {
+export interface CalibrationInput extends EnvironmentInput, Pick<SharpenInput, 'trajectories' | 'labels'> {
   /** JSON of Validation, for the certificate. */
   validation: ArtifactRef;
-  /** JSONL of Trajectory, for the estimate of transfer. */
-  trajectories: ArtifactRef;
-  /** JSONL of ConsensusLabel, for the estimate of transfer. */
-  labels: ArtifactRef;
 }
 
 /** Result of the rollouts of the base model in an environment. */

@@ -8,6 +8,7 @@ import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { openEnvironment } from '../../sandbox';
 import { getJson, layout, putJson } from '../../store';
+import { logitsRouter } from './evaluate/logits-router';
 import { RunFixture } from './run-fixture';
 
 describe("an agent's own environment that cannot be imported", () => {
@@ -36,8 +37,9 @@ describe("an agent's own environment that cannot be imported", () => {
 
   test('makes routing wait', async () => {
     const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
-    const router = await putJson(fixture.store, layout.run('run-1'), 'router.json', { kind: 'base', leftOut: [] });
-    const input = { context: await prepare(), capabilities: [], router };
+    const capabilities = [{ id: 'stamps', name: 'Stamps', summary: 'puts stamps on' }];
+    const router = await logitsRouter(fixture.store, capabilities);
+    const input = { context: await prepare(), capabilities, router, name: 'routing' };
     await expect(fixture.run(routeTasks, input)).rejects.toMatchObject(waits);
   });
 });

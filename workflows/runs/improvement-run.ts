@@ -224,17 +224,22 @@ async function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promi
   const { beside } = run.early;
   for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
   const verdict: RunOutcome = decision.outcome === 'too-little-power' ? 'too-little-power' : 'nothing-new';
-  const none = { sharpened: [], mixed: null, arms: [], comparison: null, routing: null, promotedVersion: null };
   const { directory } = await renderReport(run, plan, {
-    ...{ verdict, collected: learned, identified, night: nightFacts(measured) },
-    ...none,
+    verdict,
+    collected: learned,
+    identified,
+    night: nightFacts(measured),
+    sharpened: [],
+    mixed: null,
+    arms: [],
+    comparison: null,
+    routing: null,
+    promotedVersion: null,
     ...(beside !== null && { beside }),
   });
   const reasons = [decision.sentence, ...(beside === null ? [] : [beside])];
-  return {
-    ...{ runId: run.input.runId, verdict, reasons, summary: '', promotedVersion: null },
-    reportDirectory: directory,
-  };
+  const { runId } = run.input;
+  return { runId, verdict, reasons, summary: '', promotedVersion: null, reportDirectory: directory };
 }
 
 /** Takes over what `prepareRun` found. */
@@ -333,7 +338,13 @@ const whyNotEvaluated = (sharpened: readonly SharpenResult[], { candidates }: Id
 
 /** A capability for which nothing was made. */
 const skipped = (capability: SharpenResult['capability'], reason: string): SharpenResult => ({
-  ...{ capability, status: 'skipped', reason, attempts: [], environment: null, adapter: null, tokens: [] },
+  capability,
+  status: 'skipped',
+  reason,
+  attempts: [],
+  environment: null,
+  adapter: null,
+  tokens: [],
 });
 
 /** Evaluates the adapters. Null when none was trained. */

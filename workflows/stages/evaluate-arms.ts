@@ -1,7 +1,7 @@
 import { CancellationScope } from '@temporalio/workflow';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
-import type { ArmRollouts, CompareInput, PlanEvaluationResult } from '../../contracts/messages/evaluate-stage';
+import type { ArmRollouts, CompareInput, HeldOut, PlanEvaluationResult } from '../../contracts/messages/evaluate-stage';
 import type { IdentifyResult } from '../../contracts/messages/identify-stage';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
@@ -17,7 +17,7 @@ import { type EvaluationOutcome, type EvaluationStage, reasonOf, rollOut } from 
  * out when anything fails in it or a person skips it, and the comparison says why.
  */
 export async function evaluateArms(
-  run: EvaluationStage,
+  run: PlannedStage,
   identified: IdentifyResult,
   sharpened: SharpenResult[],
 ): Promise<EvaluationOutcome> {
@@ -81,10 +81,14 @@ interface LeftOut<T> {
 const NO_MIXED: LeftOut<TrainedAdapter> = { value: null, failure: null };
 
 /** Performs a step of the stage. It reads the context itself: `whet retry RUN --spec` changes it. */
-const perform = <T>({ gates }: EvaluationStage, step: () => Promise<T>): Promise<T> => gates.perform('evaluate', step);
+const perform = <T>({ gates }: PlannedStage, step: () => Promise<T>): Promise<T> => gates.perform('evaluate', step);
 
-async function planEvaluation(stage: EvaluationStage): Promise<PlanEvaluationResult> {
-  const { plan, trajectories, heldOut } = stage;
+/** The stage before its first plan. */
+type PlannedStage = Omit<EvaluationStage, 'heldOut'>;
+
+/** @param heldOut what an earlier plan had played: this one is about the same. */
+async function planEvaluation(stage: PlannedStage, heldOut?: HeldOut): Promise<PlanEvaluationResult> {
+  const { plan, trajectories } = stage;
   const planned = await perform(stage, () =>
     sandbox.planEvaluation.executeWithOptions({ summary: 'what the candidate has to beat' }, [
       { context: plan.context, trajectories, ...(heldOut && { heldOut }) },
@@ -118,7 +122,7 @@ async function playCandidate(
   const served = [...capabilities, ...(mixed ? [{ id: MIXED, name: MIXED, summary: MIXED }] : [])];
   const { routing } = await perform(stage, () =>
     sandbox.routeTasks.executeWithOptions({ summary: 'route held-out tasks' }, [
-      { context: plan.context, capabilities: served, router, ...(stage.heldOut && { heldOut: stage.heldOut }) },
+      { context: plan.context, capabilities: served, router, name: 'routing', heldOut: stage.heldOut },
     ]),
   );
   const all = [...adapters, ...(mixed ? [mixed] : [])];
@@ -170,7 +174,7 @@ async function judge(
       const { version, adapters, capabilities, router } = incumbent;
       const { routing } = await sandbox.routeTasks.executeWithOptions(
         { summary: `route held-out tasks as version ${version} does` },
-        [{ context: plan.context, capabilities, router, name: 'incumbent-routing', ...(heldOut && { heldOut }) }],
+        [{ context: plan.context, capabilities, router, name: 'incumbent-routing', heldOut }],
       );
       return { routing, arm: await rollOut(stage, 'incumbent', 'incumbent', adapters, { routing, router, incumbent }) };
     }));
@@ -193,6 +197,6 @@ async function judge(
     router: played.router,
     mixed: played.mixed,
     comparison,
-    judgeAgain: async () => judge(stage, await planEvaluation(stage), played),
+    judgeAgain: async () => judge(stage, await planEvaluation(stage, heldOut), played),
   };
 }

@@ -32,8 +32,8 @@ export interface EvaluationStage {
   gates: RunGates;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
-  /** What of the held-out tasks every arm plays. Absent until it is planned. */
-  heldOut?: HeldOut;
+  /** What of the held-out tasks every arm plays. */
+  heldOut: HeldOut;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;
   /** Capabilities whose adapter the candidate does without, because the night asked for it. */
@@ -50,7 +50,7 @@ type Routed = Partial<Pick<EvaluationArmInput, 'routing' | 'router' | 'incumbent
 
 /** Plays one arm on the held-out tasks. */
 export function rollOut(
-  { plan: { context }, heldOut }: Pick<EvaluationStage, 'plan' | 'heldOut'>,
+  { plan: { context }, heldOut }: EvaluationStage,
   arm: string,
   kind: EvaluationArmInput['kind'],
   adapters: StoredAdapter[],
@@ -63,7 +63,7 @@ export function rollOut(
       kind,
       adapters,
       routing,
-      ...(heldOut && { heldOut }),
+      heldOut,
       ...(router && { router }),
       ...(incumbent && { incumbent: { version: incumbent.version, runId: incumbent.runId } }),
     },

@@ -66,18 +66,16 @@ interface LabellingRun {
 /** Handles the signals `retry` and `skip` from here on. The context of `input` changes with its spec. */
 function openStage(input: IdentifyInput): Stage {
   const { context, independent } = input;
-  const runId = independent ? undefined : workflowInfo().parent?.workflowId;
+  const runId = workflowInfo().parent?.workflowId;
   const lines: string[] = [];
   const gate = new OperatorGate({
-    showWait: async (wait) => {
-      if (runId === undefined) return;
-      const waitingFor = wait === null ? null : `${wait.reason} Then: whet retry ${context.runId}`;
-      await reportStatus(runId, { key: 'identify', text: '', waitingFor, ...(wait !== null && { who: wait.who }) });
+    key: 'identify',
+    commands: () => `Then: whet retry ${context.runId}`,
+    show: async (status) => {
+      if (runId !== undefined) await reportStatus(runId, status);
     },
   });
-  takeAnswers(gate, ({ spec }) => {
-    if (spec !== undefined) input.context = { ...input.context, spec };
-  });
+  takeAnswers(gate, input);
   return {
     input,
     report: (text) => {

@@ -77,7 +77,11 @@ export async function measureNight(
       const decision = await gates.perform('identify', () =>
         orchestration.decideNight.executeWithOptions({ summary: 'is there anything to pay for' }, [
           {
-            ...{ context: plan.context, plan: nightPlan, version: measured.version, ...arms, identified },
+            context: plan.context,
+            plan: nightPlan,
+            version: measured.version,
+            ...arms,
+            identified,
             ...(live !== undefined && { live }),
           },
         ]),
@@ -104,7 +108,14 @@ async function playArms(
     { summary: `version ${version} on the night's train tasks` },
     [
       {
-        ...{ context, arm: 'night-served', kind: 'incumbent', adapters, routing, router, train, night },
+        context,
+        arm: 'night-served',
+        kind: 'incumbent',
+        adapters,
+        routing,
+        router,
+        train,
+        night,
         incumbent: { version, runId },
       },
     ],

@@ -64,26 +64,20 @@ function openStage(input: SharpenInput): Stage {
   const where = `${context.runId} ${capability.id}`;
   const edited = new EditedEnvironmentSlot();
   // Without an environment there is none to copy: the command needs a file that a person wrote.
-  const answers = (): string =>
+  const commands = (): string =>
     search.hasSource
       ? `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`
       : `Then: whet retry ${where}, whet skip ${where}, or write ${capability.id}.py ` +
         `(docs/guides/environment-by-hand.md) and: ` +
         giveCommand(context.runId, capability.id);
   const gate = new OperatorGate({
-    showWait: (wait) =>
-      reportStatus(runId, {
-        key: capability.id,
-        text: '',
-        waitingFor: wait === null ? null : `${wait.reason} ${answers()}`,
-        ...(wait !== null && { who: wait.who }),
-      }),
+    key: capability.id,
+    commands,
+    show: (status) => reportStatus(runId, status),
     hasNewWork: () => edited.hasUntried,
   });
   const search = new EnvironmentSearch(input, gate, edited, report);
-  takeAnswers(gate, ({ spec }) => {
-    if (spec !== undefined) input.context = { ...input.context, spec };
-  });
+  takeAnswers(gate, input);
   setHandler(editSignal, ({ source }) => {
     edited.put(source);
     gate.answer('retry');

@@ -2,6 +2,7 @@
 import { CancellationScope, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
 import { FAILURES, type FailureType } from '../../contracts/failures/run';
 import type { OperatorAnswer, StageStatus } from '../../contracts/messages/run';
+import type { RunContext } from '../../contracts/messages/run-context';
 import type { WaitingFor } from '../../contracts/names';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
 import { singleLine } from '../shared/single-line';
@@ -17,8 +18,12 @@ export interface Wait {
 }
 
 interface GateOptions {
-  /** Receives the wait when it begins, and null when it ends. */
-  showWait: (wait: Wait | null) => Promise<void>;
+  /** Under what it waits: a stage, or the id of a capability. */
+  key: string;
+  /** The commands that answer a wait, as a sentence. */
+  commands: () => string;
+  /** Shows that a wait begins, and that it ends. */
+  show: (status: StageStatus) => Promise<void>;
   /**
    * True when a person has already supplied something that was not tried yet. The gate then answers `retry` at once
    * instead of waiting. Default: never.
@@ -51,12 +56,13 @@ export class OperatorGate {
   /** Shows the reason and waits for the answer. Answers given before the call do not count. */
   async waitForAnswer(wait: Wait): Promise<Answer> {
     this.given = null;
-    if (this.options.hasNewWork?.() === true) return 'retry';
+    const { key, commands, show, hasNewWork } = this.options;
+    if (hasNewWork?.() === true) return 'retry';
     this.waiting = true;
-    await this.options.showWait(wait);
+    await show({ key, text: '', waitingFor: `${wait.reason} ${commands()}`, who: wait.who });
     await condition(() => this.given !== null);
     this.waiting = false;
-    await this.options.showWait(null);
+    await show({ key, text: '', waitingFor: null });
     return this.given ?? 'retry';
   }
 
@@ -94,12 +100,14 @@ export class OperatorGate {
   }
 }
 
-/** Lets the signals `retry` and `skip` answer the gate of a child workflow. `onAnswer` receives each one before. */
-export function takeAnswers(gate: OperatorGate, onAnswer: (answer: OperatorAnswer) => void): void {
-  const take = (kind: Answer) => (given: OperatorAnswer) => {
-    onAnswer(given);
-    gate.answer(kind);
-  };
+/** Lets the signals `retry` and `skip` answer the gate of a child workflow. Each may bring another spec for `input`. */
+export function takeAnswers(gate: OperatorGate, input: { context: RunContext }): void {
+  const take =
+    (kind: Answer) =>
+    ({ spec }: OperatorAnswer) => {
+      if (spec !== undefined) input.context = { ...input.context, spec };
+      gate.answer(kind);
+    };
   setHandler(retrySignal, take('retry'));
   setHandler(skipSignal, take('skip'));
 }

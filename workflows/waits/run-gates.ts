@@ -1,3 +1,4 @@
+import type { StageStatus } from '../../contracts/messages/run';
 import { type Answer, OperatorGate } from './operator-gate';
 import type { RunProgressTable } from './run-progress-table';
 
@@ -43,15 +44,8 @@ export class RunGates {
     mayEnd: boolean,
     run: (gate: OperatorGate) => Promise<T>,
   ): Promise<T> {
-    const gate = new OperatorGate({
-      mayEnd,
-      showWait: async (wait) =>
-        this.table.update(
-          wait === null
-            ? { key, text: '', waitingFor: null }
-            : { key, text: '', waitingFor: `${wait.reason} ${commands}`, who: wait.who },
-        ),
-    });
+    const show = async (status: StageStatus) => this.table.update(status);
+    const gate = new OperatorGate({ key, commands: () => commands, show, mayEnd });
     this.gates.set(key, gate);
     try {
       return await run(gate);

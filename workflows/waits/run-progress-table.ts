@@ -13,8 +13,7 @@ import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type Waitin
 import { cleanMarkdown } from '../../contracts/clean-text';
 import { singleLine } from '../shared/single-line';
 import type { RunNotices } from './run-notices';
-import { sinceLastProgress } from './since-last-progress';
-import { deadlineOf } from './wait-deadlines';
+import { deadlineOf, sinceLastProgress } from './wait-deadlines';
 
 const stageKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.stage, 'KEYWORD');
 const outcomeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.verdict, 'KEYWORD');

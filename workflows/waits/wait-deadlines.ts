@@ -1,5 +1,5 @@
 import { CancellationScope, condition } from '@temporalio/workflow';
-import type { RepeatedFailure, RunWait, WaitDeadlines } from '../../contracts/messages/run';
+import type { FailureReport, RepeatedFailure, RunWait, WaitDeadlines } from '../../contracts/messages/run';
 import { hoursText } from '../shared/single-line';
 
 /** Something that has waited, or failed again and again, until its deadline. */
@@ -86,4 +86,16 @@ export function overdueSentence({ wait, failing }: Overdue, deadlines: WaitDeadl
   return wait === null
     ? `${failing.key} failed again and again for ${limit}; the last time with: ${failing.reason}`
     : `${wait.key} waited for an answer for ${limit}: ${wait.reason}`;
+}
+
+/**
+ * Since when the attempts of an activity get nowhere: its first report, or the end of the last attempt that got on. The
+ * activity may have been scheduled long before, and have worked since.
+ */
+export function sinceLastProgress(
+  before: RepeatedFailure | undefined,
+  { sinceMs, gotOn }: FailureReport,
+  nowMs: number,
+): number {
+  return before?.sinceMs === sinceMs && !gotOn ? before.stillSinceMs : nowMs;
 }

@@ -10,6 +10,7 @@ import type { CapabilityBrief } from '../../../contracts/messages/run-context';
 import { getLines, putJson, putLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
+import { logitsRouter } from './logits-router';
 import { storedAdapter } from './stored-adapter';
 
 describe('evaluation rollouts', () => {
@@ -90,8 +91,9 @@ describe('evaluation rollouts', () => {
     ];
     const heldOut = { trials: 1, seeds };
     const capabilities = [{ id: 'heavy', name: 'Heavy', summary: 'heavy parcels' }];
-    const router = await logits(capabilities);
-    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities, router, heldOut });
+    const router = await logitsRouter(fixture.store, capabilities);
+    const input = { context, capabilities, router, name: 'routing', heldOut };
+    const { routing, tasks } = await fixture.run(activities().routeTasks, input);
     expect(tasks).toBe(3);
     const routed = { arm: 'routed', kind: 'routed' as const, adapters: [heavy], routing };
     const { rollouts } = await fixture.run(activities().rollOutArm, { context, ...routed, heldOut });
@@ -146,8 +148,9 @@ describe('evaluation rollouts', () => {
       { id: 'heavy', name: 'Heavy', summary: 'heavy parcels' },
       { id: 'light', name: 'Light', summary: 'light parcels' },
     ];
-    const router = await logits(capabilities);
-    const { routing, tasks } = await fixture.run(activities().routeTasks, { context, capabilities, router });
+    const router = await logitsRouter(fixture.store, capabilities);
+    const input = { context, capabilities, router, name: 'routing' };
+    const { routing, tasks } = await fixture.run(activities().routeTasks, input);
     expect(tasks).toBe(10);
     expect(server.requests).toHaveLength(10);
     expect(server.requests[0]).toMatchObject({
@@ -161,7 +164,7 @@ describe('evaluation rollouts', () => {
     );
     const records = await getLines(fixture.store, routing, routingRecordSchema);
     expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
-    await fixture.run(activities().routeTasks, { context, capabilities, router });
+    await fixture.run(activities().routeTasks, input);
     expect(server.requests).toHaveLength(10);
   });
 

@@ -108,7 +108,12 @@ describe('the competition of routers', () => {
 
     const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
     const before = server.requests.length;
-    const { routing } = await fixture.run(routeTasks, { context, capabilities, router: result.router });
+    const { routing } = await fixture.run(routeTasks, {
+      context,
+      capabilities,
+      router: result.router,
+      name: 'routing',
+    });
     // The chosen router asks nobody.
     expect(server.requests).toHaveLength(before);
     const records = await getLines(fixture.store, routing, routingRecordSchema);
@@ -166,7 +171,12 @@ describe('the competition of routers', () => {
       const { routeTasks, chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
       const arms = async (...ids: string[]) => {
         const served = ids.map((id) => ({ id, name: id, summary: id }));
-        const { routing } = await fixture.run(routeTasks, { context, capabilities: served, router: result.router });
+        const { routing } = await fixture.run(routeTasks, {
+          context,
+          capabilities: served,
+          router: result.router,
+          name: 'routing',
+        });
         return (await getLines(fixture.store, routing, routingRecordSchema)).map(({ capabilityId }) => capabilityId);
       };
       const served = await arms('heavy', 'light', 'mixed');
@@ -215,7 +225,12 @@ describe('the competition of routers', () => {
       const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
       const arms = async (...ids: string[]) => {
         const served = ids.map((id) => ({ id, name: id, summary: id }));
-        const { routing } = await fixture.run(routeTasks, { context, capabilities: served, router: result.router });
+        const { routing } = await fixture.run(routeTasks, {
+          context,
+          capabilities: served,
+          router: result.router,
+          name: 'routing',
+        });
         return (await getLines(fixture.store, routing, routingRecordSchema)).map(({ capabilityId }) => capabilityId);
       };
       expect((await arms('heavy', 'light', 'mixed')).slice(0, 4)).toEqual(['none', 'heavy', 'light', 'mixed']);

@@ -113,7 +113,7 @@ describe('a later turn that calls for another adapter', () => {
     ]);
 
     const { routeTasks, rollOutArm } = createEvaluationRolloutActivities(fixture.deps);
-    const { routing } = await fixture.run(routeTasks, { context, capabilities, router });
+    const { routing } = await fixture.run(routeTasks, { context, capabilities, router, name: 'routing' });
     const passes = async (switches: boolean) => {
       const arm = await fixture.run(rollOutArm, {
         context,
@@ -166,7 +166,7 @@ describe('a later turn that calls for another adapter', () => {
 
     // Held-out tasks are played as the gateway would: by the function that reads the router.
     const { routeTasks, rollOutArm } = createEvaluationRolloutActivities(fixture.deps);
-    const { routing } = await fixture.run(routeTasks, { context, capabilities, router });
+    const { routing } = await fixture.run(routeTasks, { context, capabilities, router, name: 'routing' });
     const first = (seed: number) => ['none', 'heavy', 'light'][seed % 3]!;
     const second = (seed: number) => ['none', 'heavy', 'light'][Math.floor(seed / 3) % 3]!;
     for (const { seed, capabilityId } of await getLines(fixture.store, routing, routingRecordSchema))
