@@ -40,14 +40,17 @@ export async function requireFrozenBaseModel(
   { modelPath, baseModelSha256 }: Pick<PreparedSpec, 'modelPath' | 'baseModelSha256'>,
   stage: StageName,
 ): Promise<void> {
-  const isVisible = await access(join(modelPath, 'config.json')).then(
-    () => true,
-    () => false,
-  );
-  if (!isVisible) return;
+  if (!(await isVisible(modelPath))) return;
   const found = await hashBaseModel(store, modelPath, stage);
   if (found !== baseModelSha256) throw baseModelChanged(modelPath, baseModelSha256, found);
 }
+
+/** Whether this machine sees a base model: in a cluster it may be mounted for the trainers only. */
+export const isVisible = (modelPath: string): Promise<boolean> =>
+  access(join(modelPath, 'config.json')).then(
+    () => true,
+    () => false,
+  );
 
 /** The failure that says that a directory holds another base model than the run began with. */
 export function baseModelChanged(modelPath: string, began: string, now: string): Error {

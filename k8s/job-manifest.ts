@@ -10,7 +10,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
 import { projectVersion } from '../contracts/project-version';
-import { FATAL_EXIT_CODES, STOPPED_EXIT_CODE } from './exit-codes';
+import { FATAL_EXIT_CODES, TRAINER_EXIT_CODES } from './exit-codes';
 import { jobFilePath, type GroupMember } from './group-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
 import { POD_TOKEN_FILE, POD_TOKEN_FOLDER, reportVariables } from './report-variables';
@@ -99,7 +99,10 @@ function podFailurePolicy(): V1PodFailurePolicy {
       { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
       // Controllers set ConfigIssue on pods that can never start; Kubernetes itself leaves such pods pending.
       { action: 'FailJob', onPodConditions: [{ type: 'ConfigIssue', status: 'True' }] },
-      { action: 'Ignore', onExitCodes: { containerName: CONTAINER, operator: 'In', values: [STOPPED_EXIT_CODE] } },
+      {
+        action: 'Ignore',
+        onExitCodes: { containerName: CONTAINER, operator: 'In', values: [TRAINER_EXIT_CODES.stopped] },
+      },
     ],
   };
 }

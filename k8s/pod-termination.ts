@@ -1,5 +1,5 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
-import { STOPPED_EXIT_CODE, TRAINER_EXIT_CODES } from './exit-codes';
+import { TRAINER_EXIT_CODES } from './exit-codes';
 import { conditionOf } from './objects';
 import { relevantLines } from './relevant-lines';
 import type { Reason } from './training-snapshot';
@@ -45,7 +45,7 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
     return { kind: 'Deadline', message: status.message ?? 'the pod was active longer than its deadline allows' };
   if (terminated?.reason === 'OOMKilled')
     return { kind: 'OOMKilled', message: `the trainer used more than its ${memoryOf(pod)} of memory and was killed` };
-  if (terminated && terminated.exitCode === STOPPED_EXIT_CODE)
+  if (terminated && terminated.exitCode === TRAINER_EXIT_CODES.stopped)
     return { kind: 'Preempted', message: 'the pod was told to stop and saved a checkpoint' };
   if (metadata?.deletionTimestamp) return { kind: 'Preempted', message: 'the pod was deleted' };
   if (!terminated)

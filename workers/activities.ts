@@ -9,7 +9,6 @@ import type {
 } from '../contracts/messages/activities';
 import { analystKeyEndpoints, modelKeyEndpoints } from '../activities/endpoints/resolve-endpoints';
 import { createAnalystFactory } from '../activities/analyst/analyst-factory';
-import { systemClock } from '../activities/clock';
 import { createCalibrationActivities } from '../activities/calibrate';
 import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
@@ -73,7 +72,6 @@ export function createActivities(
       keyEndpoints: [...modelKeyEndpoints(config), ...Object.values(config.adapterUrls)],
       adapterUrls: config.adapterUrls,
     }),
-    clock: systemClock,
     endpoints: config,
   };
   return {
@@ -111,7 +109,6 @@ export function createActivities(
       modelUrl: config.modelUrl,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: { python: config.python, pythonPath: join(projectRoot(), 'trainer-image') },
           jailProfile: config.jailProfile,
           ...(reports === null
@@ -119,7 +116,6 @@ export function createActivities(
             : { reports: { inbox: reports.inbox, tokens: reports.tokens, url: reports.localUrl } }),
         }),
         kubernetes: new KubernetesBackend({
-          clock: systemClock,
           storeRoot: config.storeRoot,
           openCluster: openDefaultCluster,
           reports: reports?.podUrl ? { inbox: reports.inbox, url: reports.podUrl } : null,

@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { EnvironmentInput } from '../../contracts/messages/sharpen-stage';
@@ -54,7 +53,6 @@ export async function syntheticRollouts(
       workKey: layout.work(context.runId, `${work}-${capability.id}-${source.sha256.slice(0, 12)}`),
       stage: 'sharpen',
       note: `${note} ${capability.id}`,
-      signal: Context.current().cancellationSignal,
     });
 }
 

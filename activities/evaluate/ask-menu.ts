@@ -7,6 +7,7 @@ import { routerMenu, routerPrompt } from '../../routing/router-prompt';
 import { ROUTER_TOP_LOGPROBS, type RouterAnswer, routingDecision } from '../../routing/menu-answer';
 import { layout, readSegment } from '../../store';
 import { runModel } from '../endpoints/run-model';
+import { systemClock } from '../clock';
 import { inParallel } from '../in-parallel';
 import { startProgress } from '../progress';
 import { PolicyModel } from '../rollout';
@@ -30,7 +31,7 @@ export interface MenuQuestions {
  * comes, so that a retry asks only for the rest. Must run inside an activity.
  */
 export async function askMenu(
-  { store, clock, model: client, endpoints }: RolloutDeps,
+  { store, model: client, endpoints }: RolloutDeps,
   { runId, prepared, capabilities, openings }: MenuQuestions,
 ): Promise<Map<number, RoutingRecord>> {
   const { model, evaluation } = prepared.spec;
@@ -56,7 +57,7 @@ export async function askMenu(
   setMaxListeners(0, signal);
   const policy = new PolicyModel({
     client,
-    clock,
+    clock: systemClock,
     model: runModel(prepared, endpoints),
     adapters: [],
     signal,

@@ -124,7 +124,7 @@ function specToRun(
 
 /** Starts the agent's environment and tries tasks as `whet validate` does. Returns the sha256 of its source. */
 async function tryEnvironment(
-  { openEnvironment, clock }: PrepareDeps,
+  { openEnvironment }: PrepareDeps,
   path: string,
   { name: agent, environment: spec }: AgentSpec,
 ): Promise<string> {
@@ -135,7 +135,7 @@ async function tryEnvironment(
     try {
       await environment.describe();
       const onBegin = (begun: TaskToTry): void => void (task = taskName(begun));
-      const tried = await tryTasks(environment, tasksToTry(spec), { onBegin, clock });
+      const tried = await tryTasks(environment, tasksToTry(spec), { onBegin });
       const problem = problemOfTrials(tried, path, spec.successReward);
       if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
     } finally {

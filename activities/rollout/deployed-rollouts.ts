@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { runModel } from '../endpoints/run-model';
 import { readOwnerEnvironment } from '../environment';
@@ -27,6 +26,5 @@ export async function runDeployedRollouts(
     settings: deployedSettings(prepared.spec),
     model: runModel(prepared, deps.endpoints),
     adapters: adapters.filter(({ name }) => anyMayBeUsed || used.has(name)),
-    signal: Context.current().cancellationSignal,
   });
 }

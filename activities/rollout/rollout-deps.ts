@@ -1,5 +1,4 @@
 import type { ArtifactStore } from '../../store';
-import type { Clock } from '../clock';
 import type { OpenEnvironment } from '../environment';
 import type { KnownEndpoints } from '../endpoints/resolve-endpoints';
 import type { ModelClient } from './model-client';
@@ -9,7 +8,6 @@ export interface RolloutDeps {
   store: ArtifactStore;
   openEnvironment: OpenEnvironment;
   model: ModelClient;
-  clock: Clock;
   /** Where the policy server is now, for runs whose agent.yaml names no address. */
   endpoints: Pick<KnownEndpoints, 'modelUrl'>;
 }

@@ -10,6 +10,7 @@ import { type Progress, startProgress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
+import { systemClock } from '../clock';
 import { inParallel } from '../in-parallel';
 import type { RunModel } from '../endpoints/run-model';
 import { PolicyModel } from './policy-model';
@@ -31,7 +32,6 @@ export interface RolloutOptions {
   workKey: string;
   stage: StageName;
   note?: string;
-  signal: AbortSignal;
 }
 
 /** The results of a set of rollouts. Their trajectories are in the work file. */
@@ -99,7 +99,6 @@ export class EnvironmentUnusable extends Error {
  *   signal's reason.
  */
 export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<FinishedRollouts> {
-  const { clock } = deps;
   const note = options.note === undefined ? {} : { note: options.note };
   const context = Context.current();
   const progress = startProgress({
@@ -118,17 +117,17 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   context.heartbeat(progress.snapshot());
   const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
   // Every call in flight adds a listener, so that more than ten of them are no leak.
   setMaxListeners(0, signal);
   // A hanging environment must not delay a cancellation.
   signal.addEventListener('abort', () => void restarting.close(), { once: true });
-  const startedAt = clock.now();
-  const seconds = (): number => work.secondsBefore + (clock.now() - startedAt) / 1000;
+  const startedAt = systemClock.now();
+  const seconds = (): number => work.secondsBefore + (systemClock.now() - startedAt) / 1000;
   try {
     await new RolloutSet(deps, options, work, progress, restarting, signal, stop, seconds).run();
   } catch (error) {
-    if (options.signal.aborted) throw options.signal.reason;
+    if (context.cancellationSignal.aborted) throw context.cancellationSignal.reason;
     if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
     throw ownerFailure(error);
   } finally {
@@ -167,7 +166,7 @@ class RolloutSet {
     const { model, adapters } = options;
     this.model = new PolicyModel({
       client: deps.model,
-      clock: deps.clock,
+      clock: systemClock,
       model,
       adapters,
       signal,

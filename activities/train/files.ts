@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
-import { orIfMissing } from '../../store';
+import type { z } from 'zod';
+import { orIfMissing, readIfExists } from '../../store';
 
 /** Names in a folder, without temporary files (`.tmp`); empty when there is no such folder. */
 export async function fileNames(folder: string): Promise<string[]> {
@@ -10,4 +11,10 @@ export async function fileNames(folder: string): Promise<string[]> {
 /** Whether there is a file or folder at the path. Throws when that cannot be told. */
 export async function exists(path: string): Promise<boolean> {
   return (await orIfMissing(stat(path), null)) !== null;
+}
+
+/** Reads a JSON file; null when there is none. Throws ZodError or SyntaxError when it has another form. */
+export async function readJsonFile<T>(path: string, schema: z.ZodType<T>): Promise<T | null> {
+  const text = await readIfExists(path);
+  return text === null ? null : schema.parse(JSON.parse(text));
 }

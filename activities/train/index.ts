@@ -6,7 +6,6 @@ import type { RunContext } from '../../contracts/messages/run-context';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
-import { type Clock, systemClock } from '../clock';
 import { baseModelChanged, requireFrozenBaseModel } from '../base-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { removeCheckpoints } from './checkpoints';
@@ -27,8 +26,6 @@ interface TrainDeps {
   store: ArtifactStore;
   /** Backends by the value of `training.backend`; a worker without a cluster has only `local`. */
   backends: { local: TrainingBackend; kubernetes?: TrainingBackend };
-  /** Default: the system's clock. */
-  clock?: Clock;
   /** How many trainings this worker runs side by side; only for messages of trainings that wait. Default: no limit. */
   atOnce?: number;
   /** The policy server of `whet up`, from which trainers may sample. Default: unknown. */
@@ -63,7 +60,6 @@ async function planReuse(
 export function createTrainActivities({
   store,
   backends,
-  clock = systemClock,
   atOnce = Infinity,
   modelUrl = null,
 }: TrainDeps): JobActivities {
@@ -95,7 +91,7 @@ export function createTrainActivities({
       const known = await takeTrained(store, prepared, input, planned, key);
       if (known !== null) return known;
       const begun = await withWarmStart(store, prepared, asked, planned);
-      const manifest = await trainToCompletion({ store, clock, atOnce }, backend, { input, prepared, planned: begun });
+      const manifest = await trainToCompletion({ store, atOnce }, backend, { input, prepared, planned: begun });
       // What the trainer read is what counts: it may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
       if (trainedOn !== prepared.baseModelSha256) {
@@ -124,7 +120,7 @@ export function createTrainActivities({
       const backend = backendOf(prepared);
       await requireFrozenBaseModel(store, prepared, 'collect');
       const planned = await planTrial(store, prepared, context, backend.jailProfile, modelUrl);
-      return tryTrainer(clock, backend, { context, prepared, planned });
+      return tryTrainer(backend, { context, prepared, planned });
     },
   };
 }

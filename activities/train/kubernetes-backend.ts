@@ -5,20 +5,20 @@ import { jobName } from '../../k8s/names';
 import { nextAction } from '../../k8s/next-action';
 import { trainingReason } from '../../k8s/training-reason';
 import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
-import type { Clock } from '../clock';
+import { systemClock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { applyAction } from './cluster/apply-action';
 import { ClusterWatches } from './cluster/cluster-watches';
 import { checkpointedIterations } from './checkpoints';
 import { buildJobRequest, giveDirectoriesToPod, kubernetesSpecOf } from './cluster/job-request';
 import { recordOutcome } from './cluster/record-outcome';
-import { readRestarts } from './cluster/restart-record';
 import { StatusReporter } from './cluster/status-reporter';
 import { isOver, POLL_MS, TrainerJobClient } from './cluster/trainer-job-client';
 import { memberOutcome } from './packs/member-outcome';
 import { rememberNamespace } from './orphans/namespaces';
 import { readWaiting } from './progress-file';
 import { trackProgress } from './progress-tracker';
+import { readRestarts } from './restart-record';
 import { podTokenCheck } from './reports/pod-token';
 import type { ReportInbox } from './reports/report-inbox';
 import { groupJobName, isShared } from './trainer-group';
@@ -32,7 +32,6 @@ const GONE_MS = 2_000;
 
 /** What training on a cluster needs. */
 interface KubernetesBackendOptions {
-  clock: Clock;
   /** Absolute path of the store's root, which pods have at the same path. */
   storeRoot: string;
   /** Opens the cluster; called at the first training. Throws where there is none. */
@@ -55,7 +54,7 @@ export class KubernetesBackend implements TrainingBackend {
   }
 
   async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {
-    const { clock, reports } = this.options;
+    const { reports } = this.options;
     const { group, planned, input, signal } = training;
     // An earlier attempt's trainer may have finished it.
     const done = await memberOutcome(training);
@@ -106,11 +105,11 @@ export class KubernetesBackend implements TrainingBackend {
           firstIterationMs: await progress.firstIterationMs(),
         };
         const iterations = await checkpointedIterations(group);
-        const restarts = await readRestarts(group.directory, job.metadata?.uid ?? '', iterations);
+        const restarts = await readRestarts(group.directory, iterations, job.metadata?.uid ?? '');
         const action = nextAction(reason, snapshot, spec, restarts, times, isShared(group));
         const { namespace } = spec;
         job = await applyAction(action, { cluster, namespace, jobClient, training, reporter, job, snapshot, reason });
-        await clock.sleep(POLL_MS, signal);
+        await systemClock.sleep(POLL_MS, signal);
       }
     } finally {
       stopReports?.();
@@ -146,12 +145,11 @@ export class KubernetesBackend implements TrainingBackend {
   }
 
   private jobClient(cluster: Cluster, training: Training): TrainerJobClient {
-    const { storeRoot, reports, clock } = this.options;
+    const { storeRoot, reports } = this.options;
     return new TrainerJobClient(cluster, {
       spec: kubernetesSpecOf(training),
       name: groupJobName(training.group),
       shared: isShared(training.group),
-      clock,
       async build() {
         const request = await buildJobRequest(training, storeRoot, reports?.url ?? null);
         await giveDirectoriesToPod(request);

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
-import { EXIT_CODE_FAILURES, LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
+import { EXIT_CODE_FAILURES, TRAINER_EXIT_CODES } from '../../k8s/exit-codes';
 import { jobFilePath } from '../../k8s/group-member';
 import { jobName } from '../../k8s/names';
-import type { Clock } from '../clock';
+import { systemClock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { type TrainerGroup, memberNames, isShared, remainingMembers } from './trainer-group';
 import { memberOutcome } from './packs/member-outcome';
 import { issueTokens, type LocalReports } from './reports/local-reporting';
 import { checkpointedIterations } from './checkpoints';
 import { noteOf } from './describe-training';
-import { recordPackFailure } from './packs/pack-failure';
-import { forgetStarts, MAX_STARTS_WITHOUT_PROGRESS, recordStart, startsWithoutProgress } from './start-record';
+import { recordPackFailure } from './packs/failure-files';
+import { readRestarts, recordRestart, resetRestarts } from './restart-record';
 import { stuckFailure, type TrainerEnd, trainerFailure } from './trainer-failure';
 import {
   lastLogLines,
@@ -27,7 +27,6 @@ import { ResourceAdmission, roomOfTrainer } from './resource-admission';
 
 /** What training on this machine needs. */
 interface LocalBackendOptions {
-  clock: Clock;
   trainer: TrainerCommand;
   /** Absolute path of `sandbox/profile.json`. */
   jailProfile: string;
@@ -39,6 +38,8 @@ interface LocalBackendOptions {
   room?: ResourceAdmission;
 }
 
+/** Starts of a trainer without a new checkpoint, after which a person has to look. */
+const MAX_STARTS_WITHOUT_PROGRESS = 10;
 const POLL_MS = 250;
 /** Wait before it is looked again whether there is room. */
 const ROOM_RETRY_MS = 1_000;
@@ -69,7 +70,7 @@ export class LocalBackend implements TrainingBackend {
 
   private async watch<Manifest>(training: Training<Manifest>, job: string): Promise<Manifest> {
     const { group, progress, signal } = training;
-    const { clock, reports } = this.options;
+    const { reports } = this.options;
     const tracker = trackProgress(training, () => reports?.inbox.latest(job) ?? null);
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
     // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
@@ -80,7 +81,7 @@ export class LocalBackend implements TrainingBackend {
       const shortage = this.room.enter(group.directory, job, needs, { runs: isOurs });
       if (shortage !== null) {
         progress.setNote(`${noteOf(training)}: waits until another trainer has ended: ${shortage}`);
-        await clock.sleep(ROOM_RETRY_MS, signal);
+        await systemClock.sleep(ROOM_RETRY_MS, signal);
         continue;
       }
       if (!isOurs) {
@@ -91,9 +92,9 @@ export class LocalBackend implements TrainingBackend {
         const wrapper = await this.start(group, signal);
         // The attempt of another member may have started the pack's trainer a moment ago.
         isOurs =
-          wrapper !== LOCKED_EXIT_CODE ||
+          wrapper !== TRAINER_EXIT_CODES.locked ||
           (isShared(group) && (await trainerState(group.directory)).status === 'running');
-        if (!isOurs) await clock.sleep(isShared(group) ? POLL_MS : LOCK_RETRY_MS, signal);
+        if (!isOurs) await systemClock.sleep(isShared(group) ? POLL_MS : LOCK_RETRY_MS, signal);
       }
       const state = await trainerState(group.directory);
       const manifest = await memberOutcome(training);
@@ -106,23 +107,23 @@ export class LocalBackend implements TrainingBackend {
       if (waiting !== null) progress.setNote(`train ${training.input.job}: ${waiting}`);
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
-        const isLocked = state.status === 'ended' && state.code === LOCKED_EXIT_CODE;
+        const isLocked = state.status === 'ended' && state.code === TRAINER_EXIT_CODES.locked;
         // It was on its way out when this attempt began, and what it had made was damaged and is set aside.
         const wasDone = !isStarted && state.status === 'ended' && state.code === 0;
         if (!isLocked && !wasDone) throw (await stuck(training)) ?? (await ended(training));
         isOurs = false;
-        if (isLocked) await clock.sleep(LOCK_RETRY_MS, signal);
+        if (isLocked) await systemClock.sleep(LOCK_RETRY_MS, signal);
       }
-      await clock.sleep(POLL_MS, signal);
+      await systemClock.sleep(POLL_MS, signal);
     }
   }
 
   async stop({ group: { directory } }: Training): Promise<void> {
-    const { clock, graceMs = 15_000 } = this.options;
+    const { graceMs = 15_000 } = this.options;
     const state = await trainerState(directory);
     if (state.status !== 'running') return;
     signalTrainer(state.processGroup, 'SIGTERM');
-    for (const deadline = clock.now() + graceMs; clock.now() < deadline; await clock.sleep(POLL_MS)) {
+    for (const deadline = systemClock.now() + graceMs; systemClock.now() < deadline; await systemClock.sleep(POLL_MS)) {
       if ((await trainerState(directory)).status !== 'running') return;
     }
     signalTrainer(state.processGroup, 'SIGKILL');
@@ -135,10 +136,10 @@ export class LocalBackend implements TrainingBackend {
   /**
    * Starts a trainer for the remaining members and waits until its wrapper has recorded its process, however long it
    * takes on a busy machine.
-   * @returns the wrapper's exit code if it has ended by then (LOCKED_EXIT_CODE: another trainer is at work), else null.
+   * @returns the wrapper's exit code if it has ended by then (`locked`: another trainer is at work), else null.
    */
   private async start(group: TrainerGroup, signal: AbortSignal): Promise<number | null> {
-    const { clock, trainer, reports } = this.options;
+    const { trainer, reports } = this.options;
     const members = await remainingMembers(group);
     if (members.length === 0) return null;
     const jobs = members.map(({ directory }) => jobFilePath(directory));
@@ -151,9 +152,9 @@ export class LocalBackend implements TrainingBackend {
     const iterations = await checkpointedIterations(group);
     while (ended === null && (await trainerState(group.directory)).status !== 'running') {
       if (failed) throw failed as Error;
-      await clock.sleep(20, signal);
+      await systemClock.sleep(20, signal);
     }
-    if (ended !== LOCKED_EXIT_CODE) await recordStart(group.directory, iterations);
+    if (ended !== TRAINER_EXIT_CODES.locked) await recordRestart(group.directory, iterations, 'starts', null);
     return ended;
   }
 }
@@ -167,14 +168,14 @@ async function lastEnd({ group }: Training): Promise<TrainerEnd> {
     log: await lastLogLines(group.directory),
     logPath: join(group.directory, 'trainer.log'),
     iterations,
-    starts: await startsWithoutProgress(group.directory, iterations),
+    starts: (await readRestarts(group.directory, iterations, null)).starts,
   };
 }
 
 /** The failure of a trainer that ended. After one that waits for a person its starts are counted anew. */
 async function ended(training: Training): Promise<ApplicationFailure> {
   const failure = trainerFailure(training, await lastEnd(training));
-  if (failure.nonRetryable === true) await forgetStarts(training.group.directory);
+  if (failure.nonRetryable === true) await resetRestarts(training.group.directory);
   return failure;
 }
 
@@ -186,6 +187,6 @@ async function stuck(training: Training): Promise<ApplicationFailure | null> {
   const failure = stuckFailure(training, end);
   // The members of a pack fail with it one after the other, and each starts in another pack.
   if (isShared(group)) await recordPackFailure(group, { type: 'Trainer.Failed', message: failure.message });
-  else await forgetStarts(group.directory);
+  else await resetRestarts(group.directory);
   return failure;
 }

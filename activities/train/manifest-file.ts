@@ -1,21 +1,19 @@
 import { rename } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type TrainingManifest, trainingManifestSchema } from '../../contracts/artifacts/training';
-import { readIfExists } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
+import { readJsonFile } from './files';
 
 const path = (directory: string): string => join(directory, 'manifest.json');
 
 /** Reads a training's manifest; null while there is none. Throws ZodError when the file is not a manifest. */
-export async function readManifest(directory: string): Promise<TrainingManifest | null> {
-  const text = await readIfExists(path(directory));
-  return text === null ? null : trainingManifestSchema.parse(JSON.parse(text));
-}
+export const readManifest = (directory: string): Promise<TrainingManifest | null> =>
+  readJsonFile(path(directory), trainingManifestSchema);
 
 /**
  * Reads the manifest that an earlier attempt left. One that is damaged, or whose adapter is missing or damaged, is set
  * aside as manifest.damaged.json, so that the training goes on from its last checkpoint.
- * @param onDamage told in a sentence what is damaged.
+ * @param onDamage receives a sentence that says what is damaged.
  */
 export async function takeManifest(
   directory: string,

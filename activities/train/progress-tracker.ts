@@ -1,10 +1,7 @@
-import type { TrainingReport } from '../../contracts/artifacts/training';
 import type { TrainerProgress } from '../../k8s/training-snapshot';
 import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';
-
-/** A report with the time of its arrival, in milliseconds since 1970. */
-type ReceivedReport = TrainingReport & { atMs: number };
+import type { ReceivedReport } from './reports/report-inbox';
 
 /** Follows the progress of one training and remembers when each iteration was first seen. */
 class ProgressTracker {

@@ -5,14 +5,14 @@ import { failure } from '../../contracts/typed-failure';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { GroupMember } from '../../k8s/group-member';
 import type { ArtifactStore } from '../../store';
-import type { Clock } from '../clock';
+import { systemClock } from '../clock';
 import { startProgress } from '../progress';
 import type { Training, TrainingBackend } from './backend';
 import { keepHeartbeat } from './heartbeat-file';
 import { isAbandoned } from './is-abandoned';
 import { noteOf, trainingOf } from './describe-training';
 import { readManifest, takeManifest } from './manifest-file';
-import { readTrainingFailure } from './packs/member-files';
+import { readTrainingFailure } from './packs/failure-files';
 import { PackMembership } from './packs/pack-membership';
 import { packingKey } from './packs/packing-key';
 import { lastIteration } from './progress-file';
@@ -27,7 +27,6 @@ type PlannedTraining = Pick<Training, 'prepared' | 'planned'> & { input: TrainIn
 
 interface Deps {
   store: ArtifactStore;
-  clock: Clock;
   /** How many trainings this worker runs side by side, including those that wait for a pack. */
   atOnce: number;
 }
@@ -71,7 +70,7 @@ export async function trainToCompletion(
       log.warn(sentence);
       progress.setNote(sentence);
     });
-    return done ?? (await runTrainer(deps.clock, backend, training, membership));
+    return done ?? (await runTrainer(backend, training, membership));
   } finally {
     progress.stop();
   }
@@ -82,7 +81,6 @@ export async function trainToCompletion(
  * for any more is stopped, unless other members of its pack need it.
  */
 export async function runTrainer<Manifest>(
-  clock: Clock,
   backend: TrainingBackend,
   training: Training<Manifest>,
   membership: PackMembership | null = null,
@@ -90,7 +88,7 @@ export async function runTrainer<Manifest>(
   let { group } = training;
   let stopAttending = (): void => undefined;
   try {
-    await waitWhileCancelled(training.input.context.runId, clock, training.signal);
+    await waitWhileCancelled(training.input.context.runId, systemClock, training.signal);
     // Before joining a pack: whoever closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
     stopAttending = await keepHeartbeat(training.planned.directory);
@@ -136,7 +134,7 @@ async function isFinal(error: unknown, { planned }: Training): Promise<boolean> 
 }
 
 function packMembership(
-  { store, clock, atOnce }: Deps,
+  { store, atOnce }: Deps,
   backend: TrainingBackend,
   training: Training & { input: TrainInput },
 ): PackMembership {
@@ -148,7 +146,7 @@ function packMembership(
   let signalled = false;
   return new PackMembership({
     store,
-    clock,
+    clock: systemClock,
     runId: input.context.runId,
     packingKey: packingKey(prepared, planned.job),
     maxMembers,

@@ -43,6 +43,10 @@ export function memberNames({ members }: Pick<TrainerGroup, 'members'>): string 
 /** Folder `left` of a pack. It has a file for each member that no longer needs the pack's trainer. */
 export const leftFolder = (group: Pick<TrainerGroup, 'directory'>): string => join(group.directory, 'left');
 
+/** Whether the training in a directory has left its pack. */
+export const hasLeft = async (group: Pick<TrainerGroup, 'directory'>, directory: string): Promise<boolean> =>
+  (await fileNames(leftFolder(group))).includes(basename(directory));
+
 /**
  * The members that the trainer still has to train: without a manifest, and not marked as having left. The member of a
  * group of one always counts.

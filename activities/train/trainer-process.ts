@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectVersion } from '../../contracts/project-version';
-import { LOCKED_EXIT_CODE } from '../../k8s/exit-codes';
+import { TRAINER_EXIT_CODES } from '../../k8s/exit-codes';
 import { relevantLines } from '../../k8s/relevant-lines';
 
 /** How to start the trainer. */
@@ -35,7 +35,7 @@ const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
  */
 const WRAPPER = `
 exec 9> trainer.lock
-if command -v flock > /dev/null; then flock -n 9 || exit ${LOCKED_EXIT_CODE}; fi
+if command -v flock > /dev/null; then flock -n 9 || exit ${TRAINER_EXIT_CODES.locked}; fi
 trap : TERM INT HUP
 rm -f trainer.exit
 read -r line < "/proc/$$/stat" && printf '%s\\n' "$line" > trainer.stat.tmp && mv trainer.stat.tmp trainer.stat
@@ -89,14 +89,11 @@ export function startTrainer(
 
 /** Reads the state of the trainer in a directory. */
 export async function trainerState(directory: string): Promise<TrainerState> {
-  const recorded = parseStat(await readOr(join(directory, 'trainer.stat'), ''));
-  if (recorded) {
-    const now = parseStat(await readOr(`/proc/${recorded.pid}/stat`, ''));
-    // The process id may belong to another process by now, which has another start time. A zombie has ended.
-    if (now && now.start === recorded.start && now.state !== 'Z' && now.state !== 'X')
-      return { status: 'running', processGroup: recorded.pid };
-  }
-  const code = await readOr(join(directory, 'trainer.exit'), '');
+  const recorded = parseStat(await readOrEmpty(join(directory, 'trainer.stat')));
+  // The process id may belong to another process by now, which has another start time.
+  if (recorded && (await startOfProcess(recorded.pid)) === recorded.start)
+    return { status: 'running', processGroup: recorded.pid };
+  const code = await readOrEmpty(join(directory, 'trainer.exit'));
   return code === '' ? { status: 'gone' } : { status: 'ended', code: Number(code) };
 }
 
@@ -104,7 +101,7 @@ export async function trainerState(directory: string): Promise<TrainerState> {
 export async function isTrainerOf(directory: string, job: string): Promise<boolean> {
   const state = await trainerState(directory);
   return (
-    state.status === 'running' && (await readOr(`/proc/${state.processGroup}/cmdline`, '')).split('\0').includes(job)
+    state.status === 'running' && (await readOrEmpty(`/proc/${state.processGroup}/cmdline`)).split('\0').includes(job)
   );
 }
 
@@ -145,8 +142,14 @@ async function readTail(path: string, bytes: number): Promise<string> {
   }
 }
 
+/** Start time of a process in clock ticks; null when it does not run. A zombie has ended. */
+export async function startOfProcess(pid: number): Promise<string | null> {
+  const stat = parseStat(await readOrEmpty(`/proc/${pid}/stat`));
+  return stat === null || stat.state === 'Z' || stat.state === 'X' ? null : stat.start;
+}
+
 /** Parses `/proc/<pid>/stat`. The name in parentheses may hold anything, so fields are counted from its end. */
-export function parseStat(line: string): { pid: number; state: string; start: string } | null {
+function parseStat(line: string): { pid: number; state: string; start: string } | null {
   const close = line.lastIndexOf(')');
   if (close < 0) return null;
   const fields = line
@@ -156,10 +159,5 @@ export function parseStat(line: string): { pid: number; state: string; start: st
   return { pid: Number.parseInt(line, 10), state: fields[0] ?? '', start: fields[19] ?? '' };
 }
 
-async function readOr(path: string, otherwise: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    return otherwise;
-  }
-}
+/** The text of a file; empty when it cannot be read. */
+const readOrEmpty = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '');

@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createCalibrationActivities } from '../../activities/calibrate';
-import { systemClock } from '../../activities/clock';
 import { createCollectActivities } from '../../activities/collect';
 import { createIdentifyActivities } from '../../activities/identify';
 import { HttpModelClient } from '../../activities/rollout';
@@ -35,7 +34,7 @@ export async function withCalibration(seed: number, folder: string, action: (cal
   const analyst = createAnalystServer({ rules: openDeskRules(join(DESK, 'analyst')), journal: new Journal(null) });
   const analystUrl = `${await analyst.listen({ port: 0, host: '127.0.0.1' })}/v1`;
   const model = new HttpModelClient({ timeoutMs: 120_000 });
-  const rollout = { store, openEnvironment, model, clock: systemClock, endpoints: { modelUrl: null } };
+  const rollout = { store, openEnvironment, model, endpoints: { modelUrl: null } };
   const activities = createCalibrationActivities(rollout);
   try {
     await withModel(modelPath, spec.model.name, async (modelUrl) => {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { systemClock } from '../../activities/clock';
 import { createCollectActivities } from '../../activities/collect';
 import { createCompareActivities } from '../../activities/evaluate/compare-arms';
 import { createEvaluationRolloutActivities } from '../../activities/evaluate/roll-out-arm';
@@ -142,7 +141,6 @@ export class Year {
           return model.chat(request, signal);
         },
       },
-      clock: systemClock,
       endpoints: { modelUrl: null },
     };
     const analyst = stubAnalyst(() => this.labels++);

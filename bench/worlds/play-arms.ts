@@ -1,7 +1,6 @@
 /** Plays every arm of a finished run on its held-out tasks, often enough to tell which arm is best where. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { systemClock } from '../../activities/clock';
 import { HttpModelClient, runDeployedRollouts, samplingSeed } from '../../activities/rollout';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { projectRoot } from '../../contracts/project-root';
@@ -41,7 +40,7 @@ export async function withPolicyServer<T>(
     );
     await untilHealthy(`http://127.0.0.1:${port}/healthz`, 120);
     const modelUrl = `http://127.0.0.1:${port}/v1`;
-    return await action({ store, openEnvironment, model: client, clock: systemClock, endpoints: { modelUrl } });
+    return await action({ store, openEnvironment, model: client, endpoints: { modelUrl } });
   } finally {
     await client.close();
     await processes.end();

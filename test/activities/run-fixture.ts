@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { Info } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { systemClock } from '../../activities/clock';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { HttpModelClient } from '../../activities/rollout';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
@@ -27,7 +26,6 @@ export class RunFixture {
     store: this.store,
     openEnvironment,
     model: this.client,
-    clock: systemClock,
     endpoints: { modelUrl: null },
   };
 

@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { systemClock } from '../../activities/clock';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import { createTrainActivities } from '../../activities/train';
 import { KubernetesBackend } from '../../activities/train/kubernetes-backend';
@@ -124,12 +123,10 @@ export class ClusterFixture {
       store: this.run.store,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: { python, pythonPath: join(root, 'trainer-image') },
           jailProfile: join(root, 'sandbox', 'profile.json'),
         }),
         kubernetes: new KubernetesBackend({
-          clock: systemClock,
           storeRoot: this.run.folder,
           openCluster: async () => this.cluster,
           reports: reportUrl === null ? null : { inbox, url: reportUrl },

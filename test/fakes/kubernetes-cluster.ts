@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
-import { FATAL_EXIT_CODES, STOPPED_EXIT_CODE } from '../../k8s/exit-codes';
+import { FATAL_EXIT_CODES, TRAINER_EXIT_CODES } from '../../k8s/exit-codes';
 import type { Cluster } from '../../k8s/cluster';
 
 interface Running {
@@ -130,7 +130,7 @@ export class FakeCluster {
     entry.process.once('exit', (code, signal) => {
       entry.process = null;
       // Without its interpreter's word: the trainer had not yet asked for the signal.
-      const exitCode = code ?? (signal === 'SIGTERM' ? STOPPED_EXIT_CODE : 137);
+      const exitCode = code ?? (signal === 'SIGTERM' ? TRAINER_EXIT_CODES.stopped : 137);
       status({ terminated: { exitCode, message: '', reason: exitCode === 0 ? 'Completed' : 'Error' } });
       pod.status!.phase = exitCode === 0 ? 'Succeeded' : 'Failed';
       this.podEnded(entry, pod, exitCode);
@@ -150,7 +150,7 @@ export class FakeCluster {
     else if (FATAL_EXIT_CODES.includes(code)) end('Failed', 'PodFailurePolicy');
     else if (
       pod.status?.conditions?.length === 0 &&
-      code !== STOPPED_EXIT_CODE &&
+      code !== TRAINER_EXIT_CODES.stopped &&
       ++entry.failures > (entry.job.spec?.backoffLimit ?? 0)
     ) {
       end('Failed', 'BackoffLimitExceeded');

@@ -10,10 +10,10 @@ import type { Training } from '../backend';
 import { DISK_RETRY } from '../trainer-failure';
 import { checkpointedIterations } from '../checkpoints';
 import { retryOf, trainingOf } from '../describe-training';
-import { recordPackFailure } from '../packs/pack-failure';
+import { recordPackFailure } from '../packs/failure-files';
 import { isShared, memberNames } from '../trainer-group';
 import { recordOutcome } from './record-outcome';
-import { recordRestart, resetRestarts } from './restart-record';
+import { recordRestart, resetRestarts } from '../restart-record';
 import type { StatusReporter } from './status-reporter';
 import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-client';
 
@@ -48,7 +48,7 @@ export async function applyAction(action: Action, context: ActionContext): Promi
     }
     await recordOutcome(cluster, directory, snapshot, reason);
     if (action.kind === 'replace') {
-      await recordRestart(directory, uid, action.counter, await checkpointedIterations(training.group));
+      await recordRestart(directory, await checkpointedIterations(training.group), action.counter, uid);
       await jobClient.remove(job, training.signal);
       return await jobClient.attachOrCreate(context.reporter, training.signal);
     }

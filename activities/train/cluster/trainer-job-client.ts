@@ -4,7 +4,7 @@ import type { KubernetesSpec } from '../../../contracts/config/kubernetes-spec';
 import { conditionOf } from '../../../k8s/objects';
 import type { Cluster, ClusterRefused } from '../../../k8s/cluster';
 import { failure } from '../../../contracts/typed-failure';
-import type { Clock } from '../../clock';
+import { systemClock } from '../../clock';
 import type { StatusReporter } from './status-reporter';
 
 /** Time between two looks at a Job. */
@@ -21,7 +21,6 @@ export class TrainerJobClient {
     private readonly options: {
       spec: KubernetesSpec;
       name: string;
-      clock: Clock;
       /** Builds the Job for the members that remain now. */
       build: () => Promise<V1Job>;
       /**
@@ -48,7 +47,7 @@ export class TrainerJobClient {
    * @throws Trainer.ClusterRefused, what `build` throws, or the signal's reason when it is aborted.
    */
   async attachOrCreate(reporter: StatusReporter, signal: AbortSignal): Promise<V1Job> {
-    const { spec, name, clock, build, shared } = this.options;
+    const { spec, name, build, shared } = this.options;
     for (;;) {
       try {
         const existing = await this.find();
@@ -57,7 +56,7 @@ export class TrainerJobClient {
           if (!isOver(existing) || (shared && hasFailed(existing))) return existing;
           await this.cluster.deleteJob(spec.namespace, name, existing.metadata?.uid ?? '');
         }
-        await clock.sleep(POLL_MS, signal);
+        await systemClock.sleep(POLL_MS, signal);
       } catch (error) {
         if (signal.aborted || error instanceof ApplicationFailure) throw error;
         // 409 is a conflict: another worker was faster.
@@ -70,21 +69,21 @@ export class TrainerJobClient {
           { kind: 'Unreachable', message: `the Kubernetes API does not answer (${(error as Error).message})` },
           null,
         );
-        await clock.sleep(RETRY_MS, signal);
+        await systemClock.sleep(RETRY_MS, signal);
       }
     }
   }
 
   /** Deletes exactly this Job and waits until its pods are gone, at most for their grace period and a little more. */
   async remove(job: V1Job, signal?: AbortSignal): Promise<void> {
-    const { spec, name, clock } = this.options;
+    const { spec, name } = this.options;
     const { uid = '' } = job.metadata ?? {};
     await this.cluster.deleteJob(spec.namespace, name, uid);
-    const endMs = clock.now() + spec.graceSeconds * 1_000 + REMOVAL_LAG_MS;
-    while (clock.now() < endMs) {
+    const endMs = systemClock.now() + spec.graceSeconds * 1_000 + REMOVAL_LAG_MS;
+    while (systemClock.now() < endMs) {
       const now = await this.find();
       if (now === null || now.metadata?.uid !== uid) return;
-      await clock.sleep(POLL_MS, signal);
+      await systemClock.sleep(POLL_MS, signal);
     }
   }
 }

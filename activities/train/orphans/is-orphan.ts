@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ReadRunStatus } from './run-over';
 
 /**
@@ -16,6 +16,10 @@ const RUN_OF = /^runs\/(.+?)\/(?:training|trial)\//;
 export function runOfKey(key: string): string | null {
   return RUN_OF.exec(key)?.[1] ?? null;
 }
+
+/** Directories of the trainings that a trainer was started with, from its arguments. */
+export const directoriesOf = (words: readonly string[]): string[] =>
+  words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
 
 /**
  * Whether nobody wants a trainer any more, because its run has ended. A run that this Temporal does not know may belong

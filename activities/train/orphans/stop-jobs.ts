@@ -1,10 +1,10 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { V1Job } from '@kubernetes/client-node';
 import type { Cluster } from '../../../k8s/cluster';
 import { ANNOTATIONS } from '../../../k8s/names';
 import { isOver } from '../cluster/trainer-job-client';
 import { exists } from '../files';
-import { isOrphan, runOfKey } from './is-orphan';
+import { directoriesOf, isOrphan, runOfKey } from './is-orphan';
 import { usedNamespaces } from './namespaces';
 import type { ReadRunStatus } from './run-over';
 
@@ -28,7 +28,8 @@ export async function stopOrphanJobs(
   const sweep = async (namespace: string) => {
     for (const job of await cluster.listJobs(namespace)) {
       const runId = await runOf(job, storeRoot);
-      if (runId === null || !(await isOrphan(runId, directoriesOf(job), readStatus))) continue;
+      const directories = directoriesOf(job.spec?.template.spec?.containers[0]?.args ?? []);
+      if (runId === null || !(await isOrphan(runId, directories, readStatus))) continue;
       await cluster.deleteJob(namespace, job.metadata?.name ?? '', job.metadata?.uid ?? '');
       stopped.add(runId);
     }
@@ -46,9 +47,4 @@ async function runOf(job: V1Job, storeRoot: string): Promise<string | null> {
   const runId = runOfKey(key);
   // Another store may be mounted at the same path elsewhere: only ours has the directory.
   return runId !== null && (await exists(join(storeRoot, key))) ? runId : null;
-}
-
-function directoriesOf(job: V1Job): string[] {
-  const words = job.spec?.template.spec?.containers[0]?.args ?? [];
-  return words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
 }

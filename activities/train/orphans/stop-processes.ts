@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, relative } from 'node:path';
+import { relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseStat, WORKER_VERSION } from '../trainer-process';
-import { isOrphan, runOfKey } from './is-orphan';
+import { startOfProcess, WORKER_VERSION } from '../trainer-process';
+import { directoriesOf, isOrphan, runOfKey } from './is-orphan';
 import type { ReadRunStatus } from './run-over';
 
 /** Time that a trainer gets to save its checkpoint: nobody waits for its end. */
@@ -48,11 +48,11 @@ async function trainerProcesses(storeRoot: string): Promise<TrainerProcess[]> {
 
 async function trainerProcess(pid: number, storeRoot: string): Promise<TrainerProcess | null> {
   const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
-  const directories = words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
+  const directories = directoriesOf(words);
   const runs = new Set(directories.map((directory) => runOfKey(relative(storeRoot, directory))));
   const [runId] = runs;
   if (runs.size !== 1 || runId === undefined || runId === null || !(await isWorkers(pid))) return null;
-  const start = await startOf(pid);
+  const start = await startOfProcess(pid);
   return start === null ? null : { pid, start, runId, directories };
 }
 
@@ -62,13 +62,7 @@ async function isWorkers(pid: number): Promise<boolean> {
   return environment.split('\0').some((line) => line.startsWith(`${WORKER_VERSION}=`));
 }
 
-/** Start time of a process; null when it does not run. */
-async function startOf(pid: number): Promise<string | null> {
-  const stat = parseStat(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''));
-  return stat === null || stat.state === 'Z' || stat.state === 'X' ? null : stat.start;
-}
-
-const runs = async ({ pid, start }: TrainerProcess): Promise<boolean> => (await startOf(pid)) === start;
+const runs = async ({ pid, start }: TrainerProcess): Promise<boolean> => (await startOfProcess(pid)) === start;
 
 async function anyRuns(processes: readonly TrainerProcess[]): Promise<boolean> {
   return (await Promise.all(processes.map(runs))).some(Boolean);

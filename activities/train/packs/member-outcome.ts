@@ -1,11 +1,8 @@
-import { basename } from 'node:path';
 import { failure } from '../../../contracts/typed-failure';
 import type { Training } from '../backend';
-import { fileNames } from '../files';
 import { trainingFailure } from '../trainer-failure';
-import { isShared, leftFolder, memberNames } from '../trainer-group';
-import { readTrainingFailure } from './member-files';
-import { readPackFailure } from './pack-failure';
+import { hasLeft, isShared, memberNames } from '../trainer-group';
+import { readPackFailure, readTrainingFailure } from './failure-files';
 
 /**
  * The outcome of one training, even if its trainer continues: its manifest, or null while it has not ended. A training
@@ -21,7 +18,7 @@ export async function memberOutcome<Manifest>(training: Training<Manifest>): Pro
   if (own !== null) throw trainingFailure(training, own);
   const shared = await readPackFailure(group);
   if (shared !== null) throw failure(shared.type, shared.message);
-  if ((await fileNames(leftFolder(group))).includes(basename(planned.directory))) {
+  if (await hasLeft(group, planned.directory)) {
     throw failure(
       'Trainer.Died',
       `Another attempt has taken the training of ${input.job} out of the trainer of ${memberNames(group)}.`,

@@ -2,8 +2,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { GroupMember } from '../../../k8s/group-member';
-import { type ArtifactStore, createFile, layout, readIfExists } from '../../../store';
-import { fileNames } from '../files';
+import { type ArtifactStore, createFile, layout } from '../../../store';
+import { fileNames, readJsonFile } from '../files';
 import { leftFolder, type TrainerGroup } from '../trainer-group';
 
 const ticketSchema = z.object({ capability: z.string() });
@@ -41,9 +41,9 @@ export class PackFolder {
 
   /** Reads the members of the pack; null while it is open. */
   async group(): Promise<TrainerGroup | null> {
-    const text = await readIfExists(join(this.directory, 'closed.json'));
-    if (text === null) return null;
-    const members = closedSchema.parse(JSON.parse(text)).members.map(({ capability, training }): GroupMember => {
+    const closed = await readJsonFile(join(this.directory, 'closed.json'), closedSchema);
+    if (closed === null) return null;
+    const members = closed.members.map(({ capability, training }): GroupMember => {
       const directoryKey = layout.training(this.runId, training);
       return { capability, directoryKey, directory: this.store.localPath(directoryKey) };
     });
@@ -89,10 +89,5 @@ export class PackFolder {
   /** Marks that a training no longer needs this pack's trainer. `why` is for people who read the folder. */
   async markLeft({ directory }: GroupMember, why: string): Promise<void> {
     await createFile(join(leftFolder(this), basename(directory)), `${why}\n`);
-  }
-
-  /** Whether the training has left the pack. */
-  async hasLeft({ directory }: GroupMember): Promise<boolean> {
-    return (await fileNames(leftFolder(this))).includes(basename(directory));
   }
 }

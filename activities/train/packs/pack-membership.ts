@@ -1,8 +1,8 @@
 import type { GroupMember } from '../../../k8s/group-member';
 import type { ArtifactStore } from '../../../store';
 import type { Clock } from '../../clock';
-import { groupOfOne, isShared, remainingMembers, type TrainerGroup } from '../trainer-group';
-import { clearMemberFiles, readTrainingFailure, requestCancel } from './member-files';
+import { groupOfOne, hasLeft, isShared, remainingMembers, type TrainerGroup } from '../trainer-group';
+import { clearMemberFiles, readTrainingFailure, requestCancel } from './failure-files';
 import { PackFolder } from './pack-folder';
 
 const POLL_MS = 500;
@@ -47,7 +47,7 @@ export class PackMembership {
     let leftPack: PackFolder | null = null;
     for (let number = 1; ; number += 1) {
       const pack = this.folder(number);
-      if (await pack.hasLeft(member)) {
+      if (await hasLeft(pack, member.directory)) {
         leftPack = pack;
         continue;
       }

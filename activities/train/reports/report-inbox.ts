@@ -17,9 +17,12 @@ type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
 /** Checks whether a token is good for a job. Throws when that cannot be told. */
 export type TokenCheck = (token: string, job: string) => Promise<TokenStatus>;
 
+/** A report with the time of its arrival, in milliseconds since 1970. */
+export type ReceivedReport = TrainingReport & { atMs: number };
+
 interface ExpectedJob {
   check: TokenCheck;
-  latest: (TrainingReport & { atMs: number }) | null;
+  latest: ReceivedReport | null;
   lastSequence: number;
 }
 
@@ -29,15 +32,10 @@ interface ExpectedJob {
  */
 export class ReportInbox {
   /** Reports by outcome since the start. */
-  readonly counts: Record<ReportOutcome, number> = {
-    accepted: 0,
-    malformed: 0,
-    forged: 0,
-    late: 0,
-    replayed: 0,
-    oversized: 0,
-    unavailable: 0,
-  };
+  readonly counts = Object.fromEntries(Object.keys(REPORT_STATUS_CODES).map((outcome) => [outcome, 0])) as Record<
+    ReportOutcome,
+    number
+  >;
   private readonly expected = new Map<string, ExpectedJob>();
 
   /** Accepts reports of a job until the returned function is called. */
@@ -50,7 +48,7 @@ export class ReportInbox {
   }
 
   /** The newest report of a job; null when there is none. */
-  latest(job: string): (TrainingReport & { atMs: number }) | null {
+  latest(job: string): ReceivedReport | null {
     return this.expected.get(job)?.latest ?? null;
   }
 

@@ -1,4 +1,3 @@
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import { type TrialJob, trialJobSchema } from '../../../contracts/artifacts/training';
@@ -6,6 +5,7 @@ import type { RunContext } from '../../../contracts/messages/run-context';
 import { TRIAL } from '../../../contracts/names';
 import { type ArtifactStore, layout } from '../../../store';
 import { listModelFiles } from '../../../store/model-hash';
+import { isVisible } from '../../base-model';
 import { jobFile, type PlannedJob, sha256 } from '../training-job';
 
 /** Files of the base model up to this size are compared by content, larger ones by their size alone. */
@@ -54,10 +54,5 @@ function visibleGpus({ spec: { training } }: PreparedSpec): number {
 }
 
 /** The files of the base model; none where only the trainers see them. */
-async function modelFilesOf({ modelPath }: PreparedSpec): Promise<TrialJob['trial']['modelFiles']> {
-  const isVisible = await access(join(modelPath, 'config.json')).then(
-    () => true,
-    () => false,
-  );
-  return isVisible ? listModelFiles(modelPath, HASHED_BYTES) : [];
-}
+const modelFilesOf = async ({ modelPath }: PreparedSpec): Promise<TrialJob['trial']['modelFiles']> =>
+  (await isVisible(modelPath)) ? listModelFiles(modelPath, HASHED_BYTES) : [];

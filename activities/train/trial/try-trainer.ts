@@ -5,11 +5,10 @@ import { type TrialManifest, trialManifestSchema } from '../../../contracts/arti
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { TRIAL } from '../../../contracts/names';
 import { projectVersion } from '../../../contracts/project-version';
-import { readIfExists } from '../../../store';
-import type { Clock } from '../../clock';
 import { startProgress } from '../../progress';
 import type { Training, TrainingBackend } from '../backend';
 import { noteOf } from '../describe-training';
+import { readJsonFile } from '../files';
 import { runTrainer } from '../train-to-completion';
 import { groupOfOne } from '../trainer-group';
 import type { PlannedJob } from '../training-job';
@@ -27,7 +26,6 @@ interface TrialRequest {
  * @throws Trainer.*, or CancelledFailure.
  */
 export async function tryTrainer(
-  clock: Clock,
   backend: TrainingBackend,
   { context, prepared, planned }: TrialRequest,
 ): Promise<TrialManifest> {
@@ -47,7 +45,7 @@ export async function tryTrainer(
     signal,
   };
   try {
-    const found = (await readManifest(directory)) ?? (await runTrainer(clock, backend, training));
+    const found = (await readManifest(directory)) ?? (await runTrainer(backend, training));
     if (found.trainerVersion !== projectVersion())
       log.warn(`The trainer has version ${found.trainerVersion}, this worker ${projectVersion()}.`);
     return found;
@@ -56,7 +54,5 @@ export async function tryTrainer(
   }
 }
 
-async function readManifest(directory: string): Promise<TrialManifest | null> {
-  const text = await readIfExists(join(directory, 'manifest.json'));
-  return text === null ? null : trialManifestSchema.parse(JSON.parse(text));
-}
+const readManifest = (directory: string): Promise<TrialManifest | null> =>
+  readJsonFile(join(directory, 'manifest.json'), trialManifestSchema);

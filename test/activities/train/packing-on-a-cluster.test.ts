@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
-import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { KubernetesBackend } from '../../../activities/train/kubernetes-backend';
 import { LocalBackend } from '../../../activities/train/local-backend';
@@ -65,12 +64,10 @@ describe('packed trainings on a cluster', () => {
       store: fixture.store,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: { python: 'none', pythonPath: 'none' },
           jailProfile: 'none',
         }),
         kubernetes: new KubernetesBackend({
-          clock: systemClock,
           storeRoot: fixture.folder,
           openCluster: async () => fake.cluster,
           reports: null,
@@ -176,7 +173,7 @@ describe('packed trainings on a cluster', () => {
     expect(fake.made[1]!.metadata!.name).toBe(fake.made[0]!.metadata!.name);
     expect(jobsOf(1)).toEqual([`${files.directory('letters')}/job.json`, `${files.directory('scales')}/job.json`]);
     expect(files.iterations('letters')).toEqual(ofEight);
-    expect(JSON.parse(readFileSync(join(files.packs()[0]!, 'cluster', 'patience.json'), 'utf8'))).toMatchObject({
+    expect(JSON.parse(readFileSync(join(files.packs()[0]!, 'restarts.json'), 'utf8'))).toMatchObject({
       disruptions: 1,
       stalls: 0,
     });

@@ -2,7 +2,6 @@
 import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
-import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
 import { ReportInbox } from '../../../activities/train/reports/report-inbox';
@@ -45,7 +44,6 @@ describe('packed trainings', () => {
       atOnce,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: {
             python: 'python3',
             pythonPath: join(root, 'trainer-image'),

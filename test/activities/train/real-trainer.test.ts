@@ -2,7 +2,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../activities/clock';
 import { modelDirectorySha256 } from '../../../store/model-hash';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
@@ -63,7 +62,6 @@ describe('trainAdapter with the real trainer', () => {
     store: fixture.store,
     backends: {
       local: new LocalBackend({
-        clock: systemClock,
         trainer: { python, pythonPath: join(root, 'trainer-image') },
         jailProfile: join(root, 'sandbox', 'profile.json'),
       }),

@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
-import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
 import { ResourceAdmission } from '../../../activities/train/resource-admission';
@@ -45,7 +44,6 @@ describe('trainAdapter', () => {
       store: fixture.store,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: {
             python: 'python3',
             pythonPath: join(root, 'trainer-image'),

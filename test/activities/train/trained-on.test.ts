@@ -1,7 +1,6 @@
 // Tier: integration (real processes, fake trainer).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../activities/clock';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
@@ -28,7 +27,6 @@ describe('an adapter that is served, and is to be trained on', () => {
       store: fixture.store,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: {
             python: 'python3',
             pythonPath: join(root, 'trainer-image'),

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { systemClock } from '../../../../activities/clock';
 import { createTrainActivities } from '../../../../activities/train';
 import { KubernetesBackend } from '../../../../activities/train/kubernetes-backend';
 import { LocalBackend } from '../../../../activities/train/local-backend';
@@ -50,12 +49,10 @@ async function orphan(training: AgentSpecInput['training'] = {}, job = 'stamps')
     store: fixture.store,
     backends: {
       local: new LocalBackend({
-        clock: systemClock,
         trainer: { python: 'python3', pythonPath, arguments: [script] },
         jailProfile: join(root, 'sandbox', 'profile.json'),
       }),
       kubernetes: new KubernetesBackend({
-        clock: systemClock,
         storeRoot: fixture.folder,
         openCluster: async () => fake.cluster,
         reports: null,

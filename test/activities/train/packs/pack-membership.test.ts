@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import type { Clock } from '../../../../activities/clock';
 import { groupJobName, remainingMembers, type TrainerGroup } from '../../../../activities/train/trainer-group';
 import { type PackMembershipOptions, PackMembership } from '../../../../activities/train/packs/pack-membership';
-import { recordPackFailure, readPackFailure } from '../../../../activities/train/packs/pack-failure';
+import { recordPackFailure, readPackFailure } from '../../../../activities/train/packs/failure-files';
 import { layout, LocalStore } from '../../../../store';
 
 const NEVER = new AbortController().signal;

@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
-import { systemClock } from '../../../../activities/clock';
 import { createTrainActivities } from '../../../../activities/train';
 import { KubernetesBackend } from '../../../../activities/train/kubernetes-backend';
 import { LocalBackend } from '../../../../activities/train/local-backend';
@@ -65,10 +64,9 @@ const activities = () =>
   createTrainActivities({
     store: fixture.store,
     backends: {
-      local: new LocalBackend({ clock: systemClock, trainer, jailProfile }),
+      local: new LocalBackend({ trainer, jailProfile }),
       kubernetes: Object.assign(
         new KubernetesBackend({
-          clock: systemClock,
           storeRoot: fixture.folder,
           openCluster: async () => fake.cluster,
           reports: null,
@@ -139,7 +137,7 @@ describe('a trial on this machine', () => {
     const { tryTraining } = createTrainActivities({
       store: fixture.store,
       backends: {
-        local: new LocalBackend({ clock: systemClock, trainer: { ...trainer, pythonPath: '/nowhere' }, jailProfile }),
+        local: new LocalBackend({ trainer: { ...trainer, pythonPath: '/nowhere' }, jailProfile }),
       },
     });
     await expect(fixture.run(tryTraining, await prepare())).rejects.toThrow(/No module named .*whetstone/);
@@ -151,7 +149,6 @@ describe('a trial on this machine', () => {
       store: fixture.store,
       backends: {
         local: new LocalBackend({
-          clock: systemClock,
           trainer: { ...trainer, arguments: ['-c', 'import time; print("hangs", flush=True); time.sleep(600)'] },
           jailProfile,
           // On a busy machine the wrapper may need more than the usual 15 s to record the end; SIGKILL would forbid it.
