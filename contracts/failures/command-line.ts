@@ -27,7 +27,7 @@ export const COMMAND_FAILURES = {
   'State.DiskFull': {
     exitCode: 1,
     meaning: 'A file could not be written: the disk is full, or the quota of this user is used up.',
-    remedy: 'Free space on the disk that the message names. Services that are up go on by themselves.',
+    remedy: 'Free space on the disk that the message names. Services that are up continue by themselves.',
   },
   'State.NotAllowed': {
     exitCode: 1,
@@ -66,8 +66,8 @@ export const COMMAND_FAILURES = {
   },
   'Up.OpenRuns': {
     exitCode: 2,
-    meaning: 'Open runs could not go on with the services that would be started: another model, or another analyst.',
-    remedy: 'Choose what the message offers: go on with them, another WHET_HOME, or --ignore-open-runs.',
+    meaning: 'Open runs could not continue with the services that would be started: another model, or another analyst.',
+    remedy: 'Choose what the message offers: continue with them, another WHET_HOME, or --ignore-open-runs.',
   },
   'Up.NotReady': {
     exitCode: 1,
@@ -106,7 +106,7 @@ export const COMMAND_FAILURES = {
   },
   'Up.GoesOn': {
     exitCode: 1,
-    meaning: 'The command that waited for the services was interrupted. They go on starting.',
+    meaning: 'The command that waited for the services was interrupted. They are still starting.',
     remedy: '`whet up` with the same agent waits for them again; `whet down` stops them.',
   },
   'Demo.NoAnalyst': {
@@ -117,11 +117,11 @@ export const COMMAND_FAILURES = {
   'Demo.Interrupted': {
     exitCode: 1,
     meaning: 'The demo was interrupted during its run.',
-    remedy: 'The same command goes on with the same run.',
+    remedy: 'The same command continues with the same run.',
   },
   'Run.GoesOn': {
     exitCode: 1,
-    meaning: 'The command that followed a run was interrupted. The run goes on.',
+    meaning: 'The command that followed a run was interrupted. The run continues.',
     remedy: '`whet status RUN --follow` shows it again; `whet cancel RUN` ends it for good.',
   },
   'Run.NotFound': {
@@ -136,7 +136,7 @@ export const COMMAND_FAILURES = {
   },
   'Run.NoWorker': {
     exitCode: 1,
-    meaning: 'No worker asks for work, so nobody could give the run an answer. It was not told.',
+    meaning: 'No worker asks for work, so nobody could pass the answer on. The run did not get it.',
     remedy: 'Start the services with `whet up`, or a worker with `whet worker`, and repeat the command.',
   },
   'Answer.NotWaiting': {

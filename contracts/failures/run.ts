@@ -27,11 +27,11 @@ export const FAILURES = {
     retryable: false,
     curedBy: 'nobody',
     meaning:
-      'The run ended without its last stages: nobody answered before a deadline of agent.yaml, what failed did not ' +
-      'work again, or the next night took its place.',
+      'The run ended without its last stages: nobody answered before a deadline of agent.yaml, a failure lasted too ' +
+      'long, or the next night took its place.',
     remedy:
-      'Correct what the message names. The next night, or `whet run`, begins anew and pays for no label of the ' +
-      "agent's cache again.",
+      'Correct what the message names, then wait for the next night or use `whet run`. Labels in the cache of the ' +
+      'agent are not paid for again.',
   },
   'Notify.Refused': {
     retryable: false,
@@ -84,7 +84,7 @@ export const FAILURES = {
   'Model.Changed': {
     retryable: false,
     curedBy: 'operator',
-    meaning: 'Another model is served, or lies in model.path, than the run began with.',
+    meaning: 'The served model, or the one in model.path, is not the model that the run began with.',
     remedy:
       'Serve the model that the message names as the first one, then `whet retry RUN`; ' +
       'or cancel the run and start a new one.',
@@ -103,7 +103,7 @@ export const FAILURES = {
     meaning: 'The analyst endpoint refused the API key.',
     remedy:
       'Set OPENAI_API_KEY (and OPENAI_BASE_URL) of the worker to a key that the endpoint accepts. A run that waits ' +
-      'goes on after `whet retry RUN`; start a study, or a run that has ended, again.',
+      'continues after `whet retry RUN`; start a study, or a run that has ended, again.',
   },
   'Analyst.BadRequest': {
     retryable: false,
@@ -152,7 +152,7 @@ export const FAILURES = {
     retryable: false,
     curedBy: 'operator',
     meaning: 'The next call to the analyst would exceed the budget of this run.',
-    remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it and lets the run go on; paid answers are kept.',
+    remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it, and the run continues; paid answers are kept.',
   },
   'Identify.TooManyUnlabelled': {
     retryable: false,
@@ -163,8 +163,7 @@ export const FAILURES = {
   'Identify.LabelsLost': {
     retryable: false,
     curedBy: 'operator',
-    meaning:
-      'Labels that were asked and stored cannot be read any more, and were lost again after they were asked anew.',
+    meaning: 'Stored labels cannot be read any more. They were asked for again, and were lost again.',
     remedy: 'Look at the disk of the store; `whet retry RUN` asks for the lost labels again.',
   },
   'Study.NoTrajectories': {
@@ -186,7 +185,7 @@ export const FAILURES = {
     remedy:
       'Read the traceback in the message. Where the first checks wait for it, correct the file, then ' +
       '`whet retry RUN`. Later a run keeps to the source that it began with: `whet cancel RUN`, correct the file, ' +
-      'and start a new run. Where the cause lay outside the source, `whet retry RUN` goes on; `whet retry RUN ' +
+      'and start a new run. If the cause was outside the source, `whet retry RUN` continues; `whet retry RUN ' +
       'CAPABILITY` where a capability waits.',
   },
   'Environment.Killed': {
@@ -211,7 +210,7 @@ export const FAILURES = {
       'Read the last lines of the trainer log in the message. `whet env edit RUN CAPABILITY` corrects the ' +
       'environment ' +
       'and trains in the new one; after another cause, such as a missing layer of the jail, ' +
-      '`whet retry RUN CAPABILITY` goes on from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
+      '`whet retry RUN CAPABILITY` continues from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Trainer.EnvironmentDiffers': {
     retryable: false,
@@ -248,8 +247,8 @@ export const FAILURES = {
     curedBy: 'operator',
     meaning: 'The trainer ended with an error in the program, or kept ending before it reached another checkpoint.',
     remedy:
-      'Read the last lines in the message and the log beside the job; ' +
-      '`whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+      'Read the last lines in the message and the log in its directory; ' +
+      '`whet retry RUN CAPABILITY` continues from the last checkpoint.',
   },
   'Trainer.OutOfMemory': {
     retryable: false,
@@ -265,7 +264,7 @@ export const FAILURES = {
     meaning: 'The memory of the GPU was too small for the training.',
     remedy:
       'Lower training.groups, training.rolloutsPerGroup or training.updateTokens and start a new run, or give it a ' +
-      'larger or an empty GPU; then `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+      'larger or an empty GPU; then `whet retry RUN CAPABILITY` continues from the last checkpoint.',
   },
   'Trainer.DiskFull': {
     retryable: true,
@@ -281,14 +280,14 @@ export const FAILURES = {
       'Look at the log that the message names, and at the node: `kubectl describe node NODE` (GPU, disk, ' +
       'network file ' +
       'system). Where its iterations are rightly slow, raise limits.stalledMinutes or limits.startMinutes under ' +
-      'training.kubernetes. `whet retry RUN CAPABILITY`, with `--spec agent.yaml` after a change, goes on from the ' +
+      'training.kubernetes. `whet retry RUN CAPABILITY`, with `--spec agent.yaml` after a change, continues from the ' +
       'last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Trainer.Disrupted': {
     retryable: false,
     curedBy: 'cluster',
     meaning: 'The Job was preempted, evicted or lost its node more often than allowed.',
-    remedy: 'Give it a priority class or other nodes; `whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+    remedy: 'Give it a priority class or other nodes; `whet retry RUN CAPABILITY` continues from the last checkpoint.',
   },
   'Trainer.Deadline': {
     retryable: false,
@@ -296,7 +295,7 @@ export const FAILURES = {
     meaning: 'The training took longer than its deadline.',
     remedy:
       'Raise training.kubernetes.deadlineMinutes or limits.trainingMinutes; ' +
-      '`whet retry RUN CAPABILITY` goes on from the last checkpoint.',
+      '`whet retry RUN CAPABILITY` continues from the last checkpoint.',
   },
   'Trainer.NotPlaced': {
     retryable: false,
@@ -364,7 +363,7 @@ export const FAILURES = {
     curedBy: 'operator',
     meaning: 'What the store holds is damaged: an artifact does not match its hash, or a document is torn.',
     remedy:
-      'The message names the file: `whet repair RUN` makes the artifacts of a run again or tells what to do; a ' +
+      'The message names the file: `whet repair RUN` makes the artifacts of a run again or says what to do; a ' +
       'document goes back to its version before. Then `whet retry RUN`.',
   },
   'Store.Missing': {
@@ -377,14 +376,13 @@ export const FAILURES = {
     retryable: true,
     curedBy: 'operator',
     meaning: 'The disk of the store is full, or its quota is used up.',
-    remedy: 'Free space: the run goes on by itself. Where it waits for an answer by then, `whet retry RUN`.',
+    remedy: 'Free space: the run continues by itself. If it waits for an answer by then, `whet retry RUN`.',
   },
   'Store.Unavailable': {
     retryable: true,
     curedBy: 'operator',
     meaning: 'The disk of the store does not work: it cannot be read or is mounted read-only.',
-    remedy:
-      'Mend or mount it again: the run goes on by itself. Where it waits for an answer by then, `whet retry RUN`.',
+    remedy: 'Mend or mount it again: the run continues by itself. If it waits for an answer by then, `whet retry RUN`.',
   },
 } as const satisfies Record<string, RunFailure>;
 /** A type of `FAILURES`. */
