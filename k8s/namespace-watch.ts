@@ -38,11 +38,6 @@ export class NamespaceWatch {
     };
   }
 
-  /** How often one of the watches broke and was begun anew, since the start. */
-  get interruptions(): number {
-    return Object.values(this.of).reduce((sum, informer) => sum + informer.interruptions, 0);
-  }
-
   /** Lists everything now. Rejects when the API does not answer. */
   async refresh(): Promise<void> {
     await Promise.all(Object.values(this.of).map((informer) => informer.refresh()));

@@ -13,17 +13,17 @@ const MAX_RETRY_MS = 5_000;
 
 /**
  * Keeps an up-to-date copy of all objects of one kind. client-node's informer stops at almost every error, and a broken
- * connection may show none. So a new informer is begun after each error, with a growing, jittered delay, and a timer
+ * connection may show none. So a new informer is started after each error, with a growing, jittered delay, and a timer
  * fetches the whole list, which replaces the copy.
  */
 export class SupervisedInformer<T extends KubernetesObject> {
   private readonly known = new Map<string, T>();
   private readonly timers = new Set<NodeJS.Timeout>();
   private current: ListWatch<T> | null = null;
-  private lastContactMs = 0;
   private retryMs = RETRY_MS;
-  private restarts = 0;
   private closed = false;
+  /** When the API last answered, in milliseconds since 1970; 0 before the first time. */
+  contactMs = 0;
 
   constructor(
     private readonly config: KubeConfig,
@@ -36,16 +36,6 @@ export class SupervisedInformer<T extends KubernetesObject> {
   start(): void {
     this.begin();
     this.later(RELIST_MS, () => this.relist());
-  }
-
-  /** When the API last answered, in milliseconds since 1970; 0 before the first time. */
-  get contactMs(): number {
-    return this.lastContactMs;
-  }
-
-  /** How often the watch broke and was begun anew. */
-  get interruptions(): number {
-    return this.restarts;
   }
 
   /** The copy as it is now. */
@@ -105,7 +95,6 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   private restart(): void {
-    this.restarts += 1;
     // Until the next one begins, further errors belong to the same break and must not count again.
     this.current = null;
     const delay = this.retryMs * (0.5 + Math.random());
@@ -133,7 +122,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   private noteContact(): void {
-    this.lastContactMs = Date.now();
+    this.contactMs = Date.now();
     this.retryMs = RETRY_MS;
   }
 

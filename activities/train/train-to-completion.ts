@@ -1,3 +1,5 @@
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import type { TrainingManifest } from '../../contracts/artifacts/training';
@@ -8,8 +10,6 @@ import type { ArtifactStore } from '../../store';
 import { systemClock } from '../clock';
 import { startProgress } from '../progress';
 import type { Training, TrainingBackend } from './backend';
-import { keepHeartbeat } from './heartbeat-file';
-import { isAbandoned } from './is-abandoned';
 import { noteOf, trainingOf } from './describe-training';
 import { readManifest, takeManifest } from './manifest-file';
 import { readTrainingFailure } from './packs/failure-files';
@@ -21,6 +21,9 @@ import { groupOfOne } from './trainer-group';
 import { DISK_RETRY } from './trainer-failure';
 import { writeJobFiles } from './training-job';
 import { waitWhileCancelled } from './wait-while-cancelled';
+
+/** The trainer waits an hour for the next touch (docs/reference/protocols.md, section 6). */
+const HEARTBEAT_FILE_MS = 60_000;
 
 /** A training that has no trainer group yet. */
 type PlannedTraining = Pick<Training, 'prepared' | 'planned'> & { input: TrainInput };
@@ -35,8 +38,7 @@ interface Deps {
  * Returns the training's manifest. If there is none yet, trains until there is one: in a pack when `training.packing`
  * allows several, else alone. Heartbeats meanwhile.
  * @throws Trainer.*, or CancelledFailure. A training that failed for good, or that nobody waits for, leaves its pack;
- *   its
- *   trainer is stopped when no other member needs it.
+ *   its trainer is stopped when no other member needs it.
  */
 export async function trainToCompletion(
   deps: Deps,
@@ -111,6 +113,43 @@ export async function runTrainer<Manifest>(
   } finally {
     stopAttending();
   }
+}
+
+/**
+ * Shows the trainer of a directory that a worker still wants its result: touches the file `attended` now and every
+ * minute until the returned function is called. After an hour without a touch the trainer saves a checkpoint and ends,
+ * so that a forgotten one does not occupy its GPU for ever.
+ */
+async function keepHeartbeat(directory: string): Promise<() => void> {
+  const path = join(directory, 'attended');
+  // A full disk must not end the training for this: the trainer continues for an hour without it.
+  const touch = async (): Promise<void> => {
+    const now = new Date();
+    await utimes(path, now, now).catch(() => writeFile(path, '').catch(() => undefined));
+  };
+  await touch();
+  const timer = setInterval(() => void touch(), HEARTBEAT_FILE_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/**
+ * Whether nobody waits for the activity's result any more, so that its job can be stopped. That is so when the activity
+ * was cancelled, or when its run has ended. It is not so when the worker shuts down, or when Temporal has given this
+ * attempt up: a later attempt takes the job over.
+ * @param cause message of the cancellation, which names its cause. `NOT_FOUND` (Temporal does not know the
+ *   activity) stands for an attempt that was given up and for a run that was terminated.
+ */
+async function isAbandoned(cause: string): Promise<boolean> {
+  if (cause !== 'NOT_FOUND') return cause === 'CANCELLED';
+  const { client, info } = Context.current();
+  const { workflowId, runId } = info.workflowExecution ?? { workflowId: '', runId: '' };
+  return client.workflow
+    .getHandle(workflowId, runId)
+    .describe()
+    .then(
+      ({ status }) => status.name !== 'RUNNING' && status.name !== 'PAUSED',
+      () => false,
+    );
 }
 
 /** The failure of an attempt that could not write its own files; null for any other error. */

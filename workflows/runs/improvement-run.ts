@@ -9,13 +9,7 @@ import {
 } from '@temporalio/workflow';
 import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../../contracts/names';
 import type { IdentifyResult } from '../../contracts/messages/identify-stage';
-import type {
-  ImprovementRunInput,
-  ImprovementRunResult,
-  ReportInput,
-  ReportResult,
-  RunPlan,
-} from '../../contracts/messages/run';
+import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../../contracts/messages/run';
 import type { NightDecisionResult } from '../../contracts/messages/night-stage';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
@@ -129,7 +123,7 @@ async function runUnlessSkipped(run: Run): Promise<ImprovementRunResult> {
 }
 
 async function runStages(run: Run): Promise<ImprovementRunResult> {
-  const { table, gates, input } = run;
+  const { table, gates } = run;
   const prepare = () =>
     preparation.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
   const plan = await gates.perform('prepare', prepare, { mayEnd: true });
@@ -168,81 +162,71 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   const evaluation = await evaluate(run, plan, collected, identified, { sharpened, retires });
   const { evaluated, promotedVersion } = await promote(run, plan, sharpened, evaluation);
   const verdict = outcomeOf(run, sharpened, evaluated, promotedVersion);
-  const { approval, leftOut, beside } = run.early;
-  const unanswered = [...(approval === null ? [] : [approval]), ...leftOut.values()];
-  const facts = {
+  return reportRun(run, plan, evaluated, evaluated?.comparison.gateReasons ?? whyNotEvaluated(sharpened, identified), {
     verdict,
     collected,
     identified,
     sharpened,
+    promotedVersion,
+    ...(measured !== null && { night: nightFacts(measured) }),
+    ...(night.remaking !== undefined && { plan: night.plan }),
+  });
+}
+
+/** Ends a run that found nothing to pay for. Its report says what was measured. */
+function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
+  const { learned, identified, decision } = measured;
+  for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
+  return reportRun(run, plan, null, [decision.sentence], {
+    verdict: decision.outcome === 'too-little-power' ? 'too-little-power' : 'nothing-new',
+    collected: learned,
+    identified,
+    sharpened: [],
+    promotedVersion: null,
+    night: nightFacts(measured),
+  });
+}
+
+/** The last stage of a run. `why`: the reasons for the verdict. Returns the result of the run. */
+async function reportRun(
+  { table, gates, early, input }: Run,
+  plan: RunPlan,
+  evaluated: EvaluationOutcome | null,
+  why: string[],
+  facts: Pick<ReportInput, 'verdict' | 'collected' | 'identified' | 'sharpened' | 'promotedVersion' | 'night' | 'plan'>,
+): Promise<ImprovementRunResult> {
+  const { verdict, promotedVersion } = facts;
+  const { approval, leftOut, beside } = early;
+  const unanswered = [...(approval === null ? [] : [approval]), ...leftOut.values()];
+  const reportInput = (): ReportInput => ({
+    context: plan.context,
+    ...facts,
     mixed: evaluated?.mixed ?? null,
     arms: evaluated?.arms ?? [],
     comparison: evaluated?.comparison ?? null,
     routing: evaluated?.routing ?? null,
     ...(evaluated && { router: evaluated.router }),
-    promotedVersion,
-    ...(measured !== null && { night: nightFacts(measured) }),
-    ...(night.remaking !== undefined && { plan: night.plan }),
     ...(unanswered.length > 0 && { unanswered }),
     ...(beside !== null && { beside }),
-  } satisfies Partial<ReportInput>;
-  const report = await renderReport(run, plan, facts);
+    stages: table.timings(),
+  });
+  const write = () => orchestration.renderReport.executeWithOptions({ summary: `report: ${verdict}` }, [reportInput()]);
+  const { directory } = await table.run(
+    'report',
+    () => gates.perform('report', write),
+    (report) => report.directory,
+  );
   return {
     runId: input.runId,
     verdict,
-    reasons: [
-      ...(evaluated?.comparison.gateReasons ?? whyNotEvaluated(sharpened, identified)),
-      ...unanswered,
-      ...(beside === null ? [] : [beside]),
-    ],
+    reasons: [...why, ...unanswered, ...(beside === null ? [] : [beside])],
     summary: evaluated?.comparison.summary ?? '',
     promotedVersion,
-    reportDirectory: report.directory,
+    reportDirectory: directory,
   };
 }
 
-function renderReport(
-  { table, gates }: Run,
-  plan: RunPlan,
-  facts: Omit<ReportInput, 'context' | 'stages'>,
-): Promise<ReportResult> {
-  return table.run(
-    'report',
-    () =>
-      gates.perform('report', () =>
-        orchestration.renderReport.executeWithOptions({ summary: `report: ${facts.verdict}` }, [
-          { context: plan.context, ...facts, stages: table.timings() },
-        ]),
-      ),
-    (r) => r.directory,
-  );
-}
-
-/** Ends a run that found nothing to pay for. Its report says what was measured. */
-async function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
-  const { learned, identified, decision } = measured;
-  const { beside } = run.early;
-  for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
-  const verdict: RunOutcome = decision.outcome === 'too-little-power' ? 'too-little-power' : 'nothing-new';
-  const { directory } = await renderReport(run, plan, {
-    verdict,
-    collected: learned,
-    identified,
-    night: nightFacts(measured),
-    sharpened: [],
-    mixed: null,
-    arms: [],
-    comparison: null,
-    routing: null,
-    promotedVersion: null,
-    ...(beside !== null && { beside }),
-  });
-  const reasons = [decision.sentence, ...(beside === null ? [] : [beside])];
-  const { runId } = run.input;
-  return { runId, verdict, reasons, summary: '', promotedVersion: null, reportDirectory: directory };
-}
-
-/** Takes over what `prepareRun` found. */
+/** Applies the result of `prepareRun`. */
 function takePlan(run: Run, plan: RunPlan): void {
   run.plan = plan;
   run.table.deadlines = plan.deadlines;
@@ -369,7 +353,7 @@ async function evaluate(
   );
 }
 
-/** Takes over what may change in an agent.yaml. Returns the paths of the fields that changed. */
+/** Applies the changes of agent.yaml that a run may take over. Returns the paths of the fields that changed. */
 async function amendSpec(run: Run, specPath: string): Promise<string[]> {
   if (run.plan === null) {
     // Nothing is frozen yet: `prepareRun` reads the whole file.
