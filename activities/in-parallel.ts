@@ -3,7 +3,7 @@ export interface StopOptions {
   /** Aborted from outside: nothing new starts, and its reason is thrown. */
   signal: AbortSignal;
   /**
-   * Aborted here at the first error, so that the work under way can end early. Default: that work goes on to its end.
+   * Aborted here at the first error, so that the work under way can end early. Default: that work continues to its end.
    */
   stop?: AbortController;
 }

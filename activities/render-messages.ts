@@ -4,7 +4,7 @@ import type { ChatMessage } from '../contracts/artifacts/trajectory';
 export interface RenderOptions {
   /** Longest content of one message, in characters; the middle of a longer one is left out. */
   maxMessageChars: number;
-  /** Leave out system messages, because they stand elsewhere in the prompt. Default false. */
+  /** Leave out system messages, because they are elsewhere in the prompt. Default false. */
   withoutSystem?: boolean;
 }
 
@@ -19,7 +19,7 @@ const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
  *     [1] assistant calls find_user: {"name":"Ana Ruiz"}
  *     [2] tool: {"user":"U12"}
  *
- * Only these heads stand in the first column; following lines are indented by four blanks, so that no content can pass
+ * Only these heads begin in the first column; following lines are indented by four blanks, so that no content can pass
  * for a message.
  */
 export function renderMessages(messages: readonly ChatMessage[], options: RenderOptions): string {

@@ -14,7 +14,7 @@ const documentSchema = z.record(
 );
 type Remembered = z.infer<typeof documentSchema>;
 
-/** Hashes of files by path, in a document of the store. What cannot be read there is hashed again. */
+/** Hashes of files by path, in a document of the store. A file without a readable entry is hashed again. */
 export function storedFileHashes(store: ArtifactStore): FileHashes {
   const key = layout.modelFileHashes;
   return {
@@ -31,7 +31,7 @@ export function storedFileHashes(store: ArtifactStore): FileHashes {
           return { value: { ...Object.fromEntries(newest), [path]: { stamp, sha256 } }, result: undefined };
         });
       } catch (error) {
-        // Others kept theirs meanwhile; this file is hashed once more next time.
+        // Others wrote at the same time. This file is hashed once more next time.
         if (!(error instanceof StoreConflictError)) throw error;
       }
     },

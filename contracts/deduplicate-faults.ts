@@ -2,15 +2,15 @@
 const PLACE = /^.*\.py:\d+ in .*$/gm;
 
 /**
- * Tells faults of an environment's code. Most checks meet the same one, often with another value in its message, so
- * each place is told whole once.
+ * Describes faults of an environment's code. Most checks meet the same fault, often with another value in its message,
+ * so each place is described in full once.
  */
 export class DeduplicatedFaults {
   /** Checks that failed, by the places of the traceback. */
   private readonly checks = new Map<string, string[]>();
 
   /** The detail of a failed check; only its message where a check before it failed at the same place. */
-  tell(check: string, detail: string): string {
+  describe(check: string, detail: string): string {
     const places = detail.match(PLACE);
     if (places === null) return detail;
     const key = places.join('\n');

@@ -1,8 +1,8 @@
-/** Shorter ones are no keys but words, such as `none`, which may stand anywhere in a text. */
+/** Shorter ones are no keys but words, such as `none`, which any text may contain. */
 const SHORTEST = 8;
 
 /**
- * Replaces a secret wherever it stands in a text. Servers repeat keys in their errors, which reach logs and histories.
+ * Replaces a secret everywhere in a text. Servers repeat keys in their errors, which reach logs and histories.
  */
 export function hideSecret(text: string, secret: string | null | undefined): string {
   return secret == null || secret.length < SHORTEST ? text : text.replaceAll(secret, '[key]');
@@ -14,7 +14,7 @@ export function hideSecretInBytes(bytes: Buffer, secret: string | null): Buffer 
   return Buffer.from(hideSecret(bytes.toString('latin1'), Buffer.from(secret).toString('latin1')), 'latin1');
 }
 
-/** The same for an error and its causes: it, or one like it without the secret in messages and stacks. */
+/** The same for an error and its causes: it, or a copy without the secret in messages and stacks. */
 export function hideSecretIn(error: Error, secret: string | null | undefined): Error {
   const message = hideSecret(error.message, secret);
   const stack = hideSecret(error.stack ?? '', secret);

@@ -31,8 +31,8 @@ export const HEARTBEAT_MS = {
 } as const;
 
 /**
- * How often a worker tells the server that it lives, and how busy it is, in milliseconds. `whet why` tells a stopped
- * worker from a busy one by it.
+ * How often a worker reports to the server that it lives, and how busy it is, in milliseconds. So `whet why` can
+ * distinguish a stopped worker from a busy one.
  */
 export const WORKER_HEARTBEAT_MS = 5_000;
 

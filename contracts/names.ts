@@ -22,7 +22,7 @@ export const SEARCH_ATTRIBUTES = {
 /**
  * What a run needs somebody for: the values of the search attribute WhetWaiting. `operator`, `owner`, `cluster`: a
  * failure that these can cure. `approval`: the gate is passed and the agent's owner wants to approve. `repeated-
- * failure`: it goes on by itself as soon as what fails works.
+ * failure`: it continues by itself as soon as the failing activity works.
  */
 export type WaitingFor = 'operator' | 'owner' | 'cluster' | 'approval' | 'repeated-failure';
 

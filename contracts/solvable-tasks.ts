@@ -6,7 +6,7 @@ export interface TaskToTry {
   range: 'trainSeeds' | 'heldOutSeeds';
 }
 
-/** What came of a task. Rewards lie in [0, 1]; the success threshold is agent.yaml's. */
+/** What came of a task. Rewards are in [0, 1]; the success threshold is agent.yaml's. */
 export interface TaskTrial extends TaskToTry {
   /** Moves of the reference solution that were made. */
   moves: number;
@@ -16,7 +16,7 @@ export interface TaskTrial extends TaskToTry {
   idleReward: number;
   /** Ids that those of the solution name. */
   diagnostics: string[];
-  /** Whether opening or solution were others when the task was made again. */
+  /** Whether opening or solution differed when the task was made again. */
   changes: boolean;
   /** Of opening and solution. */
   sha256: string;
@@ -49,7 +49,7 @@ function changingTask(tried: readonly TaskTrial[], file: string): string | null 
   );
 }
 
-/** Where a reference solution does not succeed, no success of the agent can be told either. */
+/** If a reference solution does not succeed, a success of the agent cannot be recognised either. */
 function unsolvedTasks(tried: readonly TaskTrial[], file: string, successReward: number): string | null {
   const unsolved = tried.filter(({ reward }) => reward < successReward);
   if (unsolved.length === 0) return null;

@@ -30,7 +30,7 @@ export interface JobRequest {
   members: readonly GroupMember[];
   /** Absolute path of the store's root. Of its volume, only the members' directories are mounted, at the same paths. */
   storeRoot: string;
-  /** Absolute path of the base model. Mounted read-only where it lies in the store. */
+  /** Absolute path of the base model. Mounted read-only if it is in the store. */
   baseModel: string;
   /** CPU threads of the trainer. */
   threads: number;
@@ -178,8 +178,8 @@ function container(request: JobRequest): V1Container {
 }
 
 /**
- * Of the store a trainer sees what it needs: the directories of its trainings, and the base model. Other runs, other
- * agents, registry, traces and the secret of the redaction lie beside them.
+ * A trainer sees only the parts of the store that it needs: the directories of its trainings, and the base model. The
+ * store also holds other runs, other agents, the registry, traces and the secret of the redaction.
  */
 function mounts({ spec, members, storeRoot, baseModel, reportUrl }: JobRequest): V1VolumeMount[] {
   const fromStore = (key: string, readOnly: boolean): V1VolumeMount => ({

@@ -9,7 +9,7 @@ import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /**
  * How often a trainer has been replaced since its last checkpoint, by cause. Kept in the directory of its trainer
- * group, so that another worker goes on counting.
+ * group, so that another worker continues the count.
  */
 export interface RestartCounts {
   disruptions: number;
@@ -25,7 +25,7 @@ const CRASHED_JOBS = 1;
 export type Action =
   | { kind: 'wait' }
   /**
-   * Delete the Job and create it anew: the trainer resumes from its last checkpoint at once, where Kubernetes would
+   * Delete the Job and create it again: the trainer resumes from its last checkpoint at once, where Kubernetes would
    * wait before the next pod. `counter` counts it.
    */
   | { kind: 'replace'; counter: keyof RestartCounts }

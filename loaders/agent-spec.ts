@@ -100,7 +100,7 @@ function whyNoFile(path: string): string | null {
     return null;
   } catch (error) {
     if (!(error instanceof UnreadableFileError)) throw error;
-    // Without its full stop, for a sentence that goes on.
+    // Without its full stop, for a sentence that continues.
     return error.isMissing ? 'does not exist' : error.message.replace(/\.$/, '');
   }
 }

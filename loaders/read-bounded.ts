@@ -34,8 +34,8 @@ export function readBounded(file: string, largest: number): Buffer {
 }
 
 /**
- * Reads at most the last `most` bytes of a file, which may grow meanwhile; what it is may be as odd as for
- * `readBounded`. Throws UnreadableFileError.
+ * Reads at most the last `most` bytes of a file, which may grow meanwhile. The path may lead to the same odd
+ * files as for `readBounded`. Throws UnreadableFileError.
  */
 export function readEnd(file: string, most: number): Buffer {
   return readFrom(file, (descriptor, size) => {

@@ -42,7 +42,7 @@ export function readYaml(file: string): ReadYaml {
     const faults = keyFaults(document, lineCounter);
     if (faults.length > 0) return { problems: faults.map((message) => ({ path: '', message })) };
     const value: unknown = document.toJS();
-    // Throws where an alias lies within what it stands for.
+    // Throws for an alias inside the value that it refers to.
     JSON.stringify(value);
     return { value };
   } catch (error) {
@@ -77,7 +77,7 @@ function faultText({ code, message, pos }: YAMLParseError | YAMLWarning, lines: 
   return `${OWN_WORDS[code] ?? withoutContent(message)} ${place}${expected === undefined ? '' : ` Expected: ${expected}.`}`;
 }
 
-/** What stands behind the first fault: most others follow from it. */
+/** The faults after the first one: most follow from it. */
 const followText = (count: number): string => {
   if (count === 0) return '';
   return ` ${count === 1 ? 'One more fault is' : `${count} more faults are`} behind it, which may be gone with it.`;

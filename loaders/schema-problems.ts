@@ -15,7 +15,7 @@ export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodTyp
 
 type Issue = z.core.$ZodIssue;
 
-/** A text in which what stands before the @ of an address is left out: a message ends up in logs and in Temporal. */
+/** A text without the user names and passwords of its addresses: messages end up in logs and in Temporal. */
 export const withoutPasswords = (text: string): string => text.replace(/:[/\\]+[^\s"/?#\\]*@/g, '://…@');
 
 /** Longest name or value that a message repeats. */
@@ -58,8 +58,8 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
   const value = valueAt(raw, issue.path);
   // What is no map of fields is some other file, which is not repeated: the path may be a link to it.
   if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue, false)}` }];
-  const told = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(written(value)));
-  const found = value === undefined ? 'is missing' : `${told} is not allowed`;
+  const named = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(written(value)));
+  const found = value === undefined ? 'is missing' : `${named} is not allowed`;
   const isWhole = nodeAt(schema, raw, issue.path)?.type === 'integer';
   return [{ path, message: `${found}. ${allowed(issue, isWhole)}` }];
 }

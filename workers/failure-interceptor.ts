@@ -11,7 +11,7 @@ import { diskError, isStoreError } from '../store';
  */
 export function toTypedFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure) return error;
-  // A full disk is met by code of other libraries too, so errors of the operating system are looked at as well.
+  // Other libraries meet a full disk, too, so errors of the operating system count as well.
   const storeError = isStoreError(error) ? error : diskError(error);
   if (storeError !== null) return failure(storeError.type, storeError.message, { cause: storeError });
   // Requests and answers are checked where they arrive, so a document that fails its schema here is from the store.

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Time between two sweeps. */
 const EVERY_MS = 60_000;
 
-/** Stops what nobody wants any more. Returns the runs whose trainers it stopped. */
+/** Stops trainers that nobody wants any more. Returns their runs. */
 type Sweep = () => Promise<string[]>;
 
 /**
  * Sweeps now and every minute until the returned function is called: a run that was terminated, or cancelled while no
- * worker lived, tells nobody to stop its trainers. A sweep that fails is made again the next time, because Temporal or
- * the cluster may not answer; it is said once.
+ * worker lived, stops no trainer. A sweep fails when Temporal or the cluster does not answer. It is repeated the next
+ * time; the failure is logged once.
  * @param name what a sweep looks at, for the log.
  */
 export function sweepOrphans(name: string, sweep: Sweep, everyMs = EVERY_MS): () => void {

@@ -8,10 +8,10 @@ import { MESSAGES } from '../contracts/names';
 /** With pauses of half a minute, every this many attempts are half an hour. */
 const ATTEMPTS_BETWEEN_REPORTS = 64;
 
-/** An attempt that lasted this long got on with its work. One that finds a service down fails sooner. */
+/** An attempt that lasted this long made progress. One that finds a service down fails sooner. */
 const GOT_ON_MS = 10 * 60_000;
 
-/** Whether an attempt that lasted so long got on before it failed. The run is told of each: they cannot be many. */
+/** Whether an attempt that lasted so long made progress before it failed. Each is reported: they cannot be many. */
 export const hasGotOn = (attempt: number, lastedMs: number): boolean =>
   attempt >= REPORTED_ATTEMPTS && lastedMs >= GOT_ON_MS;
 
@@ -25,8 +25,8 @@ export function isReported(attempt: number): boolean {
 }
 
 /**
- * Interceptor that tells a run when an activity fails again and again, and when it no longer does. Temporal repeats
- * such an activity without an end and the workflow does not see its attempts.
+ * Interceptor that reports to a run that an activity keeps failing, or no longer fails. Temporal repeats such an
+ * activity without an end, and the workflow does not see its attempts.
  */
 export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInterceptor } => ({
   inbound: {
@@ -35,14 +35,14 @@ export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInt
       const begunMs = Date.now();
       try {
         const result = await next(input);
-        if (attempt > REPORTED_ATTEMPTS) await tellRun({ key: keyOfActivity(), attempts: null });
+        if (attempt > REPORTED_ATTEMPTS) await reportToRun({ key: keyOfActivity(), attempts: null });
         return result;
       } catch (error) {
         const ends = error instanceof ApplicationFailure && error.nonRetryable === true;
-        if (ends && attempt > REPORTED_ATTEMPTS) await tellRun({ key: keyOfActivity(), attempts: null });
+        if (ends && attempt > REPORTED_ATTEMPTS) await reportToRun({ key: keyOfActivity(), attempts: null });
         const gotOn = hasGotOn(attempt, Date.now() - begunMs);
         if (!ends && !(error instanceof CancelledFailure) && (gotOn || isReported(attempt)))
-          await tellRun({
+          await reportToRun({
             key: keyOfActivity(),
             attempts: attempt,
             sinceMs: Context.current().info.scheduledTimestampMs,
@@ -68,7 +68,7 @@ function reasonOf(error: unknown): string {
   return `${type ?? 'Error'}: ${error.message}`;
 }
 
-async function tellRun(status: FailingStatus): Promise<void> {
+async function reportToRun(status: FailingStatus): Promise<void> {
   const { info, client } = Context.current();
   // Children have the id of their run before the first slash.
   const runId = info.workflowExecution?.workflowId.split('/')[0];

@@ -157,7 +157,7 @@ function validationOf(checks: EnvironmentCheck[]): Validation {
   const failed = checks.filter(({ passed }) => !passed);
   const faults = new DeduplicatedFaults();
   const problems = failed.map(({ name, detail }) =>
-    `${name}: ${faults.tell(name, detail)}`.slice(0, MAX_PROBLEM_CHARS),
+    `${name}: ${faults.describe(name, detail)}`.slice(0, MAX_PROBLEM_CHARS),
   );
   return { passed: failed.length === 0, problems: problems.slice(0, MAX_PROBLEMS), checks };
 }

@@ -32,7 +32,7 @@ interface Finished {
   fault: string | null;
   isLost: boolean;
   isTooLong: boolean;
-  /** Where its line lies in the work file; null for a line that this attempt wrote, until it is looked for. */
+  /** Where its line is in the work file; null for a line that this attempt wrote, until it is looked for. */
   place: { start: number; end: number } | null;
 }
 
@@ -112,7 +112,7 @@ export class FinishedEpisodes {
     return this.segment.close();
   }
 
-  /** Goes through the lines behind those whose places are known. The last one of an episode counts. */
+  /** Reads the lines after those whose places are known. The last one of an episode counts. */
   private async findPlaces(): Promise<DamagedLines> {
     const reading = this.segment.read(lineSchema, this.end);
     for await (const { value, start, end } of reading) {

@@ -25,7 +25,7 @@ export interface ChatRequest {
 /** The answer to a ChatRequest. */
 export interface ChatAnswer {
   content: string | null;
-  /** What the model wrote before its answer, where the server tells it apart; else null. */
+  /** What the model wrote before its answer, where the server reports it apart; else null. */
   reasoning: string | null;
   /** Whether the answer ended at the limit of tokens rather than at its own end. */
   cut: boolean;

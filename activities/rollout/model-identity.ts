@@ -25,7 +25,7 @@ export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): 
   if (before.weightsSha256 !== null && weightsSha256 === null)
     throw changed(model, 'a model whose server does not say which weights it has loaded');
   if (weightsSha256 !== null) return;
-  // Other servers do not tell what they have loaded. What they tell must be the same.
+  // Other servers do not report what they have loaded. What they do report must be the same.
   if (root !== before.root) throw changed(model, `a model loaded from ${root ?? 'a place that is not said'}`);
   if (maxModelLength !== before.maxModelLength)
     throw changed(model, `a model with a context of ${maxModelLength ?? 'unknown'} tokens`);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 /**
  * Seed of the sampler for an episode's first turn: 31 bits of a hash of run seed, task seed and trial. It does not
  * depend on the model, so that the arms of an evaluation are compared under common random numbers.
- * @param night of a night that plays tasks again, so that it does not see the same rollouts again.
+ * @param night number of a night that plays tasks again: it must not see the same rollouts again.
  */
 export function samplingSeed(runSeed: number, taskSeed: number, trial: number, night?: number): number {
   const again = night === undefined ? '' : `:night-${night}`;

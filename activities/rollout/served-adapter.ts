@@ -13,7 +13,7 @@ export interface ServedAdapter {
 /**
  * Names trained adapters and their directories in the store as the policy server needs them, and checks their hashes. A
  * server would say of a damaged adapter at best that it cannot load it.
- * @throws Store.Corrupt naming the directory and, where it can be told, the file.
+ * @throws Store.Corrupt naming the directory and, where it is known, the file.
  */
 export async function servedAdapters(
   store: ArtifactStore,

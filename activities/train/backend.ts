@@ -35,7 +35,7 @@ export interface TrainingBackend {
   readonly jailProfile: string;
   /**
    * Waits for the training's manifest. Attaches to the group's trainer if one runs, and starts one if none does.
-   * @throws Trainer.* when the training failed. When the signal is aborted: its reason, and the trainer goes on.
+   * @throws Trainer.* when the training failed. When the signal is aborted: its reason, and the trainer continues.
    */
   train<Manifest>(training: Training<Manifest>): Promise<Manifest>;
   /**

@@ -9,9 +9,9 @@ import { takeReusable } from '../reuse/reuse-records';
 import { sampleDeviation } from '../statistics/mean';
 
 /**
- * What the base model earned in the calibration of the training's environment, for the trainer to hold its first
- * rewards against. Undefined where there is no such record, and for several environments, each of which is held by the
- * training of its own capability.
+ * Rewards of the base model in the calibration of the training's environment. The trainer compares its first rewards
+ * with them. Undefined without such a record, and for several environments: the training of each capability compares
+ * its own.
  */
 export async function calibratedReward(
   store: ArtifactStore,
@@ -34,7 +34,7 @@ export function rewardOf(result: CalibrationResult): TrainingJob['calibratedRewa
   if (deviation === null) return undefined;
   const tasks = groupMeans.length;
   const within = Math.max(0, rewardStd ** 2 - (deviation ** 2 * (tasks - 1)) / tasks);
-  // One rollout of each task does not tell the two apart. Then all of it counts as a difference of the tasks.
+  // One rollout of each task does not separate the two. Then all of it counts as a difference of the tasks.
   const withinTask = each > 1 ? (within * each) / (each - 1) : 0;
   return {
     mean: meanReward,

@@ -8,7 +8,7 @@ export async function fileNames(folder: string): Promise<string[]> {
   return names.filter((name) => !name.endsWith('.tmp'));
 }
 
-/** Whether there is a file or folder at the path. Throws when that cannot be told. */
+/** Whether there is a file or folder at the path. Throws when the path cannot be read. */
 export async function exists(path: string): Promise<boolean> {
   return (await orIfMissing(stat(path), null)) !== null;
 }

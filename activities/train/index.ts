@@ -33,7 +33,7 @@ interface TrainDeps {
 }
 
 /**
- * The job of a training with the key of its content. A training that goes on from an adapter is another job, and other
+ * The job of a training with the key of its content. A training that continues an adapter is another job with other
  * content.
  */
 async function planReuse(
@@ -75,9 +75,8 @@ export function createTrainActivities({
     /**
      * Trains one adapter and stores it, or takes the one of an earlier run with the same content. A training for which
      * the active version has an adapter begins from that one (`training.warmStart`), and where the input names an
-     * adapter to continue, the training goes on from it although its content was trained before. Resumes at the
-     * furthest point: takes an existing manifest, attaches to a running trainer, or starts one, which goes on from its
-     * last checkpoint.
+     * adapter to continue, the training continues it although its content was trained before. Resumes at the furthest
+     * point: takes an existing manifest, attaches to a running trainer, or starts one from its last checkpoint.
      * Cancelling the activity stops the trainer. A worker that shuts down leaves the trainer running, and the next
      * attempt attaches to it. With `training.packing` it may first wait for other trainings of the run to share a
      * trainer with.
@@ -92,15 +91,15 @@ export function createTrainActivities({
       if (known !== null) return known;
       const begun = await withWarmStart(store, prepared, asked, planned);
       const manifest = await trainToCompletion({ store, atOnce }, backend, { input, prepared, planned: begun });
-      // What the trainer read is what counts: it may see another directory under this path than the worker.
+      // The model that the trainer read counts: the trainer may see another directory under this path than the worker.
       const trainedOn = manifest.baseModelSha256;
       if (trainedOn !== prepared.baseModelSha256) {
-        // Set aside, so that the next attempt trains anew.
+        // Set aside, so that the next attempt trains again.
         await rename(planned.directory, `${planned.directory}-on-${trainedOn.slice(0, 12)}-${Date.now()}`);
         throw baseModelChanged(prepared.modelPath, prepared.baseModelSha256, trainedOn);
       }
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
-      // The adapter is there twice by now, so nothing goes on from a checkpoint any more.
+      // The adapter is there twice by now, so nothing needs a checkpoint any more.
       await removeCheckpoints(planned.directory);
       await removeWarmStart(planned.directory);
       // Where the adapter that it continues could not be read, it is not what the key says.
@@ -111,8 +110,8 @@ export function createTrainActivities({
 
     /**
      * Lets a trainer try what a training of the run needs, on the same backend and in the same kind of pod: image,
-     * store, base model, jail and GPUs. So what is wrong there is found before anything is paid for. Takes what an
-     * earlier attempt found; cancelling it stops the trainer.
+     * store, base model, jail and GPUs. A fault there is found before anything is paid for. Takes what an
+     * earlier attempt found. Cancelling it stops the trainer.
      * @throws Trainer.*, Model.Changed.
      */
     async tryTraining(context: RunContext): Promise<TrialManifest> {

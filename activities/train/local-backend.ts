@@ -172,7 +172,7 @@ async function lastEnd({ group }: Training): Promise<TrainerEnd> {
   };
 }
 
-/** The failure of a trainer that ended. After one that waits for a person its starts are counted anew. */
+/** The failure of a trainer that ended. If it waits for a person, its starts are counted from 0 again. */
 async function ended(training: Training): Promise<ApplicationFailure> {
   const failure = trainerFailure(training, await lastEnd(training));
   if (failure.nonRetryable === true) await resetRestarts(training.group.directory);

@@ -12,7 +12,7 @@ export const readManifest = (directory: string): Promise<TrainingManifest | null
 
 /**
  * Reads the manifest that an earlier attempt left. One that is damaged, or whose adapter is missing or damaged, is set
- * aside as manifest.damaged.json, so that the training goes on from its last checkpoint.
+ * aside as manifest.damaged.json, so that the training continues from its last checkpoint.
  * @param onDamage receives a sentence that says what is damaged.
  */
 export async function takeManifest(

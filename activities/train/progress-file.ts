@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TrainingProgress, trainingProgressSchema } from '../../contracts/artifacts/training';
 
-/** Most characters of what a trainer says that it waits for; the words of a server are among them. */
+/** Most characters of a trainer's sentence about what it waits for. It may quote a server. */
 const MAX_SENTENCE = 500;
 
 /** Reads the complete lines of progress.jsonl, oldest first. A line that is being written is left out. */

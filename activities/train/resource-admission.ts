@@ -41,7 +41,7 @@ export class ResourceAdmission {
   /**
    * Gives room to the trainer of a directory, for as long as a `watcher` has not left. One that has room keeps it, and
    * one that `runs` already gets it in any case.
-   * @returns null, or why there is no room beside the other trainers, as the end of a sentence.
+   * @returns null, or why there is no room with the other trainers, as the end of a sentence.
    */
   enter(directory: string, watcher: string, needs: Room, { runs = false } = {}): string | null {
     const guest = this.guests.get(directory);
@@ -75,9 +75,9 @@ export class ResourceAdmission {
 }
 
 /**
- * What the trainer of a training may need. The members of a pack share the weights of the base model, whose config.json
- * tells the memory; without one it counts as none. A pack computes with as many threads as this process may use cores.
- * A trial counts nothing.
+ * What the trainer of a training may need. The members of a pack share the weights of the base model. The memory is
+ * estimated from the model's config.json; without one it counts as none. A pack computes with as many threads as this
+ * process may use cores. A trial counts nothing.
  */
 export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): Room {
   if (kind === 'trial') return { bytes: 0, threads: 0 };

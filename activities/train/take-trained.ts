@@ -20,8 +20,8 @@ function isOfThisVersion(manifest: string): boolean {
 }
 
 /**
- * Sha256 of the adapter from which a training goes on: the one that the input names, where its content was trained
- * before. Other content gives another adapter anyway, and its training begins from what is served.
+ * Sha256 of the adapter that a training continues: the one that the input names, if its content was trained before.
+ * Other content gives another adapter anyway, and its training begins from the served one.
  */
 export async function continuedAdapter(
   store: ArtifactStore,
@@ -31,13 +31,13 @@ export async function continuedAdapter(
 ): Promise<string | undefined> {
   if (continues === undefined || !spec.training.warmStart) return undefined;
   const trainedIn = await takeReusable(store, context.agent, key, reusableAdapterSchema, async ({ runId }) => runId);
-  // The run's own training, executed again, is the one that found nothing before it.
+  // The run's own training, executed again, had found nothing before it.
   return trainedIn === null || trainedIn === context.runId ? undefined : continues;
 }
 
 /**
- * The adapter that is served for a capability, where its training went on with the content of the key: that content
- * was trained further than the record of the key says. Null where it is not so.
+ * The record of a capability's served adapter, if its training continued with the content of the key. That content was
+ * then trained further than the record of the key says. Null otherwise.
  */
 async function servedRecord(
   store: ArtifactStore,
@@ -53,9 +53,9 @@ async function servedRecord(
 }
 
 /**
- * The adapter that an earlier run trained on the same content, with its manifest in this run's folder. Null where there
- * is none, where its files are not what they were, or where a trainer of another version made it. Where the one that is
- * served was trained on further, it is that one.
+ * The adapter that an earlier run trained on the same content, with its manifest in this run's folder. Null when there
+ * is none, when its files have changed, or when a trainer of another version made it. If the served adapter was trained
+ * further on this content, it is the served one.
  */
 export function takeTrained(
   store: ArtifactStore,

@@ -65,7 +65,7 @@ export function stuckFailure(
 const quoted = (log: string): string => (log === '' ? '' : ` Its last lines:\n${log}`);
 
 /**
- * The failure of one training whose trainer goes on with others. Its type is the one that its exit code would have if
+ * The failure of one training whose trainer continues with others. Its type is the one that its exit code would have if
  * it had trained alone on the same backend.
  */
 export function trainingFailure(

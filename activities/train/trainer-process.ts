@@ -20,7 +20,7 @@ export interface TrainerCommand {
 type TrainerState =
   { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
 
-/** Variable that tells a trainer the version of the worker that started it. */
+/** Variable with the version of the worker that started a trainer. */
 export const WORKER_VERSION = 'WHET_WORKER_VERSION';
 
 /** Environment variables with such names are not passed to the trainer. */
@@ -30,8 +30,8 @@ const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
  * Shell script that is the trainer's parent process and outlives the worker. It holds the directory's lock, records its
  * process in trainer.stat, and writes the trainer's exit code, which only a parent gets, to trainer.exit. The trainer
  * does not inherit the lock's file, so the lock is free as soon as the shell is gone. The empty trap makes the shell
- * wait for the trainer's own end when the process group is told to stop. From then on the group ignores that: `mv`
- * would die of it, and the exit code with it.
+ * wait for the trainer's own end when the process group gets a signal to stop. From then on the group ignores that:
+ * `mv` would die of it, and the exit code with it.
  */
 const WRAPPER = `
 exec 9> trainer.lock
@@ -50,7 +50,7 @@ printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
  * group ends it. Its output is appended to trainer.log in the directory.
  * @param jobs paths of the job files.
  * @param more variables that are added to the environment.
- * @returns the wrapper's exit code, once it has ended. The trainer goes on if the caller dies before.
+ * @returns the wrapper's exit code, once it has ended. The trainer continues if the caller dies before.
  */
 export function startTrainer(
   directory: string,

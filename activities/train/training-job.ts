@@ -23,8 +23,8 @@ export interface PlannedJob {
 const algorithmSchema = trainingJobSchema.shape.algorithm.strip();
 
 /**
- * What the trainer is asked to do: a function of the run and the input, so that a retry finds the directory of the
- * attempt before. Other environments (a person had them made anew) are another directory.
+ * Plans the job of a training. It is a function of the run and the input, so that a retry finds the directory of the
+ * attempt before. Other environments, such as edited ones, are another directory.
  */
 export async function planTraining(
   store: ArtifactStore,

@@ -8,7 +8,7 @@ const POLL_MS = 1_000;
 const CANCEL_REQUESTED: number = 3;
 
 /**
- * Holds an attempt up while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat
+ * Delays an attempt while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat
  * and after the workflows have handled it, and a worker that comes back would start trainers in between. A repair may
  * train for a run that is over: then only the repair itself counts.
  * @param runId workflow id of the run.

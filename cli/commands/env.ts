@@ -32,7 +32,9 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
       const { name, passed } = line.check;
       // The jail knows the file by another name.
       const detail = line.check.detail.replaceAll(/\benvironment\.py(?=:\d)/g, () => basename(source));
-      out.line(`${passed ? '✓' : '✗'} ${name.padEnd(18)} ${cleanLine(passed ? detail : faults.tell(name, detail))}`);
+      out.line(
+        `${passed ? '✓' : '✗'} ${name.padEnd(18)} ${cleanLine(passed ? detail : faults.describe(name, detail))}`,
+      );
     }
     if (line.type === 'certificate') ({ certificate } = line);
   });

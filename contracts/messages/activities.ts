@@ -2,8 +2,8 @@
  * The activities of each task queue. Workflows make proxies of these interfaces; `activities/` implements them. Types
  * only. Every activity may throw the failures of `contracts/failures/run`; named here are those that are its own.
  *
- * `whet repair` executes a completed activity again to make its artifacts anew. Those that would then do something else
- * than the first time take a `Repetition`.
+ * `whet repair` executes a completed activity again to restore its artifacts. An activity that would then act
+ * differently from the first time takes a `Repetition`.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type {
@@ -74,7 +74,7 @@ import type { TrainedAdapter, TrialManifest } from '../artifacts/training';
 
 /** Queue `whet-orchestration`: short, local, no model calls. */
 export interface OrchestrationActivities {
-  /** Says whether a run of a schedule begins while other runs of its agent are open. */
+  /** Decides whether a run of a schedule begins while other runs of its agent are open. */
   takeTurn(input: TurnInput): Promise<Turn>;
   /** Writes how a run ended that has no report, for `whet history`. */
   recordEnd(input: EndRecord): Promise<ArtifactRef>;
@@ -87,9 +87,9 @@ export interface OrchestrationActivities {
   prepareRun(input: ImprovementRunInput): Promise<RunPlan>;
   /** Takes over what may change of the spec while a run waits. Throws Spec.Invalid for other changes. */
   amendSpec(input: AmendSpecInput): Promise<AmendedSpec>;
-  /** Says what the run begins with: a night that measures what is served, or a first night. */
+  /** Decides how the run begins: as a night that measures the active version, or as a first night. */
   planNight(context: RunContext): Promise<NightPlanResult>;
-  /** Decides from what was measured whether the night goes on. */
+  /** Decides from the measurements whether the night continues. */
   decideNight(input: DecideNightInput): Promise<NightDecisionResult>;
   /** The adapters of the active version whose capabilities the run did not sharpen. */
   keepMembers(input: KeepMembersInput): Promise<SharpenResult[]>;
@@ -113,7 +113,7 @@ export interface LlmActivities {
   discoverCandidates(input: IdentifyInput, repetition?: Repetition): Promise<DiscoveryResult>;
   /** Divides the labels of one run into chunks. */
   planLabels(input: PlanLabelsInput, repetition?: Repetition): Promise<LabelPlan>;
-  /** Labels one chunk. Writes each label before it heartbeats; a retry goes on from there and asks nothing twice. */
+  /** Labels one chunk. Writes each label before it heartbeats; a retry continues from there and asks nothing twice. */
   labelChunk(input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult>;
   /** Merges the labels of one run and finds the candidates that need another. Throws Identify.TooManyUnlabelled. */
   tallyRun(input: TallyInput): Promise<TallyResult>;

@@ -19,7 +19,7 @@ export type EnvironmentToolLine =
   | { type: 'opening'; seed: number; tools: EnvironmentTool[]; messages: OpeningMessage[] }
   /** The environment's answer to a move. */
   | { type: 'observation'; move: unknown; observation: string; done: boolean }
-  /** The episode is over. The reward lies in [0, 1]. */
+  /** The episode is over. The reward is in [0, 1]. */
   | { type: 'end'; seed: number; reward: number }
   /** The agent's own environment is loaded. */
   | { type: 'loaded'; tools: EnvironmentTool[] }

@@ -76,7 +76,7 @@ export interface IdentifyInput {
    * `firstRun`, so that it shares no labels with others.
    */
   independent?: { firstRun: number };
-  /** It is of the system as it serves: a night measures, and the run may identify on base after it. */
+  /** It studies the active version, for a night. The run may identify on base after it. */
   measures?: true;
 }
 

@@ -8,7 +8,7 @@ import type { RunContext } from './run-context';
 /** Train tasks, as ranges of seeds. */
 export type SeedRanges = { start: number; count: number }[];
 
-/** What a run begins with. */
+/** How a run begins. */
 export interface NightPlanResult {
   /** JSON of NightPlan. */
   plan: ArtifactRef;
@@ -17,7 +17,7 @@ export interface NightPlanResult {
   /** A sentence: what a changed base model will cost. Absent: it costs nothing. */
   remaking?: string;
   /**
-   * What is served, and the tasks on which it is measured. `night`: its number, for fresh rollouts. `live`: most
+   * The active version, and the tasks on which it is measured. `night`: its number, for fresh rollouts. `live`: most
    * conversations of live traffic that the identification sees; absent: none are read. Null: the run does not measure.
    */
   measure: { version: IncumbentVersion; seeds: SeedRanges; night: number; live?: number } | null;
@@ -45,7 +45,7 @@ export interface DecideNightInput {
   routing: ArtifactRef;
   /** Of the served system. */
   identified: IdentifyResult;
-  /** Conversations of live traffic that it saw beside the rollouts. Absent: none were looked for. */
+  /** Conversations of live traffic that it read in addition to the rollouts. Absent: none were looked for. */
   live?: number;
 }
 
@@ -56,7 +56,7 @@ export interface NightDecisionResult {
   outcome: 'goes-on' | 'nothing-new' | 'too-little-power';
   /** Why, and what it cost, for people. */
   sentence: string;
-  /** Capabilities whose training goes on, with the sha256 of the adapter that is served. Absent: none. */
+  /** Capabilities whose training continues, with the sha256 of the served adapter. Absent: none. */
   continues?: { capabilityId: string; sha256: string }[];
   /** Capabilities whose adapter the candidate does without. Absent: none. */
   retires?: string[];

@@ -27,7 +27,7 @@ export interface StageProgress {
   secondsLeft: number | null;
   /** One line for people. */
   note?: string;
-  /** Only for a training on a cluster: what it waits for, or that it goes on. */
+  /** Only for a training on a cluster: what it waits for, or that it runs. */
   reason?: TrainingReason;
 }
 

@@ -41,7 +41,7 @@ export interface RunPlan {
   /** When no environment of a capability passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
   deadlines: WaitDeadlines;
-  /** Whether a webhook is told when it waits or ends. */
+  /** Whether a webhook gets a notice when it waits or ends. */
   notify: boolean;
 }
 
@@ -55,10 +55,10 @@ export interface WaitDeadlines {
 /** Input of `takeTurn`. */
 export type TurnInput = Pick<ImprovementRunInput, 'runId' | 'agent' | 'specPath'>;
 
-/** Result of `takeTurn`: whether a run of a schedule begins, beside the agent's other runs. */
+/** Result of `takeTurn`: whether a run of a schedule begins, in parallel with the agent's other runs. */
 export interface Turn {
   begins: boolean;
-  /** Sentences: why it does not begin, or what it begins beside. Empty when nothing else is open. */
+  /** Sentences: why it does not begin, or which runs are open in parallel. Empty when nothing else is open. */
   reason: string;
   /** Earlier runs of the schedule that wait for an answer and do nothing else: they end, because this one begins. */
   takesOver: string[];
@@ -84,7 +84,7 @@ export interface EndRecord {
   endedAtMs: number;
 }
 
-/** What somebody is told. Texts are of one line; they may hold words of the agent, the analyst or a model. */
+/** A message for people. Each text is one line and may quote the agent, the analyst or a model. */
 export interface Notice {
   kind: 'waits' | 'fails' | 'costs' | 'ended';
   /** What waits or fails; null for an end. */
@@ -125,8 +125,8 @@ export interface ReportInput {
   promotedVersion: number | null;
   stages: StageTiming[];
   /**
-   * What the run measured of the system as it serves, before it did anything else. `learned`: the rollouts of what is
-   * served with the live traffic that joined them; absent: none did.
+   * What the run measured of the active version before anything else. `learned`: the version's rollouts with the live
+   * traffic that joined them; absent: none did.
    */
   night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts; learned?: RolloutSummary };
   /** JSON of NightPlan, where it says what a changed base model will cost. Absent: it costs nothing. */
@@ -250,7 +250,7 @@ export interface AnswerInput {
 
 /** Result of the update `answer`. */
 export interface AnswerResult {
-  /** Keys of what waited and goes on. */
+  /** Keys of what waited and now continues. */
   answered: string[];
   /** Paths of the fields of agent.yaml that changed; empty without `specPath`. */
   changed: string[];

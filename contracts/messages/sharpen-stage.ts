@@ -22,7 +22,7 @@ export interface SharpenInput {
   onRejected: 'wait' | 'skip';
   /** Capabilities of the run that are sharpened at the same time, including this one. */
   sideBySide: number;
-  /** Sha256 of the served adapter of this capability from which its training goes on. Absent: nothing goes on. */
+  /** Sha256 of the served adapter of this capability, if its training continues it. Absent: it continues none. */
   continues?: string;
 }
 
@@ -161,8 +161,8 @@ export interface TrainInput {
   /** Most trainings that may share one trainer with this one, including itself. Absent: not known. */
   sideBySide?: number;
   /**
-   * Sha256 of an adapter of this agent from which the training goes on, where its content was trained before. Absent:
-   * what was trained on the same content is taken.
+   * Sha256 of an adapter of this agent that the training continues, if its content was trained before. Absent: an
+   * adapter that was trained on the same content is taken.
    */
   continues?: string;
 }

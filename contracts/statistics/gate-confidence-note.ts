@@ -1,4 +1,4 @@
-/** Why a gain stands with two intervals: the report and the command line say it in the same words. */
+/** Why a gain has two intervals: the report and the command line say it in the same words. */
 import type { Evaluation } from '../artifacts/evaluation';
 
 /**

@@ -2,7 +2,7 @@ import { cleanLine, wholeWords } from '../../contracts/clean-text';
 
 /**
  * A text as one clean line of at most `most` characters. Of a longer one its beginning and its end are kept, in whole
- * words: what failed stands first, a program's own message last.
+ * words: a text begins with what failed and ends with a program's own message.
  */
 export function singleLine(text: string, most: number): string {
   const line = cleanLine(text);

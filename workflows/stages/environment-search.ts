@@ -15,7 +15,7 @@ import { applicationFailureOf, messageOf } from '../shared/failure-causes';
 import { singleLine } from '../shared/single-line';
 import type { OperatorGate } from '../waits/operator-gate';
 
-/** Attempts whose outcomes the analyst is told, the latest ones. */
+/** Attempts whose outcomes the analyst sees, the latest ones. */
 const SHOWN_ATTEMPTS = 6;
 /** Attempts with which a later one is compared, the first ones. */
 const COMPARED_ATTEMPTS = 6;

@@ -35,7 +35,7 @@ export interface MeasuredNight {
 /** What is served, and on which tasks it is measured. */
 type Measured = NonNullable<NightPlanResult['measure']>;
 
-/** What the run begins with: a night that measures, or a first night. */
+/** How the run begins: as a night that measures, or as a first night. */
 export async function planNight({ table, notices }: MeasuringRun, { context }: RunPlan): Promise<NightPlanResult> {
   const planned = await orchestration.planNight.executeWithOptions(
     { summary: 'measure what is served, or begin anew' },
@@ -44,13 +44,13 @@ export async function planNight({ table, notices }: MeasuringRun, { context }: R
   table.update({ key: 'night', text: planned.summary, waitingFor: null });
   if (planned.remaking === undefined) return planned;
   table.update({ key: 'expected cost', text: planned.remaking, waitingFor: null });
-  notices.tell({ kind: 'costs', reasons: [planned.remaking] });
+  notices.send({ kind: 'costs', reasons: [planned.remaking] });
   return planned;
 }
 
 /**
- * Measures the active version beside base on the night's train tasks, identifies what it lacks as it serves, and
- * decides whether the run goes on. Null when a person leaves the measuring out: the run then goes on as a first night.
+ * Measures the active version and base on the night's train tasks, identifies what the version lacks, and decides
+ * whether the run continues. Null when a person leaves the measuring out: the run then continues as a first night.
  */
 export async function measureNight(
   run: MeasuringRun,
@@ -172,7 +172,7 @@ export const nightFacts = ({ decision, base, served, learned }: MeasuredNight) =
   ...((learned.live ?? 0) > 0 && { learned }),
 });
 
-/** Under what the members of the active version wait, when they cannot be kept. */
+/** Key under which the run waits when the members of the active version cannot be kept. */
 const KEPT_MEMBERS = 'kept-members';
 
 /** Members of the active version that this run had no reason to touch. None when they are left out. */

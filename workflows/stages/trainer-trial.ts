@@ -14,7 +14,7 @@ interface TriedRun {
   skippable: Map<string, () => void>;
 }
 
-/** The trial of a trainer, which goes on beside the first stage. */
+/** The trial of a trainer, which runs in parallel with the first stage. */
 export interface TrainerTrial {
   /** Resolves when it has passed, or a person has skipped it. Throws when the run is cancelled. */
   passed(): Promise<void>;

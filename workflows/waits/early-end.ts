@@ -64,7 +64,7 @@ export function endWaitsInTime(run: EndableRun): () => void {
 
 const waitsText = ({ waiting }: RunProgressTable) => waiting.map(({ key, reason }) => `${key}: ${reason}`).join(' ');
 
-/** Leaves out what the run can do without, and otherwise ends the run. */
+/** Leaves the waiting part out if the run can do without it; otherwise ends the run. */
 async function endWait(run: EndableRun, overdue: Overdue): Promise<void> {
   const { table, early } = run;
   const sentence = overdueSentence(overdue, table.deadlines);
@@ -98,7 +98,7 @@ export async function takeTurn({ input, table, notices, early }: EndableRun): Pr
   table.deadlines = turn.deadlines;
   notices.open(turn.notify ? { spec: null, specPath } : null);
   const handles = turn.takesOver.map((earlier) => getExternalWorkflowHandle(earlier));
-  // One that has ended since needs no telling.
+  // One that has ended since needs no signal.
   await Promise.all(handles.map((handle) => handle.signal(giveWaySignal, { to: runId }).catch(() => undefined)));
   if (turn.begins) {
     if (turn.reason !== '') {
@@ -118,7 +118,7 @@ export async function takeTurn({ input, table, notices, early }: EndableRun): Pr
   };
 }
 
-/** Tells how a run ended, and writes it down where no report does. Never throws. */
+/** Sends the notice of a run's end, and records the end if no report does. Never throws. */
 export async function concludeRun(
   { input, table, notices }: Pick<EndableRun, 'input' | 'table' | 'notices'>,
   outcome: RunOutcome,
@@ -127,7 +127,7 @@ export async function concludeRun(
 ): Promise<void> {
   table.end(outcome);
   await CancellationScope.nonCancellable(async () => {
-    notices.tell({ kind: 'ended', outcome, reasons, promotedVersion });
+    notices.send({ kind: 'ended', outcome, reasons, promotedVersion });
     await notices.begun();
     if (reported) return;
     const { runId, agent } = input;

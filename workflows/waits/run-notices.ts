@@ -10,7 +10,7 @@ const MAX_REASON = 1_500;
 /** Most reasons in a notice. */
 const MAX_REASONS = 10;
 
-/** Tells the agent's webhook what a run waits for and how it ended. Does nothing until `open` is called. */
+/** Sends notices to the agent's webhook: what a run waits for and how it ended. Does nothing until `open` is called. */
 export class RunNotices {
   private target: Pick<NoticeInput, 'spec' | 'specPath'> | null = null;
   private count = 0;
@@ -26,8 +26,8 @@ export class RunNotices {
     this.target = target;
   }
 
-  /** Starts to tell. Never throws, and holds up nothing. */
-  tell(notice: Pick<Notice, 'kind'> & Partial<Notice>): void {
+  /** Starts the delivery of a notice. Never throws, and holds up nothing. */
+  send(notice: Pick<Notice, 'kind'> & Partial<Notice>): void {
     if (this.target === null) return;
     const id = childWorkflowId.notice(this.runId, ++this.count);
     const reasons = (notice.reasons ?? []).slice(0, MAX_REASONS).map((reason) => singleLine(reason, MAX_REASON));
@@ -39,7 +39,7 @@ export class RunNotices {
       ...this.target,
       notice: { ...none, ...notice, reasons },
     };
-    // The end of a cancelled run is told as well.
+    // The end of a cancelled run is a notice as well.
     const started = CancellationScope.nonCancellable(() =>
       startChild<typeof deliverNotice>(WORKFLOWS.deliverNotice, {
         workflowId: id,
@@ -51,7 +51,7 @@ export class RunNotices {
     this.starting.push(started.catch(() => undefined));
   }
 
-  /** Resolves when every notice has begun on its way: a run that ends before takes those with it. */
+  /** Resolves when the delivery of every notice has started: one that has not would end with the run. */
   async begun(): Promise<void> {
     await Promise.all(this.starting);
   }

@@ -70,7 +70,7 @@ export class RunProgressTable {
   private texts: Record<string, string> = {};
   /** Activities of the stage that runs which fail again and again. */
   private failing: Record<string, RepeatedFailure> = {};
-  /** Keys of parts that go on beside the stages: their lines stay when a stage ends. */
+  /** Keys of parts that run in parallel with the stages: their lines stay when a stage ends. */
   private readonly beside = new Set<string>();
   private readonly waits: Record<string, RunWait> = {};
   /** Value of the search attribute. */
@@ -93,7 +93,7 @@ export class RunProgressTable {
 
   /**
    * Runs a stage; `describe` puts its result into a line. A failure goes into the table and is thrown again. A stage
-   * that has run already goes on: its time counts from there.
+   * that has run already continues: its time counts from there.
    */
   async run<T>(name: StageName, action: () => Promise<T>, describe: (result: T) => string): Promise<T> {
     const row = this.row(name);
@@ -116,32 +116,32 @@ export class RunProgressTable {
     this.finish(this.row(name), 'skipped', reason);
   }
 
-  /** Takes over a status. An empty text leaves the last one. */
+  /** Records a status. An empty text leaves the last one. */
   update({ key, text, waitingFor, who = 'operator' }: StageStatus): void {
     if (text) this.texts[key] = singleLine(text, MAX_TEXT);
     if (waitingFor === null) delete this.waits[key];
     else {
       const reason = singleLine(waitingFor, MAX_DETAIL);
       this.waits[key] = { key, reason, sinceMs: Date.now(), who };
-      this.notices.tell({ kind: 'waits', key, who, reasons: [reason] });
+      this.notices.send({ kind: 'waits', key, who, reasons: [reason] });
     }
     this.show();
   }
 
-  /** Keeps the line of a part that goes on beside the stages, until the returned function is called. */
+  /** Keeps the line of a part that runs in parallel with the stages, until the returned function is called. */
   keepLine(key: string): () => void {
     this.beside.add(key);
     return () => void this.beside.delete(key);
   }
 
-  /** Takes over that an activity fails again and again, or no longer. */
+  /** Records that an activity keeps failing, or has recovered. */
   updateFailing(status: FailingStatus): void {
     if (status.attempts === null) delete this.failing[status.key];
     else {
       const { key, sinceMs } = status;
       const reason = singleLine(status.reason, MAX_TEXT);
-      // Each further attempt is no news.
-      if (this.failing[key]?.sinceMs !== sinceMs) this.notices.tell({ kind: 'fails', key, reasons: [reason] });
+      // A further attempt is no new failure.
+      if (this.failing[key]?.sinceMs !== sinceMs) this.notices.send({ kind: 'fails', key, reasons: [reason] });
       this.failing[key] = { ...status, reason, stillSinceMs: sinceLastProgress(this.failing[key], status, Date.now()) };
     }
     this.show();

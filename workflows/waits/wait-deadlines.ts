@@ -5,7 +5,7 @@ import { hoursText } from '../shared/single-line';
 /** Something that has waited, or failed again and again, until its deadline. */
 export type Overdue = { wait: RunWait; failing: null } | { wait: null; failing: RepeatedFailure };
 
-/** What the watch of a run's waits looks at. All are read anew after each change. */
+/** What the watch of a run's waits looks at. Each is read again after every change. */
 export interface WatchedWaits {
   deadlines: () => WaitDeadlines | null;
   waits: () => readonly RunWait[];
@@ -48,8 +48,8 @@ export function watchWaits(watched: WatchedWaits): () => void {
 }
 
 /**
- * What has the deadline that passes first, of those that have not ended. The deadline of a wait counts from its
- * beginning, and that of an activity from when its attempts began to get nowhere: it may have worked for hours before.
+ * The wait or failing activity whose deadline passes first, of those that have not ended. The deadline of a wait counts
+ * from its beginning. That of an activity counts from its last progress: it may have worked for hours before.
  */
 export function firstDue({ deadlines, waits, failing }: Dated, ended: ReadonlySet<string> = new Set()): Due | null {
   const limits = deadlines();
@@ -89,7 +89,7 @@ export function overdueSentence({ wait, failing }: Overdue, deadlines: WaitDeadl
 }
 
 /**
- * Since when the attempts of an activity get nowhere: its first report, or the end of the last attempt that got on. The
+ * Since when an activity makes no progress: its first report, or the end of the last attempt that made progress. The
  * activity may have been scheduled long before, and have worked since.
  */
 export function sinceLastProgress(

@@ -65,7 +65,7 @@ export async function applyAction(action: Action, context: ActionContext): Promi
 
 /**
  * Ends the trainer. For a pack it records the failure first, so that all members fail with it. If only this training's
- * own time is over, the trainer goes on for the others.
+ * own time is over, the trainer continues for the others.
  */
 async function giveUp(
   { message }: ApplicationFailure,

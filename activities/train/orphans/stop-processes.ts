@@ -12,7 +12,7 @@ const POLL_MS = 250;
 /** A process of a trainer: the shell around it, the trainer itself, or a fork for one of several trainings. */
 interface TrainerProcess {
   pid: number;
-  /** Start time in clock ticks, which tells it from a later process with the same number. */
+  /** Start time in clock ticks, which distinguishes it from a later process with the same number. */
   start: string;
   runId: string;
   /** Absolute paths of the trainings that it was started with. */

@@ -17,7 +17,7 @@ export interface PackMembershipOptions {
   maxMembers: number;
   /** How long the first training of a pack waits for others, in milliseconds. */
   waitMs: number;
-  /** False: the training joins others that wait already, and does not wait itself. */
+  /** False: the training joins others that already wait, and does not wait itself. */
   waitsForOthers: boolean;
   member: GroupMember;
   /** Whether the trainer of this group still works on the training. */

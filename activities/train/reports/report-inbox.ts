@@ -14,7 +14,7 @@ export const REPORT_STATUS_CODES = {
 /** Outcome of one report: accepted, or why it was refused. */
 type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
 
-/** Checks whether a token is good for a job. Throws when that cannot be told. */
+/** Checks whether a token is good for a job. Throws when that cannot be checked. */
 export type TokenCheck = (token: string, job: string) => Promise<TokenStatus>;
 
 /** A report with the time of its arrival, in milliseconds since 1970. */

@@ -5,7 +5,7 @@ export type TokenStatus = 'good' | 'forged' | 'late';
 
 /**
  * Issues and checks tokens that are good for one job until they expire. The secret is lost when the worker ends; so are
- * the tokens, and its trainers go on without reports.
+ * the tokens, and its trainers continue without reports.
  */
 export class ReportTokens {
   private readonly secret = randomBytes(32);

@@ -10,12 +10,12 @@ import { jobFile, type PlannedJob, sha256 } from '../training-job';
 
 /** Files of the base model up to this size are compared by content, larger ones by their size alone. */
 const HASHED_BYTES = 1 << 20;
-/** What stands for an environment: the trainer compares its hash, and so sees whether this is the worker's store. */
+/** Stands in for an environment: by its hash the trainer sees whether this is the worker's store. */
 const ENVIRONMENT = '# Written by the worker. No environment: a trial trains nothing.\n';
 
 /**
- * What a trainer is asked to try: the job of a training with the run's own options, but nothing to train in. The
- * directory is named after all that is tried, so that a changed spec is tried anew and a retry finds what was tried.
+ * Plans a trial: the job of a training with the run's own options, but nothing to train in. The directory is named
+ * after everything that is tried, so that a changed spec is tried again and a retry finds the result.
  */
 export async function planTrial(
   store: ArtifactStore,
