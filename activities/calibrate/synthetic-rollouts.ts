@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { EnvironmentInput } from '../../contracts/messages/sharpen-stage';

@@ -23,7 +23,8 @@ export const algorithmOptions = {
     .positive()
     .default(0.2)
     .describe(
-      'Half-width of the trust region of the probability ratio. Has no effect: with one step an iteration the ratio is 1.',
+      'Half-width of the trust region of the probability ratio. Without effect: with one step an iteration the ratio ' +
+        'is 1.',
     ),
   klBeta: z
     .number()

@@ -6,8 +6,7 @@ import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
-import type { CapabilityBrief } from '../../../contracts/messages/run-context';
-import { getLines, putJson, putLines } from '../../../store';
+import { getLines, putLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 import { logitsRouter } from './logits-router';
@@ -75,13 +74,6 @@ describe('evaluation rollouts', () => {
     expect(played).toHaveLength(30);
     expect(played.filter(([, trial]) => trial! < 2)).toEqual(await seedsOf(two));
   });
-
-  /** The paper's router over these capabilities, in the store. */
-  const logits = (capabilities: CapabilityBrief[]) =>
-    putJson(fixture.store, 'runs/run-1/evaluation', 'router.json', {
-      ...{ kind: 'logits', leftOut: [], temperature: 1, threshold: 0 },
-      capabilities: capabilities.map(({ id, summary }) => ({ id, summary })),
-    });
 
   test('tasks are routed and played that the plan names, in its order', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);

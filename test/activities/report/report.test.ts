@@ -157,8 +157,8 @@ describe('renderReport', () => {
     const { choice } = evaluation.router;
     const step = { kind: 'labels' as const, tasks: 120, standardError: 0.04, oracleGain: 0.5 };
     evaluation.router.choice = {
-      ...choice!,
-      adapters: choice!.adapters.map((adapter, i) =>
+      ...choice,
+      adapters: choice.adapters.map((adapter, i) =>
         i === 0 ? { ...adapter, tasks: 3, reason: 'alone' as const, alone: { tasks: 64, gain: -0.3 } } : adapter,
       ),
       severalNeeds: { tasks: 9, gain: 0.5, standardError: 0.1, adopted: true },
@@ -198,7 +198,7 @@ describe('renderReport', () => {
     const [cell, ...others] = evaluation.router.confusion;
     const { choice } = evaluation.router;
     evaluation.router.confusion = [{ ...cell!, chosen: 'mixed', tasks: 17 }, ...others];
-    evaluation.router.choice = { ...choice!, chosen: 'outcomes-mixed', comparedMixed: 56 };
+    evaluation.router.choice = { ...choice, chosen: 'outcomes-mixed', comparedMixed: 56 };
     input.comparison!.evaluation = await putJson(store, 'runs/arm', 'evaluation.json', evaluation);
     const { page } = await render(input);
     const text = page.replace(/\s+/g, ' ');
