@@ -41,6 +41,26 @@ class Adapter:
     scale: float
     parts: dict[tuple[int, str], tuple[torch.Tensor, torch.Tensor]]
 
+    def check(self, shape: LlamaShape, where: str) -> None:
+        """Raises ModelError when a part does not fit the base model."""
+        sizes = shape.linear_sizes
+        if not math.isfinite(self.scale):
+            raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
+        for (layer, module), (a, b) in self.parts.items():
+            if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[1]:
+                raise ModelError(f"{where}: layer {layer} {module} has factors A and B of different rank")
+            if a.shape[0] < 1:
+                raise ModelError(f"{where}: layer {layer} {module} has factors of rank 0")
+            if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
+                raise ModelError(f"{where}: layer {layer} {module} holds numbers that are not finite: train it again")
+            if layer >= shape.layers:
+                raise ModelError(f"{where}: adapter has layer {layer}, the base model has {shape.layers} layers")
+            if (a.shape[1], b.shape[0]) != sizes[module]:
+                raise ModelError(
+                    f"{where}: layer {layer} {module} maps {a.shape[1]} -> {b.shape[0]},"
+                    f" the base model's maps {sizes[module][0]} -> {sizes[module][1]}"
+                )
+
 
 def _collect(tensors: dict[str, torch.Tensor], scale: float, where: str) -> Adapter:
     halves: dict[tuple[int, str], dict[str, torch.Tensor]] = {}
@@ -78,29 +98,8 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
         raise ModelError(f"{directory}: LoRA with trained biases is not supported")
     tensors = _read_factors(factors, rank, shape)
     adapter = _collect(tensors, alpha / (math.sqrt(rank) if raw.get("use_rslora") else rank), str(directory))
-    _check(adapter, shape, str(directory))
+    adapter.check(shape, str(directory))
     return adapter
-
-
-def _check(adapter: Adapter, shape: LlamaShape, where: str) -> None:
-    """Raises ModelError when a part of the adapter does not fit the base model."""
-    sizes = shape.linear_sizes
-    if not math.isfinite(adapter.scale):
-        raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
-    for (layer, module), (a, b) in adapter.parts.items():
-        if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[1]:
-            raise ModelError(f"{where}: layer {layer} {module} has factors A and B of different rank")
-        if a.shape[0] < 1:
-            raise ModelError(f"{where}: layer {layer} {module} has factors of rank 0")
-        if not (torch.isfinite(a).all() and torch.isfinite(b).all()):
-            raise ModelError(f"{where}: layer {layer} {module} holds numbers that are not finite: train it again")
-        if layer >= shape.layers:
-            raise ModelError(f"{where}: adapter has layer {layer}, the base model has {shape.layers} layers")
-        if (a.shape[1], b.shape[0]) != sizes[module]:
-            raise ModelError(
-                f"{where}: layer {layer} {module} maps {a.shape[1]} -> {b.shape[0]},"
-                f" the base model's maps {sizes[module][0]} -> {sizes[module][1]}"
-            )
 
 
 def _check_file(path: Path, most: int, reason: str) -> None:
