@@ -1,5 +1,7 @@
 // tier: integration
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Router } from '../../routing/kinds';
+import { layout, putJson } from '../../store';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 describe('routing of conversations', () => {
@@ -129,8 +131,17 @@ describe('routing of conversations', () => {
 
 describe('a version with a calibrated router', () => {
   it('abstains below its threshold', async () => {
-    const version = { ...versionOf(1, 'weigh', 'stamp'), router: { temperature: 2, threshold: 0.8 } };
-    const fixture = await new GatewayFixture().start({ registry: { versions: [version] } });
+    const fixture = new GatewayFixture();
+    const judged = versionOf(1, 'weigh', 'stamp');
+    const router: Router = {
+      kind: 'logits',
+      leftOut: [],
+      capabilities: judged.adapters.map(({ capabilityId, summary }) => ({ id: capabilityId, summary })),
+      temperature: 2,
+      threshold: 0.8,
+    };
+    const artifact = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', router);
+    await fixture.start({ registry: { versions: [{ ...judged, judgedRouter: { kind: 'logits', artifact } }] } });
     // 0.8 : 0.1 renormalises to 0.89; the square roots of both to 0.74.
     const answer = await fixture.chat('need:weigh');
     expect([answer.headers.get('x-whet-adapter'), answer.headers.get('x-whet-route')]).toEqual(['base', 'abstained']);
