@@ -31,8 +31,9 @@ export async function hashBaseModel(store: ArtifactStore, directory: string, sta
 }
 
 /**
- * Checks that the directory of the base model still holds what it held when the run began. A worker that does not see
- * the directory, because only the trainers mount it, checks nothing: the trainer's manifest says what was trained on.
+ * Checks that the directory of the base model has not changed since the run began. A worker that cannot see the
+ * directory, because only the trainers mount it, checks nothing. The trainer's manifest then names the model that was
+ * trained on.
  * @throws Model.Changed.
  */
 export async function requireFrozenBaseModel(

@@ -73,7 +73,8 @@ export function ownerFailure(error: SandboxError, options: { nonRetryable?: bool
 
 /**
  * The failure for a fault of the agent's own environment in a task that a run plays. It is tried again for some
- * minutes, since what the environment reaches over the network may come back; then the run waits for the owner.
+ * minutes, since a service that the environment reaches over the network may come back. Then the run waits for the
+ * owner.
  * @param attempt of the activity, counted from 1.
  */
 export const ownerTaskFailure = (error: SandboxError, task: string, attempt: number): Error =>

@@ -2,7 +2,7 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { failure } from '../contracts/typed-failure';
 import { EnvironmentDied, EnvironmentKilled, EnvironmentStartFailed } from '../sandbox';
 
-/** How often something is tried whose environment is killed from outside. */
+/** Number of tries for work whose environment is killed from outside. */
 const TRIES = 3;
 /** After this many attempts of an activity, a person has to look at what kills the environment. */
 const ATTEMPTS = 3;

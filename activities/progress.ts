@@ -6,7 +6,7 @@ import type { StageProgress } from '../contracts/messages/run-context';
 /** What `startProgress` reports about. */
 export interface ProgressOptions {
   stage: StageName;
-  /** What is being counted, in the plural. */
+  /** The unit of the count, in the plural. */
   unit: string;
   total: number;
   /** Units done by earlier attempts; they do not count for the rate. Default 0. */
@@ -20,14 +20,16 @@ export interface ProgressOptions {
 
 /** The counter of a long activity. It sends heartbeats by itself until it is stopped. */
 export interface Progress {
-  /** Counts results. Call it after they are in the segment: a heartbeat must not count what a retry would repeat. */
+  /**
+   * Counts results. Call it after they are in the segment: a heartbeat must not count work that a retry would repeat.
+   */
   advance(count?: number): void;
   /**
    * Sets the count, and the total where that was not known before, for work that is counted elsewhere. The rate starts
    * at the first increase, because the time before was spent waiting and loading.
    */
   setDone(done: number, total?: number): void;
-  /** Sets the line for people, such as what the stage waits for; undefined restores the first note. */
+  /** Sets the line for people, such as the reason of the stage's wait; undefined restores the first note. */
   setNote(note: string | undefined): void;
   /** Sets why a training waits or runs as it does; undefined removes the reason. */
   setReason(reason: TrainingReason | undefined): void;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ArtifactStore, changeDocument, layout, StoreConflictError } from '../store';
 import type { FileHashes, FileStamp } from '../store/model-hash';
 
-/** So many files are remembered: those of dozens of models. */
+/** Number of remembered files: enough for dozens of models. */
 const MAX_FILES = 2_000;
 
 const documentSchema = z.record(

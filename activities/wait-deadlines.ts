@@ -3,7 +3,7 @@ import type { WaitDeadlines } from '../contracts/messages/run';
 
 const HOUR_MS = 3_600_000;
 
-/** The longest waits of a run. One that a person started waits for answers without a limit. */
+/** The longest waits of a run. A run that a person started waits for answers without a limit. */
 export function waitDeadlines(
   { gate, schedule }: Pick<AgentSpec, 'gate' | 'schedule'>,
   scheduled: boolean,

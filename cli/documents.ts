@@ -21,7 +21,7 @@ export async function readDamageable<T>(path: string, remedy: string, read: () =
   }
 }
 
-/** What is wrong with a document; null for an error that says nothing about its content. */
+/** The fault of a document; null for an error that says nothing about its content. */
 function damage(error: unknown): string | null {
   if (error instanceof SyntaxError) return `it is not whole JSON (${jsonFault(error)})`;
   if (!(error instanceof z.ZodError)) return null;
@@ -29,7 +29,7 @@ function damage(error: unknown): string | null {
   return `${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'it does not have the expected form'}`;
 }
 
-/** A file that is damaged, and what is wrong with it in a few words. */
+/** A damaged file, and its fault in a few words. */
 export interface DamagedFile {
   file: string;
   problem: string;

@@ -5,7 +5,7 @@ import type { SandboxFailureType } from '../contracts/failures/sandbox';
 /** Every type of the catalogue (docs/reference/errors.md), and those that a run or an environment failed with. */
 type CatalogueType = CommandFailureType | FailureType | SandboxFailureType;
 
-/** What a `CliError` carries besides its message. */
+/** The parts of a `CliError` other than its message. */
 export interface CliErrorOptions {
   /** 1: it failed. 2: what was asked for is wrong, and nothing was started. Default: the catalogue's, else 1. */
   exitCode?: 1 | 2;

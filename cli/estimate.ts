@@ -19,20 +19,20 @@ interface StageEstimate {
   what: string;
   calls: number;
   promptTokens: number;
-  /** Of those, from the endpoint's prefix cache, if it has one. */
+  /** Prompt tokens from the endpoint's prefix cache, if it has one. */
   cachedTokens: number;
   completionTokens: number;
   /** Null: agent.yaml has no prices, or the calls go to the agent's own model. */
   usd: number | null;
 }
 
-/** What a run is expected to need, before it is started. */
+/** The expected needs of a run, before it is started. */
 export interface RunEstimate {
   stages: StageEstimate[];
-  /** Of the analyst, at most: every labelling run, candidate and attempt that agent.yaml allows. */
+  /** Most tokens of the analyst: every labelling run, candidate and attempt that agent.yaml allows. */
   tokens: number;
   usd: number | null;
-  /** What the agent's last run used of the analyst, as the best guess for the next; null where there is none. */
+  /** The last run's use of the analyst, as the best guess for the next; null where there is none. */
   expectedTokens: number | null;
   /**
    * Smallest true gain over base that the evaluation proves in four of five cases, whatever the agent is like. In
@@ -78,7 +78,7 @@ export async function readLastCallSizes(
   return { runId: null, sizes: {}, tokens: null };
 }
 
-/** What a run has used; nothing when its file is damaged: the run before it may say something about sizes. */
+/** A run's use of the analyst; nothing when its file is damaged, since the run before it may still show sizes. */
 async function readUses(store: ArtifactStore, runId: string): Promise<AnalystUse> {
   try {
     return parseAnalystUse((await store.readDocument(layout.analystUse(runId)))?.value).uses;

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Waits until a program of ours that has the terminal ends; its exit code becomes that of this process. The program
+ * Waits until a program of ours that has the terminal ends; this process then takes over its exit code. The program
  * gets the terminal's Ctrl-C itself.
  */
 export async function waitInForeground(child: ChildProcess): Promise<void> {

@@ -112,7 +112,10 @@ export function strandedBy(
   return null;
 }
 
-/** The reason why the policy server of a plan is not the one that a run began with; null when it is or may be. */
+/**
+ * The reason why a plan's policy server has another model than a run's first one; null when it has the same, or may
+ * have.
+ */
 function otherModel({ model }: Pick<Plan, 'model'>, { prepared, specPath, modelSeed }: OpenRun): string | null {
   const { spec, modelPath } = prepared;
   // With an address of its own it needs no policy server. Without any policy server it waits until there is one again.

@@ -14,7 +14,7 @@ export interface Output {
 
 type Stream = Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean; columns?: number };
 
-/** A stream that takes text of others too: what it writes is clean. */
+/** A stream that may get other programs' text, and writes only clean text. */
 export type CleanStream = Pick<NodeJS.WriteStream, 'write'>;
 
 const clean = (stream: () => NodeJS.WriteStream): CleanStream => ({

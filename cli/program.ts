@@ -44,7 +44,7 @@ Every command takes --json: one JSON document on standard output; an error is {"
  * @param output where commander writes help and usage errors. Default: the standard streams.
  */
 export function createProgram(output: OutputConfiguration = {}): Command {
-  // Commands inherit what is set before they are added.
+  // Commands inherit the settings that are made before they are added.
   const program = new Command('whet')
     // Otherwise a command with subcommands takes the options after a subcommand as its own.
     .enablePositionalOptions()
@@ -158,7 +158,7 @@ function addAnswerCommands(program: Command): void {
   );
 }
 
-/** What brings the store back to order. */
+/** The commands that bring the store back to order. */
 function addStoreCommands(program: Command): void {
   add(program, 'repair <run>', 'make the artifacts of a run again that are damaged or gone')
     .option('--dry-run', 'say what is damaged, and change nothing; exit code 1 when something is')
@@ -223,7 +223,7 @@ function addAdapterCommands(program: Command): void {
     .action(withContext(canaryCommand));
 }
 
-/** What runs for long: the gateway, a schedule of runs, workers of one's own. */
+/** The commands that run for long: the gateway, a schedule of runs, workers of one's own. */
 function addProductionCommands(program: Command): void {
   const { variable, fallback } = PORTS.gateway;
   add(program, 'gateway [agent.yaml...]', "the agents' OpenAI-compatible endpoint, in the foreground")
@@ -253,7 +253,7 @@ function addProductionCommands(program: Command): void {
     .action(withContext(workerCommand));
 }
 
-/** What is done with a schedule that exists; an agent is named by its name or its agent.yaml. */
+/** The actions on an existing schedule; an agent is named by its name or its agent.yaml. */
 function addScheduleCommands(schedule: Command): void {
   add(schedule, 'ls', 'every schedule with its next and its last night').action(withContext(scheduleLsCommand));
   add(schedule, 'pause <agent>', 'let no night begin until it is resumed; one that has begun goes on')

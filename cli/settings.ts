@@ -35,7 +35,7 @@ const variables = z.object({
   OPENAI_BASE_URL: text,
 });
 
-/** What the environment variables say; docs/reference/variables.md lists them. */
+/** The settings in environment variables; docs/reference/variables.md lists them. */
 export interface Settings {
   /** State directory: WHET_HOME, default `.whetstone` in the current directory. Absolute. */
   home: string;

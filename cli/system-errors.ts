@@ -46,7 +46,7 @@ const REFUSALS: Record<string, { what: string; todo: string; type: 'State.DiskFu
   },
 };
 
-/** The end of an argument list that says what a system call was for. */
+/** The end of an argument list that names the purpose of a system call. */
 const subject = ({ path, syscall = '' }: NodeJS.ErrnoException): string =>
   path === undefined ? syscall : `${path} (${syscall})`;
 

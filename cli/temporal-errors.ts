@@ -44,7 +44,7 @@ export function isTroubleOfServer(error: unknown): boolean {
 const isSilent = ({ code }: ServerError): boolean =>
   code === CODES.unavailable || code === CODES.deadline || code === CODES.cancelled;
 
-/** What is wrong with the server's database; null when its words say nothing of it. */
+/** The fault of the server's database; null when its words say nothing of it. */
 function troubleOfDatabase(details: string): string | null {
   if (/disk is full|no space left|SQLITE_FULL/i.test(details))
     return 'cannot write because its disk is full. Free space there: it goes on by itself';

@@ -76,7 +76,7 @@ export async function requireOwnServer(settings: Settings): Promise<void> {
   });
 }
 
-/** Fails at once where nobody listens, for which the client would use its whole time. A busy server gets that time. */
+/** Fails at once where nobody listens; the client alone would use its whole time. A busy server gets that time. */
 async function requireListener(address: string): Promise<void> {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');

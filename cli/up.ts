@@ -35,11 +35,11 @@ export interface UpOptions extends PlanOptions {
   ignoreOpenRuns?: boolean | undefined;
   /** true: nothing is started where a run would find no analyst. Default false: a line says so. */
   needsAnalyst?: boolean;
-  /** Aborting ends the wait and stops what was started. Default: Ctrl-C ends the wait only. */
+  /** Aborting ends the wait and stops the services that were started. Default: Ctrl-C ends the wait only. */
   signal?: AbortSignal;
 }
 
-/** What is up after `up`. */
+/** The services that are up after `up`. */
 export interface UpResult {
   state: SupervisorState;
   /** false: it was up already, and nothing was started. */
@@ -99,8 +99,8 @@ export async function withUpLock<T>({ home }: Settings, out: Output, action: () 
 }
 
 /**
- * Ends what an earlier supervisor left and decides what to start. `missing` says why a run would find no analyst; null:
- * it will find one. The caller holds the lock of `withUpLock`.
+ * Ends the services that an earlier supervisor left, and decides which to start. `missing` says why a run would find no
+ * analyst; null: it will find one. The caller holds the lock of `withUpLock`.
  * @throws CliError when a supervisor gives no answer, the user's own Temporal server does not answer, a port is taken,
  *   or open runs could not continue with these services.
  */

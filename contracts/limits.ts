@@ -1,8 +1,8 @@
 /** Limits that workflows and activities must agree on, or that the documents promise. Imports nothing. */
 
 /**
- * First task seeds of the three uses of a synthesised environment. Each is a range of its own. Validation and
- * calibration draw half of their tasks from the range of training, so that no environment is another one there.
+ * First task seeds of the three uses of a synthesised environment. Each has its own range. Validation and calibration
+ * draw half of their tasks from the range of training, so that no environment can behave differently there.
  */
 export const SYNTHETIC_SEEDS = {
   /** Calibration uses half of `calibration.seeds` of them. */

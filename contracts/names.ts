@@ -20,8 +20,8 @@ export const SEARCH_ATTRIBUTES = {
 } as const;
 
 /**
- * What a run needs somebody for: the values of the search attribute WhetWaiting. `operator`, `owner`, `cluster`: a
- * failure that these can cure. `approval`: the gate is passed and the agent's owner wants to approve. `repeated-
+ * The reasons why a run needs somebody: the values of the search attribute WhetWaiting. `operator`, `owner`, `cluster`:
+ * a failure that these can cure. `approval`: the gate is passed and the agent's owner wants to approve. `repeated-
  * failure`: it continues by itself as soon as the failing activity works.
  */
 export type WaitingFor = 'operator' | 'owner' | 'cluster' | 'approval' | 'repeated-failure';
@@ -55,7 +55,7 @@ export const MESSAGES = {
   answerUpdate: 'answer',
   /** An environment that a person edited, for a capability that waits. */
   editSignal: 'edit',
-  /** From a child workflow or an activity to its run: what it does, or what it waits for. */
+  /** From a child workflow or an activity to its run: its work, or the reason of its wait. */
   statusSignal: 'note',
   /** From a worker to the run: an activity fails again and again, or no longer. */
   failingSignal: 'failing',
@@ -63,15 +63,15 @@ export const MESSAGES = {
   giveWaySignal: 'giveWay',
 } as const;
 
-/** The command that a waiting capability offers. `whet env edit` looks for it in the text of what the run waits for. */
+/** The command that a waiting capability offers. `whet env edit` looks for it in the text of the run's wait. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
-/** The same with a file of its own in the working directory, which `whet env edit` writes, or a person. */
+/** The same command with a file in the working directory, which `whet env edit` or a person writes. */
 export const giveCommand = (runId: string, capabilityId: string): string =>
   `${editCommand(runId, capabilityId)} ${capabilityId}.py`;
 
 /**
- * What a run ends with, and `running` until then. Also the values of the search attribute WhetVerdict. `expired`:
+ * The outcomes of a run; `running` until it ends. Also the values of the search attribute WhetVerdict. `expired`:
  * nobody answered before a deadline, or the next night took its place. `skipped`: a night that began while the one
  * before was at work.
  */
@@ -82,9 +82,9 @@ export const RUN_OUTCOMES = [
   'nothing-to-sharpen',
   /** Capabilities were kept, but none got an adapter. */
   'nothing-trained',
-  /** A night measured what is served and found nothing that it could work on. */
+  /** A night measured the served system and found nothing that it could work on. */
   'nothing-new',
-  /** The same, but something may be lacking that its tasks were too few to tell. */
+  /** The same, but the night had too few tasks to rule out that a capability is lacking. */
   'too-little-power',
   'expired',
   'skipped',
@@ -97,10 +97,10 @@ export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 /** The label that is always last in the router's menu: no adapter. */
 export const NONE_LABEL = 'none';
 
-/** What the adapter that was trained on all environments is called where a capability would stand. */
+/** The name, in place of a capability's, of the adapter that was trained on all environments. */
 export const MIXED = 'mixed';
 
-/** What the trial of a run's trainers is called where a stage or a capability would stand. */
+/** The name of the trial of a run's trainers, in place of a stage or a capability. */
 export const TRIAL = 'trial';
 
 /** Id of the workflow that repairs a run. One at a time may do so. */

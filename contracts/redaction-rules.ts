@@ -110,8 +110,8 @@ function cardNumbers(match: string): Span[] {
 }
 
 /**
- * Index of the group with which a card ends that begins with the group `first`; the longest one. Cards are written in
- * groups of three and more.
+ * Index of the last group of the longest card that begins with the group `first`. Cards are written in groups of three
+ * and more.
  */
 function lastOfCard(groups: readonly { digits: string }[], first: number): number | null {
   let digits = '';

@@ -6,7 +6,7 @@ export interface TaskToTry {
   range: 'trainSeeds' | 'heldOutSeeds';
 }
 
-/** What came of a task. Rewards are in [0, 1]; the success threshold is agent.yaml's. */
+/** The trial of a task. Rewards are in [0, 1]; the success threshold is agent.yaml's. */
 export interface TaskTrial extends TaskToTry {
   /** Moves of the reference solution that were made. */
   moves: number;
@@ -14,13 +14,13 @@ export interface TaskTrial extends TaskToTry {
   reward: number;
   /** Of an agent that says nothing. */
   idleReward: number;
-  /** Ids that those of the solution name. */
+  /** Ids that the solution's ids name. */
   diagnostics: string[];
   /** Whether opening or solution differed when the task was made again. */
   changes: boolean;
   /** Of opening and solution. */
   sha256: string;
-  /** What was played and answered, in one line. */
+  /** The moves and answers, in one line. */
   played: string;
 }
 
@@ -31,7 +31,7 @@ const MOST_NAMED = 3;
 export const taskName = ({ seed, range }: TaskToTry): string => `task ${seed} of environment.${range}`;
 
 /**
- * Why no run can be made of an environment: a task is another one each time, or reference solutions do not succeed.
+ * Why no run can be made of an environment: a task changes each time it is made, or reference solutions do not succeed.
  * Null where nothing speaks against one.
  * @param file of the environment, as messages name it.
  */
@@ -39,7 +39,7 @@ export function problemOfTrials(tried: readonly TaskTrial[], file: string, succe
   return changingTask(tried, file) ?? unsolvedTasks(tried, file, successReward);
 }
 
-/** Nothing that is measured on a task that changes can be compared. */
+/** Results on a task that changes cannot be compared. */
 function changingTask(tried: readonly TaskTrial[], file: string): string | null {
   const changing = tried.find(({ changes }) => changes);
   if (changing === undefined) return null;

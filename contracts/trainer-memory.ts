@@ -72,7 +72,7 @@ export function estimateTrainerMemory(
   );
   const rollouts = training.groups * training.rolloutsPerGroup;
   const tokens = training.updateTokens > 0 ? Math.min(training.updateTokens, rollouts * length) : rollouts * length;
-  // What autograd keeps of a block: inputs of its matrices and norms, and attention's parts.
+  // The tensors of a block that autograd keeps: inputs of its matrices and norms, and attention's parts.
   const block = 8 * hidden + 2 * (queries + keys) + 4 * inner;
   const kept = training.gradientCheckpointing ? layers * hidden + block : layers * block;
   const activations = tokens * kept * width;
@@ -80,7 +80,7 @@ export function estimateTrainerMemory(
   return { weights, adapter, activations, cache, total: weights + adapter + activations + cache };
 }
 
-/** Bytes of a Kubernetes quantity of memory (`8Gi`, `500M`); null for one that is not understood. */
+/** Bytes of a Kubernetes quantity of memory (`8Gi`, `500M`); null for a text that is not understood. */
 export function bytesOfQuantity(quantity: string): number | null {
   const match = /^(\d+(?:\.\d+)?)(k|M|G|T|Ki|Mi|Gi|Ti)?$/.exec(quantity);
   if (!match) return null;

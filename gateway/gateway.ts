@@ -20,7 +20,7 @@ import { Replica } from './upstream/replica';
 import { ReplicaSet } from './upstream/replica-set';
 import { type Router, routerSchema } from '../routing/kinds';
 
-/** What a gateway needs from outside. */
+/** The outside dependencies of a gateway. */
 export interface GatewayDeps {
   store: ArtifactStore;
   log: Log;

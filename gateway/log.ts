@@ -12,7 +12,7 @@ export function createLog(
   level: string = process.env['WHET_LOG_LEVEL'] || 'info',
   destination: pino.DestinationStream = standardOutput(),
 ): Log {
-  // What model servers say is in these lines, and people read them in a terminal.
+  // These lines quote model servers, and people read them in a terminal.
   return pino({ level, base: null }, { write: (line: string) => void destination.write(cleanText(line)) });
 }
 

@@ -37,7 +37,8 @@ export class ClusterRefused extends Error {
 }
 
 /**
- * Opens the cluster of a kubeconfig file; without one that of KUBECONFIG, ~/.kube/config, or the pod's service account.
+ * Opens the cluster that a kubeconfig file names. Without a file it takes KUBECONFIG, ~/.kube/config or the pod's
+ * service account.
  * @throws ClusterRefused when none of them names a cluster.
  */
 export function openCluster(kubeconfig?: string): Cluster {
@@ -116,7 +117,8 @@ export class Cluster {
 
   /**
    * Reads the end of a pod's log; null when it cannot be read.
-   * @param maxBytes at most so many. `limitBytes` of the API would keep the beginning, so lines bound the request.
+   * @param maxBytes the most bytes to return. `limitBytes` of the API would keep the beginning, so lines bound the
+   *   request.
    */
   async podLog(namespace: string, name: string, maxBytes: number): Promise<string | null> {
     const request = { namespace, name, tailLines: LOG_LINES, timestamps: true };

@@ -3,9 +3,12 @@ import type { FailureType } from '../contracts/failures/run';
 /** One way in which the trainer ends by itself. */
 interface TrainerExit {
   code: number;
-  /** What happened, as a clause. */
+  /** The cause, as a clause. */
   cause: string;
-  /** Whether Kubernetes starts no other pod of the Job: that one would end the same way, or a worker has to decide. */
+  /**
+   * Whether Kubernetes starts no other pod of the Job, because that pod would end the same way or a worker has to
+   * decide.
+   */
   isFatal?: true;
   /** Its failure, where it has one of its own. */
   failure?: FailureType;

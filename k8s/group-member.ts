@@ -1,4 +1,4 @@
-/** One training of a trainer group: what is needed to start and watch its trainer. */
+/** One training of a trainer group, with the data to start and watch its trainer. */
 export interface GroupMember {
   /** Name of the adapter: the capability, or `mixed` for the adapter of all environments. */
   capability: string;
@@ -8,5 +8,5 @@ export interface GroupMember {
   directory: string;
 }
 
-/** Path of a training's job file: what the trainer is given after `--job`. */
+/** Path of a training's job file, which the trainer gets after `--job`. */
 export const jobFilePath = (directory: string): string => `${directory}/job.json`;

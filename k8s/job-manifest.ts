@@ -15,7 +15,7 @@ import { jobFilePath, type GroupMember } from './group-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
 import { POD_TOKEN_FILE, POD_TOKEN_FOLDER, reportVariables } from './report-variables';
 
-/** What the Job of one trainer is made from. */
+/** The inputs of one trainer's Job. */
 export interface JobRequest {
   spec: KubernetesSpec;
   /** Name of the Job: `jobName` of its training, or `packName`. */
@@ -26,9 +26,11 @@ export interface JobRequest {
   pack: number | null;
   /** Key of the trainer group's directory in the store: the training's own, or the pack's folder. */
   directoryKey: string;
-  /** The trainings to run, in the order of the arguments. Of a pack: those that are not done and have not left. */
+  /** The trainings to run, in the order of the arguments. Members of a pack that are done or have left are missing. */
   members: readonly GroupMember[];
-  /** Absolute path of the store's root. Of its volume, only the members' directories are mounted, at the same paths. */
+  /**
+   * Absolute path of the store's root. Only the members' directories are mounted from its volume, at the same paths.
+   */
   storeRoot: string;
   /** Absolute path of the base model. Mounted read-only if it is in the store. */
   baseModel: string;

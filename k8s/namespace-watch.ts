@@ -2,7 +2,7 @@ import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SupervisedInformer } from './supervised-informer';
 import type { TrainingSnapshot } from './training-snapshot';
 
-/** What a watch knows about one Job. */
+/** The knowledge of a watch about one Job. */
 type JobSnapshot = Omit<TrainingSnapshot, 'trainer'>;
 
 /** Watches the trainer Jobs, pods and events of one namespace. */
@@ -17,7 +17,9 @@ export class NamespaceWatch {
     for (const informer of Object.values(of)) informer.start();
   }
 
-  /** What is known about the Job with this uid: its pods, and the events about it, its pods and its Kueue Workload. */
+  /**
+   * The known facts about the Job with this uid: its pods, and the events about it, its pods and its Kueue Workload.
+   */
   snapshot(uid: string): JobSnapshot {
     const { jobs, pods, events } = this.of;
     const job = jobs.items().find(({ metadata }) => metadata?.uid === uid) ?? null;

@@ -21,7 +21,7 @@ export interface RestartCounts {
 /** Crashed Jobs that are replaced without a new checkpoint in between. */
 const CRASHED_JOBS = 1;
 
-/** What a worker does next about a training on a cluster. */
+/** The next action of a worker for a training on a cluster. */
 export type Action =
   | { kind: 'wait' }
   /**

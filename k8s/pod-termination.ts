@@ -14,7 +14,7 @@ const DISRUPTIONS: Record<string, Reason['kind']> = {
 };
 /**
  * The library's last words when a fault of the device ends the process before Python sees it. They count only after a
- * signal: what an environment says can be quoted in a log, but an environment cannot abort the trainer.
+ * signal. A log can quote an environment, but an environment cannot abort the trainer.
  */
 const CUDA_ABORT =
   /^\s*what\(\):\s+(?:\[.*?\] )?CUDA error: (?:uncorrectable|unspecified launch failure|device not ready|unknown)/im;
@@ -65,7 +65,7 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
 }
 
 /**
- * What the trainer says of its end by its exit code; null where the cluster knows more. No word of the log decides,
+ * The trainer's reason for its end, by its exit code; null where the cluster knows more. No word of the log decides,
  * because a log may quote an environment.
  */
 function ownReason(code: number, log: string, pod: V1Pod): Reason | null {

@@ -6,7 +6,7 @@ const LAST_WORD = /^whetstone\.train: /;
 /**
  * The lines of a trainer's log that say why it ended: from its own last sentence or its last traceback on, without
  * warnings and blank lines. Where there is neither, the last lines.
- * @param options.lines,characters at most so many; what is cut is cut from the beginning.
+ * @param options.lines,characters at most this many; excess is cut from the beginning.
  */
 export function relevantLines(log: string, { lines, characters }: { lines: number; characters: number }): string {
   const kept = withoutWarnings(log.split('\n'));

@@ -67,7 +67,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
       if (this.closed || this.current !== informer) throw new Error('no longer wanted');
       return answer;
     };
-    // Likewise one that is stopped while it waits to reconnect: it does not check again.
+    // Likewise an informer that is stopped while it waits to reconnect: it does not check again.
     const delayFn = (ms: number) =>
       new Promise<void>((resolve) => this.later(ms, () => this.current === informer && resolve()));
     const informer: ListWatch<T> = new ListWatch<T>(

@@ -1,7 +1,9 @@
 import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { TrainingReasonKind } from '../contracts/artifacts/training';
 
-/** What the cluster and the trainer say about one training at one moment. Times are milliseconds since 1970. */
+/**
+ * The state of one training at one moment, according to the cluster and the trainer. Times are milliseconds since 1970.
+ */
 export interface TrainingSnapshot {
   /** Null: there is no such Job. */
   job: V1Job | null;
@@ -13,7 +15,10 @@ export interface TrainingSnapshot {
   contactMs: number;
   /** How far the trainer is; null before its first iteration. */
   trainer: TrainerProgress | null;
-  /** What the running trainer says that it waits for, a server outside the cluster's knowledge; absent: nothing. */
+  /**
+   * The reason why the running trainer waits, such as a server that the cluster does not know; absent: it does not
+   * wait.
+   */
   waiting?: string | null;
 }
 

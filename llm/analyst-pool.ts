@@ -8,7 +8,7 @@ import type { ChangeRateState } from './rate/rate-state';
 /** Gives the client of the analyst that a prepared spec names, for the calls of one run. */
 export type AnalystFactory = (prepared: PreparedSpec, context: Pick<RunContext, 'runId' | 'agent'>) => Analyst;
 
-/** State that the analyst clients of one worker share with those of other workers. */
+/** State that the analyst clients of one worker share with the clients of other workers. */
 export interface AnalystSharing {
   /** Changes the shared rate state of an endpoint. Its name is made of its address and model. */
   changeRateState?: (endpoint: string) => ChangeRateState;

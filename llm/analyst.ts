@@ -24,12 +24,15 @@ export interface AnalystMessage {
 /** One question to the analyst, whose answer has type T. */
 export interface AnalystRequest<T> {
   kind: CallKind;
-  /** Hex sha256 of what the answer depends on; the Idempotency-Key header is derived from it. */
+  /** Hex sha256 of everything that the answer depends on; the Idempotency-Key header is derived from it. */
   key: string;
   messages: readonly AnalystMessage[];
   /** Form of the answer: closed objects without optional keys. */
   schema: z.ZodType<T>;
-  /** Checks what the schema cannot express. Returns a problem in words, and the analyst is asked again; else null. */
+  /**
+   * Checks the rules that the schema cannot express. Returns a problem in words, and the analyst is asked again; else
+   * null.
+   */
   check?: (value: T) => string | null;
   signal?: AbortSignal;
   /** Whether the prompt shows a shortened episode; only counted. */
@@ -57,7 +60,7 @@ export interface AnalystRequest<T> {
   onLost?: (lost: { promptTokens: number }) => void;
 }
 
-/** A valid answer with what it cost. */
+/** A valid answer with its cost. */
 export interface AnalystAnswer<T> {
   value: T;
   /** Sum over the first answer and all re-asks. */
@@ -107,11 +110,11 @@ export interface AnalystOptions {
   /** Limits of the endpoint, for all workers together. Default: learned from its answers. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  /** Changes what workers together know about the endpoint's rate. Default: this process alone keeps it. */
+  /** Changes the workers' shared knowledge about the endpoint's rate. Default: this process alone keeps it. */
   changeRateState?: ChangeRateState | undefined;
-  /** Called with a sentence when that fails, and when it works again. */
+  /** Called with a sentence when the change of the rate state fails, and when it works again. */
   onRateTrouble?: ((sentence: string) => void) | undefined;
-  /** Which values are replaced before a prompt is sent. Default: none. */
+  /** The rules for values that are replaced before a prompt is sent. Default: none. */
   redaction?: RedactionSpec;
   /** The key of the placeholders' hashes; it comes from this machine's store. */
   redactionSecret?: (() => Promise<string>) | undefined;
@@ -160,7 +163,7 @@ export interface CallLedger {
   recorded(segment: string, call: CallRecord): void;
 }
 
-/** A question that got no valid answer, with what it cost. */
+/** A question that got no valid answer, with its cost. */
 export interface Refusal extends Pick<AnalystAnswer<unknown>, 'usage' | 'asks' | 'tries' | 'redacted'> {
   reason: string;
 }

@@ -44,8 +44,8 @@ const outputSchema = z.object({
 
 /**
  * Sends questions through the Batch API and waits for the end. If a batch of the same questions is running or done, it
- * attaches to that one, so that an interrupted activity does not pay twice. Throws what the `openai` client throws, and
- * CancelledFailure when the signal fires.
+ * attaches to that batch, so that an interrupted activity does not pay twice. Throws the errors of the `openai` client,
+ * and CancelledFailure when the signal fires.
  */
 export async function runBatch(
   client: OpenAI,

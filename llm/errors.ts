@@ -11,7 +11,7 @@ export interface AnalystPlace {
   model: string;
   /** The key that was sent, which no message repeats. */
   apiKey?: string;
-  /** How long the answer was waited for, in milliseconds. */
+  /** Time that the answer was waited for, in milliseconds. */
   timeoutMs?: number;
 }
 

@@ -2,18 +2,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { CancelledFailure } from '@temporalio/common';
 
 /**
- * Lets at most `limit` actions run at once. Of those that wait, the lowest `priority` number goes first, and of equal
- * ones the one that came first. Chunks that run side by side therefore end one after the other instead of all together,
- * so one of them always has work left while the next is fetched.
+ * Lets at most `limit` actions run at once. Among waiting actions the lowest `priority` number goes first, and among
+ * equal numbers the oldest. Chunks that run side by side therefore end one after the other instead of all together, so
+ * one of them always has work left while the next is fetched.
  */
 export class ConcurrencyLimiter {
   private running = 0;
-  /** What waits, in the order in which it will begin. */
+  /** The waiting actions, in the order in which they will begin. */
   private readonly waiting: { priority: number; begin: () => void }[] = [];
 
   constructor(private readonly limit: number) {}
 
-  /** Runs the action when a place is free. The place becomes free again however the action ends. */
+  /** Runs the action when a place is free. The place becomes free however the action ends. */
   async run<T>(action: () => Promise<T>, priority = 0): Promise<T> {
     if (this.running < this.limit) this.running++;
     else await new Promise<void>((begin) => this.enqueue(priority, begin));

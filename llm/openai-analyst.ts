@@ -95,7 +95,7 @@ class OpenAiAnalyst implements Analyst {
       if (asks > this.options.maxReasks) {
         const detail: MalformedDetail = {
           key: request.key,
-          // As the analyst wrote it: what was redacted does not come back in a failure, which histories keep.
+          // In the analyst's words: redacted values are not put back into a failure, because histories keep failures.
           answer: text.slice(0, LONGEST_KEPT),
           problems: problems ?? '',
           usage,
@@ -173,7 +173,7 @@ class OpenAiAnalyst implements Analyst {
     return Promise.resolve();
   }
 
-  /** Copies the messages and replaces what the redaction rules match. */
+  /** Copies the messages and replaces the matches of the redaction rules. */
   private async outgoing(messages: readonly AnalystMessage[], replacements: Replacements): Promise<AnalystMessage[]> {
     const { redaction, redactionSecret, baseUrl } = this.options;
     if (!redaction || !redactionSecret || !redactsFor(redaction, baseUrl)) return [...messages];

@@ -26,7 +26,7 @@ export class UnreadableFileError extends Error {
 /**
  * Reads a file that somebody named. A FIFO would be waited for and a device read without end; some files of /proc and
  * /sys pass for files, say that they are empty, and do one or the other. So the path is opened without waiting, and
- * reading ends after `largest` bytes. What the service wrote itself is read by `readWholeFile` of the store. Throws
+ * reading ends after `largest` bytes. The service's own files are read by `readWholeFile` of the store. Throws
  * UnreadableFileError.
  */
 export function readBounded(file: string, largest: number): Buffer {

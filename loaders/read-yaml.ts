@@ -15,7 +15,7 @@ import { fieldName, type SpecProblem } from './schema-problems';
 /** Largest file that is read. */
 const LARGEST_BYTES = 1_000_000;
 
-/** The value of a YAML file, or what is wrong with the file. */
+/** The value of a YAML file, or the file's fault. */
 export type ReadYaml = { value: unknown } | { problems: SpecProblem[] };
 
 /**
@@ -32,8 +32,8 @@ export function readYaml(file: string): ReadYaml {
     throw error;
   }
   try {
-    // Tags make sets and maps whose fields no schema sees. What a tag means is not guessed: it is a problem. Keys are
-    // compared below, because the library compares each of them with all others.
+    // Tags make sets and maps whose fields no schema sees. A tag is not interpreted: it is a problem. Keys are compared
+    // below, because the library compares each of them with all others.
     const lineCounter = new LineCounter();
     const options = { schema: 'core', resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
     const document = parseDocument(text, { ...options, lineCounter });
@@ -50,14 +50,14 @@ export function readYaml(file: string): ReadYaml {
   }
 }
 
-/** Faults of which the library's own sentence repeats what the file has. */
+/** Faults for which the library's own sentence quotes the file. */
 const OWN_WORDS: Partial<Record<YAMLParseError['code'], string>> = {
   TAG_RESOLVE_FAILED: 'A tag cannot be resolved',
   BAD_DIRECTIVE: 'A directive is not known',
   BAD_DQ_ESCAPE: 'A text has an escape that YAML does not know',
 };
 
-/** What is expected, where the library's own sentence does not say it. */
+/** The expected form, where the library's own sentence does not name it. */
 const EXPECTED: readonly [RegExp, string][] = [
   [/must start at the same column/, 'fields of one level in one column, what belongs to a field further to the right'],
   [/^Tabs are not allowed/, 'spaces'],
@@ -83,7 +83,7 @@ const followText = (count: number): string => {
   return ` ${count === 1 ? 'One more fault is' : `${count} more faults are`} behind it, which may be gone with it.`;
 };
 
-/** The library puts what it found behind a colon. */
+/** The library quotes the file after a colon. */
 const withoutContent = (message: string): string => message.replace(/(?<=\S):\s[^]*$/, '').split('\n', 1)[0] ?? '';
 
 /** Keys that occur twice in a map, and keys that are lists or maps, with their lines. */

@@ -1,11 +1,11 @@
-/** Turns what a schema refuses into sentences: field, value and what is allowed. */
+/** Turns a schema's problems into sentences: field, value and the allowed values. */
 import { z } from 'zod';
 
 /** One thing that is wrong in a configuration file. */
 export interface SpecProblem {
   /** Dotted path of the field; empty for the file as a whole. */
   path: string;
-  /** What is wrong and what is allowed. */
+  /** The fault, and the allowed values. */
   message: string;
 }
 
@@ -56,7 +56,8 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
     }));
   }
   const value = valueAt(raw, issue.path);
-  // What is no map of fields is some other file, which is not repeated: the path may be a link to it.
+  // A value that is no map of fields comes from some other file. It is not repeated, because the path may be a link to
+  // it.
   if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue, false)}` }];
   const named = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(written(value)));
   const found = value === undefined ? 'is missing' : `${named} is not allowed`;

@@ -40,7 +40,7 @@ export interface Kind<Router> {
   };
   /** False: every conversation gets the same arm, at its opening and later. */
   choosesArms: boolean;
-  /** Whether its probability is that of a need. Labels can judge only such a probability. */
+  /** Whether it predicts the probability of a need. Labels can judge only such a probability. */
   saysNeeds: boolean;
   fit(data: FitData): Promise<Router>;
   /** The menu for the base model, whose answer `choose` needs; absent for a kind that asks nobody. */

@@ -9,7 +9,7 @@ import { logits } from './kinds/logits';
 import { mixed } from './kinds/mixed';
 import { outcomesMixed } from './kinds/outcomes-mixed';
 
-/** One entry for each of `ROUTER_KINDS`; the compiler finds one that is forgotten. */
+/** One entry for each of `ROUTER_KINDS`; the compiler reports a missing one. */
 export const KINDS = { base, mixed, labels, logits, 'outcomes-mixed': outcomesMixed } satisfies {
   [K in RouterKind]: { schema: z.ZodType<{ kind: K; leftOut: string[] }> };
 };

@@ -6,7 +6,7 @@ export interface LabelledOpening {
   opening: string;
   /** Trained capabilities that the task calls for, whether or not the agent showed them. */
   needs: readonly string[];
-  /** Later messages, for a task those of its longest trial. Empty where the agent answered last. */
+  /** Later messages. A task has the later messages of its longest trial. Empty where the agent answered last. */
   later: readonly ReadMessage[];
 }
 

@@ -21,8 +21,8 @@ const MOST_IN_ALL = 40_000;
 const ROLES: Record<LaterMessages, readonly string[]> = { user: ['user'], 'user-and-tools': ['user', 'tool'] };
 
 /**
- * The messages from the agent's first answer on, without those of the agent. The first one is that answer without its
- * text, so that reading the result again gives the same.
+ * The messages from the agent's first answer on, without the agent's messages. The first message is the agent's first
+ * answer without its text, so that reading the result again gives the same.
  */
 export function laterMessages(messages: readonly ReadMessage[]): ReadMessage[] {
   const answered = messages.findIndex(({ role }) => role === 'assistant');

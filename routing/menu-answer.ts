@@ -12,7 +12,7 @@ export const ROUTER_TOP_LOGPROBS = 20;
  */
 const RULED_OUT = -1000;
 
-/** What the base model answered to the router's prompt. */
+/** The base model's answer to the router's prompt. */
 export interface RouterAnswer {
   content: string | null;
   /** Log probabilities (nats) of the alternatives at the first position; empty where the endpoint gives none. */

@@ -1,4 +1,4 @@
-/** How likely a text calls for each capability, by regressions over its words. */
+/** The probabilities that a text calls for each capability, by regressions over its words. */
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import type { LinearModel, NeedModels } from './router-parts';
 

@@ -7,8 +7,8 @@ export interface ReadMessage {
 }
 
 /**
- * The first user message before the agent has said anything; without one, the last message that it was given. The
- * gateway reads a request in the same way. Empty for a conversation without messages.
+ * The first user message before the agent has said anything. Without one, the last message that the agent was given.
+ * The gateway reads a request in the same way. Empty for a conversation without messages.
  */
 export function openingText(messages: readonly ReadMessage[]): string {
   const answered = messages.findIndex(({ role }) => role === 'assistant');

@@ -10,7 +10,7 @@ const sparseVectorSchema = z.strictObject({
   values: z.array(z.number()).readonly().describe('Their values.'),
 });
 
-/** What turns a text into numbers. */
+/** The map from a text to numbers. */
 export const vocabularySchema = z
   .strictObject({
     terms: z

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JailPlan } from './jail-plan';
 
-/** Which control groups bound a jail besides its rlimits. */
+/** The control groups that bound a jail in addition to its rlimits. */
 export type CgroupLayer = JailPlan['cgroup']['layer'];
 
 /** A control group made for one jail. */
@@ -33,8 +33,8 @@ const HELD_WAIT_MS = 400;
 let counter = Math.floor(Math.random() * 0x7fffffff);
 
 /**
- * Makes a control group with the limits, below the one that this process is in. It always bounds memory and processes,
- * and processor time where the kernel allows it.
+ * Makes a control group with the limits, below this process's group. It always bounds memory and processes, and
+ * processor time where the kernel allows it.
  * @param uid the kernel's user of the jail if it is another one than ours; that user must be able to join the group.
  * @returns null where control groups cannot be made. The jail then relies on rlimits alone. They do bound its memory,
  *   because nothing inside can start a second process or keep memory outside its address space.

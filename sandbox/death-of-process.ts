@@ -1,13 +1,13 @@
 import { constants } from 'node:os';
 import { EnvironmentDied, EnvironmentKilled } from './errors';
 
-/** How the process of an environment ended by itself, or was ended by somebody else. */
+/** The end of an environment's process, by itself or by somebody else. */
 interface ProcessEnd {
-  /** Of the environment, for the message. */
+  /** Name of the environment, for the message. */
   name: string;
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** The end of what it wrote to stderr. */
+  /** The end of its text on stderr. */
   stderr: string;
   /** The jail's memory limit in bytes, if the kernel killed the process for it; else null. */
   brokeMemoryLimitOf: number | null;

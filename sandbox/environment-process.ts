@@ -222,7 +222,7 @@ export class EnvironmentProcess {
     clearTimeout(timer);
   }
 
-  /** The last part of what the process wrote to stdout and stderr, for messages. */
+  /** The last part of the process's stdout and stderr, for messages. */
   lastLogLines(): { stdout: string; stderr: string } {
     return { stdout: this.log.stdout.text(), stderr: this.log.stderr.text() };
   }

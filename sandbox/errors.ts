@@ -62,7 +62,7 @@ export class EnvironmentDied extends SandboxError {
 
 /**
  * Something outside the jail killed the process: a person, or the kernel when the machine had no memory left. It says
- * nothing about the environment. An environment that kills itself looks the same, so repeat what was under way only a
+ * nothing about the environment. An environment that kills itself looks the same, so repeat the interrupted work only a
  * few times.
  */
 export class EnvironmentKilled extends EnvironmentDied {

@@ -16,7 +16,7 @@ const jailPlanSchema = z.strictObject({
   command: z.array(z.string()),
   /** Groups of arguments that bubblewrap reads from a pipe. `${AGENT_FOLDER}` is not filled in. */
   arguments: z.array(z.array(z.string())),
-  /** Where control groups for jails are made, below that of this process, and what is written into one. */
+  /** The place of control groups for jails, below this process's group, and the values to write into one. */
   cgroup: z.strictObject({
     layer: z.enum(['v1', 'v2', 'none']),
     controllers: z.array(

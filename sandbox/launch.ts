@@ -11,7 +11,7 @@ import { openPipes, type PipeEnd } from './pipes';
 import type { LoadedProfile } from './profile';
 import { pythonInterpreter } from './python-interpreter';
 
-/** How a process is isolated: by a jail of the given profile, or only by being a process of its own. */
+/** The isolation of a process: a jail of the given profile, or only a process of its own. */
 export type Isolation = 'jail' | 'process';
 
 /** A started runtime and its pipes. */
@@ -31,7 +31,7 @@ export interface LaunchedRuntime {
   release(): void;
 }
 
-/** What the profile has in place of the folder that an owner's environment may read. */
+/** Placeholder in the profile for the folder that an owner's environment may read. */
 const AGENT_FOLDER = '${AGENT_FOLDER}';
 
 /** The Python file that serves environments. */
@@ -40,7 +40,7 @@ const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetston
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
  * It does not keep this program alive.
- * @param agentFolder what stands for `${AGENT_FOLDER}` in the profile; null: such groups are left out.
+ * @param agentFolder the folder that replaces `${AGENT_FOLDER}` in the profile; null: groups with it are left out.
  * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no
  *   room for a process or its pipes.
  */
@@ -124,7 +124,10 @@ async function runtimePipes(): Promise<RuntimePipes> {
 const startFailed = (words: string, cause: Error): EnvironmentStartFailed =>
   new EnvironmentStartFailed(`${words}: ${cause.message}`, { cause });
 
-/** Returns a promise only if the start failed: the caller must listen for the end of the process from the beginning. */
+/**
+ * Returns a promise only if the start failed, since the caller must listen for the end of the process from the
+ * beginning.
+ */
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
   const child = spawn(program, args, options);
   if (child.pid !== undefined) return child;

@@ -23,10 +23,10 @@ interface Spare {
 
 /**
  * Keeps jails that were started in advance and have not loaded a source. A jail loads one source in its life and is
- * never reused: what an environment does to its process cannot reach another environment.
+ * never reused. So an environment that changes its process cannot reach another environment.
  *
  * Episodes that share a process are lost together when it crashes. `activities/rollout/run-rollouts.ts` runs them again
- * from their seeds, one by one, so that only the one that caused the crash fails.
+ * from their seeds, one by one, so that only the episode that caused the crash fails.
  */
 export class EnvironmentPool {
   private readonly spares: Spare[] = [];
@@ -97,7 +97,7 @@ export class EnvironmentPool {
 
   private refill(): void {
     while (!this.closed && this.spares.length + this.launches.size < this.options.spares) {
-      // A start that fails here is not reported. The next opening starts its own jail and reports what is wrong.
+      // A start that fails here is not reported. The next opening starts its own jail and reports the cause.
       const launch: Promise<void> = this.options
         .launch(loadProfile(), 'jail')
         .then((launched) => this.keep(launched))

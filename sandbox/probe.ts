@@ -12,9 +12,9 @@ import { type JailProfile, loadProfile, type LoadedProfile } from './profile';
 export interface JailProbe {
   /** Every layer holds. */
   ok: boolean;
-  /** What is wrong with each layer; null where it holds. Empty if the jail did not start. */
+  /** The fault of each layer; null where it holds. Empty if the jail did not start. */
   layers: Record<string, string | null>;
-  /** One sentence per missing layer: what is missing and what to do. */
+  /** One sentence per missing layer, with the remedy. */
   missing: string[];
   /** The control groups that also bound memory and processes; `none` is allowed, because rlimits bound both already. */
   cgroup: CgroupLayer;
@@ -86,7 +86,7 @@ const notStarted = (missing: readonly string[]): JailProbe => ({
   cgroup: 'none',
 });
 
-/** Names the limits that are not those of the profile; null if all are. */
+/** Names the limits that are looser than the profile's; null if none is. */
 function looseLimits(profile: JailProfile, found: Record<string, number>): string | null {
   const loose = Object.entries(profile.rlimits).filter(([name, limit]) => {
     const actual = found[name];

@@ -42,7 +42,7 @@ const jailProfileSchema = z.strictObject({
   cgroup: z.strictObject({ memoryBytes: count, processes: count, cpuPercent: count.min(1) }),
   seccomp: z.record(z.string(), z.strictObject({ file: z.string(), sha256: z.string() })),
   /**
-   * What the parent accepts: bytes of a line, requests in a batch, nesting depth, bytes of log before the process is
+   * Limits of the parent: bytes of a line, requests in a batch, nesting depth, bytes of log before the process is
    * killed, and how many of the last bytes of log are kept.
    */
   caps: z.strictObject({ lineBytes: count, batchRequests: count, depth: count, logBytes: count, logTailBytes: count }),
@@ -54,7 +54,7 @@ const jailProfileSchema = z.strictObject({
 });
 export type JailProfile = z.infer<typeof jailProfileSchema>;
 
-/** `sandbox/owner-profile.json`: what the jail of an environment of the agent's owner has of its own. */
+/** `sandbox/owner-profile.json`: the differences of the jail for an environment of the agent's owner. */
 const ownerProfileSchema = jailProfileSchema.pick({ bubblewrap: true, rlimits: true, cgroup: true, seccomp: true });
 
 /** A profile and the folder that its relative file names start from. */

@@ -7,8 +7,8 @@ import { BadRequest, BadReturn, EnvironmentRaised, NoSuchEpisode, type SandboxEr
 const MODULE_PLACE = /\benvironment\.py(?=:\d|, line \d)/g;
 
 /**
- * The error of one request. Errors of an owner's file, or of the file of `whet env run`, name file and line; those of a
- * generated environment name its capability.
+ * The error of one request. The error of an owner's file, or of the file of `whet env run`, names file and line. The
+ * error of a generated environment names its capability.
  */
 export function requestError({ name }: Pick<EnvironmentProcess, 'name'>, error: EnvironmentErrorBody): SandboxError {
   const placed = (text: string) => (name.endsWith('.py') ? text.replace(MODULE_PLACE, () => basename(name)) : text);

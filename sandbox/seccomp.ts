@@ -61,7 +61,7 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   pwritev2: [328, 287],
   // Times of files: the tree is read-only, but the devices in it are the host's own.
   utime: [132, null], utimes: [235, null], futimesat: [261, null], utimensat: [280, 88],
-  // Filters and rules of its own: the kernel's log of the host would have a line for each call that they refuse.
+  // The jail's own filters and rules, because the host's kernel log would have a line for each call that they refuse.
   seccomp: [317, 277], landlock_create_ruleset: [444, 444], landlock_add_rule: [445, 445],
   landlock_restrict_self: [446, 446],
   // Keys, kernel programs, tracing, page faults in user space.
@@ -106,9 +106,9 @@ const CLONE_THREAD = 0x00010000;
 /** NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET. NEWTIME cannot be given to clone. */
 const CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000;
 /**
- * What Python asks of its descriptors, and all that ioctl may do. Everything else goes to handlers that answer for the
- * whole host: on a socket for its network cards (0x8900 to 0x89ff), on a file for its disk, on a terminal for what was
- * typed.
+ * The requests that Python makes on its descriptors, which are all that ioctl allows. Other requests go to handlers
+ * that answer for the whole host: on a socket for its network cards (0x8900 to 0x89ff), on a file for its disk, on a
+ * terminal for its input.
  */
 const IOCTL_REQUESTS = {
   TCGETS: 0x5401,
@@ -156,7 +156,7 @@ const OWNER_MAY: ReadonlySet<string> = new Set([
   ...['F_GETLK', 'F_SETLK', 'F_SETLKW', 'F_OFD_GETLK', 'F_OFD_SETLK', 'F_OFD_SETLKW'],
 ]);
 
-/** No unix sockets: abstract names are those of the host's programs, which would take the jail for one of their own. */
+/** No unix sockets: the host's programs have abstract names, and would take the jail for a program of their own. */
 const OWNER_SOCKETS = { AF_INET: 2, AF_INET6: 10 } as const;
 
 const EPERM = 1;

@@ -11,7 +11,7 @@ export interface StoredDocument {
   version: string;
 }
 
-/** What an artifact's reference says about its bytes. */
+/** The facts in an artifact's reference about its bytes. */
 export interface ArtifactOptions {
   /** Default: by the extension of its name. */
   mediaType?: string;
@@ -48,14 +48,14 @@ export interface SegmentReading<T> extends AsyncIterable<SegmentLine<T>> {
 }
 
 /**
- * Append-only work file of one activity, with one JSON document per line. It survives its writer: a retry reads what is
- * there and continues. It has one writer at a time, the activity that owns its key.
+ * Append-only work file of one activity, with one JSON document per line. It survives its writer: a retry reads the
+ * lines that are there and continues. It has one writer at a time, the activity that owns its key.
  */
 export interface Segment {
   /**
    * Reads the complete lines without holding the file in memory. A line that is not JSON, or that the schema refuses,
-   * is set aside in `damaged`: one torn line must not take what was paid for in the others. A last line without a line
-   * feed is not returned and not damaged, because its writer may be about to finish it. A missing file has no lines.
+   * is set aside in `damaged`: one torn line must not cost the paid work in the others. A last line without a line feed
+   * is not returned and not damaged, because its writer may be about to finish it. A missing file has no lines.
    * @param from offset of a line's first byte.
    * @param to offset behind the last byte to read. Default: the end of the file.
    */

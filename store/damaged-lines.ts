@@ -6,7 +6,7 @@ export interface DamagedLine {
   start: number;
   /** Offset behind its line feed. */
   end: number;
-  /** What is wrong, as half a sentence. */
+  /** The fault, as half a sentence. */
   reason: string;
 }
 

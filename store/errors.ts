@@ -1,4 +1,4 @@
-/** What is stored under a key is damaged: its bytes are not those that were written. */
+/** The content under a key is damaged: its bytes differ from the written ones. */
 export class StoreCorruptError extends Error {
   readonly type = 'Store.Corrupt';
 }
@@ -18,7 +18,7 @@ export class StoreFullError extends Error {
   readonly type = 'Store.Full';
 }
 
-/** The disk of the store cannot be read or written, for another reason than room. */
+/** The disk of the store cannot be read or written, for a reason other than lack of room. */
 export class StoreUnavailableError extends Error {
   readonly type = 'Store.Unavailable';
 }

@@ -27,7 +27,7 @@ export const layout = {
     `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
-  /** What a run has used of the analyst, added up by all workers. */
+  /** A run's use of the analyst, added up by all workers. */
   analystUse: (runId: string) => `runs/${runId}/analyst-use.json`,
   /** The budget that `whet budget` set for a run. */
   budget: (runId: string) => `runs/${runId}/budget.json`,
@@ -45,7 +45,7 @@ export const layout = {
   reuse: (agent: string) => `reuse/${agent}`,
   /** The agent's measuring nights: their numbers, and why each continued after its measurement. */
   nights: (agent: string) => `nights/${agent}.json`,
-  /** What one night planned and decided. */
+  /** The plan and the decision of one night. */
   night: (runId: string) => `runs/${runId}/night`,
   /** Outcomes of one canary; each gateway process appends to a file of its own. */
   canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,

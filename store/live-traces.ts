@@ -12,7 +12,7 @@ export interface LiveTraces {
   unreadable: { key: string; lines: number }[];
 }
 
-/** What a line says of itself before it is checked. */
+/** The head of a line, before it is checked. */
 interface TraceHead {
   id: unknown;
   model: string;
@@ -44,9 +44,9 @@ export const collectedTraces = (
 });
 
 /**
- * Reads conversations of live traffic that the gateway has written in the last `days` days: at most `most`, those of
- * the newest days first, returned in the order of their ids. A conversation that continued after its outcome was posted
- * was written several times. It is returned once: as on the newest day, and of that day its longest version.
+ * Reads conversations of live traffic that the gateway has written in the last `days` days. Returns at most `most`,
+ * preferring the newest days, in the order of their ids. A conversation that continued after its outcome was posted was
+ * written several times. It is returned once: as on the newest day, and of that day its longest version.
  * @throws the signal's reason; StoreCorruptError when a file's bytes are not what its name says.
  */
 export async function readTraces(

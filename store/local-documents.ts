@@ -118,8 +118,9 @@ export class LocalDocuments {
   }
 
   /**
-   * Removes the contents that no longer count, also those of writers that were killed. The one before the current
-   * stays, so that a damaged document can be set back. Higher numbers belong to writers that have read this version.
+   * Removes the contents that no longer count, including the contents of writers that were killed. The content before
+   * the current one stays, so that a damaged document can be set back. Higher numbers belong to writers that have read
+   * this version.
    */
   private async removeOld(key: string, version: string, before: string): Promise<void> {
     const folder = this.folderOf(key);
@@ -129,7 +130,7 @@ export class LocalDocuments {
       const number = numberOf(name, 'content-');
       return number !== null && number <= highest && name !== contentName(version) && name !== contentName(before);
     });
-    // What cannot be removed now is removed by the next change.
+    // Content that cannot be removed now is removed by the next change.
     await Promise.all(old.map((name) => rm(join(folder, name), { force: true }).catch(() => undefined)));
   }
 

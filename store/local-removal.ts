@@ -6,8 +6,8 @@ import { makeFolders } from './folders';
 import { isMissing, orIfMissing } from './read-files';
 
 /**
- * Folder of the store's root for what is about to be deleted. A process that was killed may leave something there,
- * under a name that begins with the time in milliseconds since 1970.
+ * Folder of the store's root for content that is about to be deleted. A process that was killed may leave something
+ * there, under a name that begins with the time in milliseconds since 1970.
  */
 const REMOVED = '.removed';
 
@@ -19,8 +19,8 @@ interface TreeFile {
 }
 
 /**
- * All regular files under a path, in the order of their names. Symbolic links are neither followed nor returned. What
- * disappears meanwhile is left out.
+ * All regular files under a path, in the order of their names. Symbolic links are neither followed nor returned. Files
+ * that disappear meanwhile are left out.
  */
 export async function* filesUnder(root: string, path: string): AsyncIterable<TreeFile> {
   const entries = await entriesOf(join(root, path));
@@ -45,7 +45,7 @@ async function entriesOf(directory: string): Promise<Dirent[]> {
  * Removes a file or directory unless something in it was modified after `unmodifiedSinceMs`. It first moves it aside
  * with one rename, so that nobody ever sees half a directory. Returns whether it is gone by this call.
  *
- * A writer that takes over something old touches it. So the time is looked at again after the rename, and what was
+ * A writer that takes over something old touches it. So the time is read again after the rename, and a tree that was
  * touched in between is moved back.
  * @throws RangeError when the path leads out of the root through a symbolic link.
  */

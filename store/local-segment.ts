@@ -26,7 +26,7 @@ export class LocalSegment implements Segment {
   private queue: Promise<unknown> = Promise.resolve();
   /** Lines that wait for the write before them. */
   private batch: Batch | null = null;
-  /** What a failed append may have left at the end of the file. */
+  /** Bytes that a failed append may have left at the end of the file. */
   private halfWritten: Buffer | null = null;
 
   constructor(
@@ -108,8 +108,8 @@ export class LocalSegment implements Segment {
   }
 
   /**
-   * Cuts off what a failed append left, so that the next line is not glued to half a line. Where the end of the file is
-   * something else, somebody else has written: nothing is cut, and the next line starts on a line of its own.
+   * Cuts off the bytes that a failed append left, so that the next line is not glued to half a line. Where the file
+   * ends otherwise, another writer has written. Then nothing is cut, and the next record starts on a new line.
    */
   private async removeHalfWritten(file: FileHandle): Promise<void> {
     if (this.halfWritten === null) return;
@@ -132,7 +132,7 @@ export class LocalSegment implements Segment {
   }
 }
 
-/** The document of a line, or what is wrong with it. `bytes` null: the line is too long. */
+/** The document of a line, or the line's fault. `bytes` null: the line is too long. */
 function readLine<T>(bytes: Buffer | null, schema: z.ZodType<T>): { value: T } | { reason: string } {
   if (bytes === null) return { reason: 'is longer than 64 MiB' };
   // Bytes that are not UTF-8 would be replaced without a word.

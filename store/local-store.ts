@@ -32,7 +32,7 @@ const MEDIA_TYPES: Record<string, string> = {
 
 const sha256Hex = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 
-/** Largest artifact that is read as a whole: the largest that Node reads. Longer ones are read by lines. */
+/** Largest artifact that is read as a whole, which is Node's own limit. Longer ones are read by lines. */
 const LARGEST_ARTIFACT_BYTES = 2 ** 31 - 1;
 
 const NOT_ITS_HASH = 'does not have the bytes that its hash says';
@@ -208,7 +208,7 @@ async function touch(path: string): Promise<boolean> {
   );
 }
 
-/** Writes a file of parts, down to the disk, and returns what it holds. */
+/** Writes a file of parts, down to the disk, and returns a reference to its content. */
 async function writeParts(path: string, parts: ArtifactParts): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
   let bytes = 0;

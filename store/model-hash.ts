@@ -7,7 +7,7 @@ import { fileSha256, readWholeFile } from './read-files';
 /** File extensions of what belongs to a model or adapter: configuration, tokenizer, weights. */
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
 
-/** What identifies the content of a file without reading it. A new content changes at least `changed`. */
+/** The identity of a file's content, found without reading it. A new content changes at least `changed`. */
 export interface FileStamp {
   size: number;
   inode: string;
@@ -34,9 +34,9 @@ export interface HashOptions {
 }
 
 /**
- * Hash of a model's or adapter's directory, equal to the one that the trainer computes (`whetstone.tree_hash`): sha256
- * over `name NUL sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read, and
- * with the signal's reason.
+ * Hash of a model's or adapter's directory, equal to the trainer's (`whetstone.tree_hash`): sha256 over `name NUL
+ * sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read, and with the signal's
+ * reason.
  */
 export async function modelDirectorySha256(directory: string, options: HashOptions = {}): Promise<string> {
   const { hashes, onProgress, signal } = options;
@@ -88,7 +88,7 @@ export async function listModelFiles(directory: string, hashedBytes: number): Pr
 }
 
 /**
- * Says of each file of a damaged model or adapter directory what can be seen without knowing its content: a missing
+ * Names the damage of each file of a model or adapter directory that can be seen without knowing its content: a missing
  * file of weights, a truncated one, JSON that cannot be read. Empty when nothing can be seen.
  */
 export async function damagedFiles(directory: string): Promise<string[]> {

@@ -58,8 +58,8 @@ export async function fileSha256(path: string, onRead?: (bytes: number) => void)
 }
 
 /**
- * Reads a whole file of at most `largest` bytes. Rejects as `openFile`, and with StoreCorruptError where it is larger:
- * what a program wrote as one document never is.
+ * Reads a whole file of at most `largest` bytes. Rejects as `openFile`, and with StoreCorruptError for a larger file:
+ * no program writes a document of that size.
  */
 export async function readWholeFile(path: string, largest = LARGEST_DOCUMENT_BYTES): Promise<Buffer> {
   const file = await openFile(path);
@@ -78,7 +78,7 @@ export async function readWholeFile(path: string, largest = LARGEST_DOCUMENT_BYT
       pieces.push(piece.subarray(0, bytesRead));
     }
   } catch (error) {
-    // The system's errors of reading, unlike those of opening, do not say which file it was.
+    // Unlike an error of opening, the system's error of reading does not name the file.
     if ((error as NodeJS.ErrnoException).syscall === 'read') (error as NodeJS.ErrnoException).path ??= path;
     throw error;
   } finally {

@@ -18,7 +18,7 @@ export class RegistryError extends Error {
 export interface Transition<T = number | null> {
   registry: Registry;
   changed: boolean;
-  /** What the change led to; normally a version number, or null for the base model alone. */
+  /** The result of the change: normally a version number, or null for the base model alone. */
   result: T;
 }
 

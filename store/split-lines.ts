@@ -11,8 +11,8 @@ export interface RawLine {
 }
 
 /**
- * Cuts a stream of bytes into lines. Of a line longer than `maxBytes` nothing is kept, so that memory stays bounded
- * whatever the file holds.
+ * Cuts a stream of bytes into lines. A line longer than `maxBytes` is dropped, so that memory stays bounded for any
+ * file.
  * @param from offset of the stream's first byte in its file.
  */
 export async function* splitLines(

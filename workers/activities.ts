@@ -48,8 +48,9 @@ interface ActivitiesByQueue {
 }
 
 /**
- * Creates the activities of every queue with what the configuration names. `reports` is where local trainers report;
- * null when this worker starts none. `jails` belongs to the caller, who closes it. `client` says which runs are open.
+ * Creates the activities of every queue with the configuration's parts. `reports` receives the reports of local
+ * trainers; null when this worker starts none. `jails` belongs to the caller, who closes it. `client` says which runs
+ * are open.
  */
 export function createActivities(
   config: WorkerConfig,

@@ -69,9 +69,9 @@ export interface WorkerConfig {
   adapterUrls: Record<string, string>;
   /** API key of the model endpoint, where it asks for one. */
   modelApiKey: string | null;
-  /** Servers besides the worker's own that its keys may be sent to when an agent.yaml names them. */
+  /** Servers other than the worker's own that may receive its keys when an agent.yaml names them. */
   keyEndpoints: string[];
-  /** Where notices of runs may be posted, and what they are signed with. */
+  /** Addresses that may receive notices of runs, and the secret that signs them. */
   webhook: {
     /** For agents whose agent.yaml names none. */
     url: string | null;
@@ -82,7 +82,7 @@ export interface WorkerConfig {
   };
   /** Directory of the base model, where a recipe made it. */
   modelPath: string | null;
-  /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based stand-in. */
+  /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based demo analyst. */
   analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
   reports: {
     /** Address on which the endpoint for trainers' reports listens. */
@@ -96,7 +96,7 @@ export interface WorkerConfig {
   trainers: number;
 }
 
-/** Reads and checks it. Throws Error whose message names the variable or flag, its value and what is allowed. */
+/** Reads and checks it. Throws Error whose message names the variable or flag, its value and the allowed values. */
 export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): WorkerConfig {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = schema.safeParse(present);

@@ -3,8 +3,8 @@ import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { HEARTBEAT_MS } from '../contracts/limits';
 
 /**
- * Interceptor that sends the heartbeats of activities that have no progress to report: those of the orchestration
- * queue. Temporal gives such an activity to another worker soon after its own was killed. The others send their own.
+ * Interceptor that sends the heartbeats of activities without progress to report, which are the orchestration queue's.
+ * Temporal gives such an activity to another worker soon after its own was killed. The others send their own.
  * @param everyMs time between two heartbeats, in milliseconds.
  */
 export function heartbeatInterceptor(

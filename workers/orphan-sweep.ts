@@ -10,7 +10,7 @@ type Sweep = () => Promise<string[]>;
  * Sweeps now and every minute until the returned function is called: a run that was terminated, or cancelled while no
  * worker lived, stops no trainer. A sweep fails when Temporal or the cluster does not answer. It is repeated the next
  * time; the failure is logged once.
- * @param name what a sweep looks at, for the log.
+ * @param name the objects of a sweep, for the log.
  */
 export function sweepOrphans(name: string, sweep: Sweep, everyMs = EVERY_MS): () => void {
   const stop = new AbortController();

@@ -8,10 +8,10 @@ import { MESSAGES } from '../contracts/names';
 /** With pauses of half a minute, every this many attempts are half an hour. */
 const ATTEMPTS_BETWEEN_REPORTS = 64;
 
-/** An attempt that lasted this long made progress. One that finds a service down fails sooner. */
+/** An attempt that lasted this long made progress. An attempt that finds a service down fails sooner. */
 const GOT_ON_MS = 10 * 60_000;
 
-/** Whether an attempt that lasted so long made progress before it failed. Each is reported: they cannot be many. */
+/** Whether an attempt of this length made progress before it failed. Each is reported: they cannot be many. */
 export const hasGotOn = (attempt: number, lastedMs: number): boolean =>
   attempt >= REPORTED_ATTEMPTS && lastedMs >= GOT_ON_MS;
 

@@ -56,7 +56,7 @@ function addCounts(a: Counts, b: Counts): Counts {
 
 const addAll = (a: AnalystUse, b: AnalystUse): AnalystUse => addCounts(a, b) as unknown as AnalystUse;
 
-/** Reads what a run has used of the analyst so far, by kind of call; empty before the first. */
+/** Reads a run's use of the analyst so far, by kind of call; empty before the first. */
 export async function readAnalystUse(store: ArtifactStore, runId: string): Promise<AnalystUse> {
   return (await readUse(store, runId)).uses;
 }
@@ -64,7 +64,7 @@ export async function readAnalystUse(store: ArtifactStore, runId: string): Promi
 const readUse = async (store: ArtifactStore, runId: string): Promise<AnalystUseDocument> =>
   parseAnalystUse((await store.readDocument(layout.analystUse(runId)))?.value);
 
-/** Reads a run's budget: what `whet budget` set, else what agent.yaml says. */
+/** Reads a run's budget: the amounts that `whet budget` set, else those of agent.yaml. */
 export async function readBudget(store: ArtifactStore, runId: string, spec: BudgetSpec): Promise<BudgetSpec> {
   const document = await store.readDocument(layout.budget(runId));
   return document === null ? spec : { ...spec, ...budgetSpecSchema.parse(document.value) };

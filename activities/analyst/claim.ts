@@ -33,7 +33,7 @@ export interface ClaimTiming {
 /** A holder is given up after 20 s: longer than Temporal waits for a heartbeat of labelling. */
 export const CLAIM_TIMING: ClaimTiming = { renewMs: 3_000, lookMs: 1_000, deadAfterLooks: 20 };
 
-/** Who wants a claim, and how it waits. */
+/** The attempt that wants a claim, and the way it waits. */
 export interface ClaimRequest {
   runId: string;
   questions: number;

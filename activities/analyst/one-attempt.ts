@@ -13,7 +13,7 @@ export class OneAttempt {
 
   /**
    * Waits until the attempt before has ended, at most a minute. The result says that this one has ended.
-   * @param setNote shows people what it waits for; undefined removes it.
+   * @param setNote shows people the reason of the wait; undefined removes it.
    * @throws the reason of the signal when that fires.
    */
   async begin(work: string, signal: AbortSignal, setNote: (note: string | undefined) => void): Promise<() => void> {

@@ -51,7 +51,7 @@ export function sumCalls(records: Iterable<CallRecord>) {
   return total;
 }
 
-/** What an activity gives to the calls that it records. */
+/** The arguments that an activity gives to the calls that it records. */
 export interface RecordedCallsOptions {
   analyst: Analyst;
   /** The attempts at activities of this kind in this process. */

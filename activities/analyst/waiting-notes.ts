@@ -66,7 +66,7 @@ export function withWaitingNotes(analyst: Analyst, setNote: (note: string | unde
   };
 }
 
-/** What is said of the calls under way; undefined while none has waited long. */
+/** The note about the calls under way; undefined while none has waited long. */
 export function waitingNote(calls: readonly WaitingCall[], now: number): string | undefined {
   const [first, ...rest] = calls;
   if (first === undefined) return undefined;

@@ -106,7 +106,7 @@ export function createCalibrateEnvironment(
   };
 }
 
-/** Takes over what an earlier run calibrated. The certificate has today's validation, and that run's transfer. */
+/** Takes over an earlier run's calibration. The certificate has today's validation, and that run's transfer. */
 async function takeOver(
   store: ArtifactStore,
   input: CalibrationInput,
@@ -291,6 +291,6 @@ function outcomeLine({
     `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, ` +
     `informative groups ${informativeGroups.toFixed(2)}`;
   const line = `${verdict}: ${figures} (${rollouts} rollouts)`;
-  // The thresholds that were missed need not be those of the figures above.
+  // The figures above need not belong to the thresholds that were missed.
   return wholeWords([line, ...problems].join('. ').replace(/\.$/, ''), ATTEMPT_OUTCOME_CHARS);
 }

@@ -8,16 +8,16 @@ import { type CalibrationThresholds, rolloutsInMeans } from './stopping-rule';
 const PASS_AT = [1, 4, 8, 16];
 
 /**
- * What rollouts of the base model say about an environment: figures and verdict.
+ * The result of the base model's rollouts in an environment: figures and verdict.
  *
  * A group is the rewards of one task. It is constant when all its rewards are equal. It is informative when their
  * standard deviation (population) reaches `minRewardStd`: the trainer learns almost nothing from less. `rewardStd` is
  * the standard deviation of all rewards. Pass@k is the unbiased estimate from n rollouts with c successes, 1 - C(n-c,
  * k) / C(n, k) (Chen et al. 2021), averaged over tasks.
  *
- * Tasks may have different numbers of rollouts. A group with fewer than `rolloutsPerSeed` is one that more rollouts
- * would not change (`isSettled`). Means, `rewardStd` and pass@k for small k therefore use each task's `first` rollouts
- * only, or all rollouts when every task has `rolloutsPerSeed`.
+ * Tasks may have different numbers of rollouts. A group may have fewer rollouts than `rolloutsPerSeed` if more of them
+ * would not change it (`isSettled`). Means, `rewardStd` and pass@k for small k therefore use each task's `first`
+ * rollouts only, or all rollouts when every task has `rolloutsPerSeed`.
  * @param rewards one list per task, in order of seeds.
  * @throws RangeError when there is no task, or a task without rewards.
  */

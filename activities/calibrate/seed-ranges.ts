@@ -11,8 +11,9 @@ const PARTED = { reward: 0.1, errors: 4 } as const;
 const PRIOR_TASKS = 4;
 
 /**
- * Seeds of the tasks of a calibration, in order. Every other one is a training seed, drawn by the source's hash: an
- * environment cannot know which, so it cannot be another one in training. A longer list begins with the shorter ones.
+ * Seeds of the tasks of a calibration, in order. Every other seed is a training seed, drawn by the source's hash. An
+ * environment cannot know which, so it cannot behave differently in training. A longer list begins with the shorter
+ * ones.
  */
 export function calibrationSeeds(count: number, sourceSha256: string): number[] {
   // Validation draws by the first eight digits; these are others, and so are the tasks.
@@ -28,8 +29,8 @@ export function calibrationSeeds(count: number, sourceSha256: string): number[] 
 
 /**
  * The calibration with the mean reward of each range of seeds. It is out of band when the two means are further apart
- * than chance explains: what was calibrated would not be what is trained in. Chance alone parts fewer than 1 in 1,000
- * environments (docs/explanations/environments.md).
+ * than chance explains: the calibrated tasks would then differ from the trained ones. Chance alone parts fewer than 1
+ * in 1,000 environments (docs/explanations/environments.md).
  * @param seeds of the tasks, in the order of `groupMeans`.
  */
 export function heldAcrossRanges(result: CalibrationResult, seeds: readonly number[]): CalibrationResult {

@@ -21,7 +21,7 @@ export function chooseShown(trajectories: readonly Trajectory[]): Trajectory[] {
       .filter(({ trajectory }) => !chosen.includes(trajectory))
       .sort((a, b) => a.far - b.far);
     const seen = new Set(chosen.map(({ task }) => task.seed));
-    // A rollout of another task with the same reward shows more. One with another reward is not wanted.
+    // A rollout of another task shows more, if it has the same reward.
     const reward = free[0]?.trajectory.reward;
     const other = free.find(({ trajectory: t }) => t.reward === reward && !seen.has(t.task.seed));
     chosen.push((other ?? free[0]!).trajectory);

@@ -101,9 +101,9 @@ export function rolloutsInMeans(
 }
 
 /**
- * Whether further rollouts of a task cannot change how its group counts. That is so when the group has a success and a
- * failure, and its rewards deviate so much that the group would stay informative even if all further rewards were equal
- * to their mean. Such a group is informative and neither constant nor all success nor all zero, and has a success among
+ * Whether further rollouts of a task cannot change how its group counts. It holds for a group with a success and a
+ * failure whose rewards deviate enough: the group would stay informative even if all further rewards were equal to
+ * their mean. Such a group is informative and neither constant nor all success nor all zero, and has a success among
  * any larger number of rollouts.
  */
 export function isSettled(
@@ -119,9 +119,9 @@ export function isSettled(
 
 /**
  * Upper bound of the probability that the rest of the fixed design would change the verdict. Shares of groups are
- * predicted by the beta-binomial distribution with Jeffreys' prior, means by Student's t with a moderated variance. For
- * the verdict "in band" the bound is the sum of the probabilities of missing each threshold; for any other verdict it
- * is the probability that the threshold missed most clearly will be met after all.
+ * predicted by the beta-binomial distribution with Jeffreys' prior. Means are predicted by Student's t with a moderated
+ * variance. For the verdict "in band" the bound is the sum of the probabilities of missing each threshold. For any
+ * other verdict it is the probability of still meeting the most clearly missed threshold.
  */
 export function verdictDoubt(
   groups: readonly (readonly number[])[],

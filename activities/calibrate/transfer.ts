@@ -8,7 +8,7 @@ import { type ArtifactStore, storedLines } from '../../store';
 import { wordsOf } from '../environment-checks/words';
 import { type RandomSource, randomSource } from '../statistics/random';
 
-/** What a task asks, and the share of its rollouts that succeeded. */
+/** The opening of a task, and the share of its rollouts that succeeded. */
 export interface TaskSuccess {
   opening: string;
   success: number;
@@ -18,7 +18,7 @@ export interface TaskSuccess {
 const NEIGHBOURS = 10;
 /** With fewer of the agent's tasks, nothing is estimated. */
 const FEWEST_TASKS = 10;
-/** At most so many of the agent's tasks are used: the cost grows with their square. */
+/** Most tasks of the agent that are used: the cost grows with the square of their number. */
 const MOST_TASKS = 300;
 const RESAMPLES = 500;
 

@@ -9,7 +9,7 @@ interface BarRow {
   note: string;
 }
 
-/** What the length of a bar means. */
+/** The meaning of a bar's length. */
 interface BarScale {
   format: (value: number) => string;
   /** About `wanted` axis values from zero for a longest bar of `longest`; the last value is not below `longest`. */

@@ -2,11 +2,11 @@ import { count, decimal } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, line, linear, region, roundUp, ticks, xAxis } from './svg';
 
-/** What a histogram of shares shows. */
+/** The content of a histogram of shares. */
 interface HistogramOptions {
   /** In [0, 1]. */
   values: readonly number[];
-  /** The band in which the mean should lie, shaded. */
+  /** The shaded band, in which the mean should be. */
   band: readonly [number, number];
   /** Drawn as a line. */
   mean: number;
@@ -20,7 +20,7 @@ const BINS = 10;
 const WIDE = 400;
 const HIGH = 210;
 
-/** How many values lie in each tenth of [0, 1]; 1 belongs to the last. */
+/** Number of values in each tenth of [0, 1]; 1 belongs to the last. */
 export function tenths(values: readonly number[]): number[] {
   const bins = new Array<number>(BINS).fill(0);
   for (const value of values) {

@@ -136,7 +136,7 @@ const textBox = (left: number, baseline: number, text: string): Box => ({
   bottom: baseline + 4,
 });
 
-/** Where a name could stand: its left end and its baseline. */
+/** A possible place of a name: its left end and its baseline. */
 interface Place {
   left: number;
   baseline: number;

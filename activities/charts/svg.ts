@@ -102,7 +102,7 @@ export const labelLines = (x: number, y: number, lines: readonly string[], style
 export const line = (x1: number, y1: number, x2: number, y2: number, look: string): Markup =>
   markup`<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" class="${look}" />`;
 
-/** A shaded rectangle: the region in which values should lie. */
+/** A shaded rectangle: the region where values should be. */
 export const region = (x: number, y: number, width: number, height: number): Markup =>
   markup`<rect x="${x}" y="${y}" width="${width}" height="${height}" class="region" />`;
 

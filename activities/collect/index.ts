@@ -14,8 +14,8 @@ import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
   return {
     /**
-     * Runs the base agent on the train tasks, going on where an earlier attempt stopped, and adds the live traffic that
-     * the gateway has written.
+     * Runs the base agent on the train tasks and adds the live traffic that the gateway has written. Continues where an
+     * earlier attempt stopped.
      */
     async collectTrajectories(
       { runId, agent, spec: specRef, seed }: RunContext,
@@ -61,8 +61,8 @@ export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActiviti
 }
 
 /**
- * The failure that says what was collected, and about how many rollouts are needed. Live traffic counts as collected,
- * but more rollouts do not bring more of it.
+ * The failure that states the number of collected rollouts, and about how many are needed. Live traffic counts as
+ * collected, but more rollouts do not bring more of it.
  */
 function tooFew(
   { episodes, successes, failures }: RolloutSummary,

@@ -4,7 +4,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { failure } from '../../contracts/typed-failure';
 import type { ResolvedEndpoints } from './resolve-endpoints';
 
-/** Whether a name is that of a demo analyst, which answers by rules. */
+/** Whether a model's name belongs to a demo analyst, which answers by rules. */
 export const isDemoAnalyst = (name: string): boolean => name.startsWith('demo analyst');
 
 const TIMEOUT_MS = 15_000;

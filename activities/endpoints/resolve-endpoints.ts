@@ -101,7 +101,7 @@ export function resolveEndpoints(
         'WHET_ANALYST_MODEL.',
     );
   }
-  // The demo analyst is asked for its own model, not for one that was set for another endpoint.
+  // The demo analyst is asked for its own model, not for a model that was set for another endpoint.
   return {
     modelBaseUrl: trimmed(modelBaseUrl),
     modelPath,

@@ -37,7 +37,7 @@ export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'mo
   };
 }
 
-/** What to do about an address at which nobody answers. */
+/** The remedy for an address at which nobody answers. */
 export function addressRemedy({ addressFrom }: Pick<RunModel, 'addressFrom'>): string {
   switch (addressFrom) {
     case 'agent.yaml':

@@ -1,7 +1,7 @@
 import type { NotifySpec } from '../../contracts/config/notify-spec';
 import { failure } from '../../contracts/typed-failure';
 
-/** What a worker's operator says about webhooks. */
+/** The settings of a worker's operator for webhooks. */
 export interface WebhookSettings {
   /** WHET_WEBHOOK_URL: for agents whose agent.yaml names no webhook. */
   url: string | null;
@@ -11,7 +11,7 @@ export interface WebhookSettings {
   secret: (variable: string) => string | null;
 }
 
-/** Where notices go, and what they are signed with; null: they are not signed. */
+/** The address of notices, and the secret that signs them; null: they are not signed. */
 export interface WebhookTarget {
   url: string;
   secret: string | null;
@@ -30,7 +30,7 @@ export function webhookTarget({ webhook, keyVariable }: NotifySpec, settings: We
   return { url, secret: settings.secret(keyVariable) };
 }
 
-/** What is wrong with the webhook of an agent.yaml; null when it may be used, or there is none. */
+/** The fault of the webhook of an agent.yaml; null when it may be used, or there is none. */
 export function webhookProblem(
   { webhook }: Pick<NotifySpec, 'webhook'>,
   { endpoints }: Pick<WebhookSettings, 'endpoints'>,

@@ -6,7 +6,7 @@ import type { OpenEnvironment } from '../environment';
 /**
  * Runs a Python file of this folder in a jail of its own, as an environment, and returns its answer to one call.
  * @param name of the process, for messages.
- * @throws SandboxError when what the call hands over brings that process down.
+ * @throws SandboxError when the call's input brings that process down.
  */
 export async function askPython<T>(
   openEnvironment: OpenEnvironment,

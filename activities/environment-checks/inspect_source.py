@@ -278,7 +278,7 @@ def inspect(source, allowed):
     """Sentences about the source: {"syntax": why it cannot be parsed, "rules": what it must not do, in order of lines},
     and its "texts".
 
-    One of the first two lists is empty.
+    One of the lists `syntax` and `rules` is empty.
     """
     try:
         tree = ast.parse(source, "environment.py")

@@ -84,7 +84,7 @@ def looks(module):
 
 
 def attempt(function, *arguments):
-    """What a function returns, or None where it raises: other checks judge that."""
+    """The value of a function, or None where it raises, which other checks judge."""
     try:
         return function(*arguments)
     except Exception:
@@ -92,7 +92,7 @@ def attempt(function, *arguments):
 
 
 def episode(kind, seed, text):
-    """The task of a seed, its reference solution as an episode, and another one with a text alone."""
+    """The task of a seed, then two episodes of it: its reference solution, and a text alone."""
     task = attempt(kind.generate_task, seed)
     for moves in (attempt(kind.reference_solution, task) or [], [{"text": text}]):
         instance, trajectory = attempt(kind), []

@@ -32,11 +32,11 @@ export const CHECK_LIMITS = {
   maxWaysRefused: 0.25,
   /** Share of a kind of change that may succeed although it never does in the agent's environment. */
   maxFaultsPaid: 0.1,
-  /** Share of a tool's answers that may be of a kind that the agent's tool never gives to such a call. */
+  /** Share of a tool's answers that may have a kind which the agent's tool never gives to such a call. */
   maxStrangeAnswers: 0.1,
   /**
-   * Share of tasks whose solution may differ from the agent's tasks with the same opening, beyond the share by which
-   * these differ among themselves.
+   * Share of tasks whose solution may differ from solutions of the agent's tasks with the same opening. The share by
+   * which these differ among themselves is allowed in addition.
    */
   maxSolvedOtherwise: 0.1,
   /** Least share of tasks whose solution uses only tools that solutions of the agent's own tasks use together. */

@@ -5,7 +5,7 @@ import { meanOrZero } from '../statistics/mean';
 /** One step of a script: a tool call, or text without a call. */
 export type Move = EnvironmentMove;
 
-/** What a scripted episode showed. */
+/** The result of a scripted episode. */
 interface PlayedEpisode {
   messages: OpeningMessage[];
   /** One for each move made. The episode may have ended before the script did. */

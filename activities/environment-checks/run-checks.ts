@@ -31,7 +31,7 @@ import { NEUTRAL } from './scripted-policies';
 import type { TargetProfile } from './target-profile';
 import { materialOf } from './variations';
 
-/** What to check, and against what. */
+/** The environment to check, and the standards to check it against. */
 interface RunChecksOptions {
   openEnvironment: OpenEnvironment;
   environment: EnvironmentSource;
@@ -43,7 +43,7 @@ interface RunChecksOptions {
   onCheck: (check: EnvironmentCheck, done: number, total: number) => void;
 }
 
-/** Processes in addition to the one that is asked for solutions and the one that is not. */
+/** Processes in addition to two: one answers requests for solutions, the other gets none. */
 const FRESH_PROCESSES = 2;
 /** Tasks whose solutions are changed. */
 const VARIED_TASKS = 32;
@@ -58,10 +58,10 @@ const trivial = (...policies: TrivialPolicy[]): Record<string, Check> =>
   );
 
 /**
- * All checks by group and name, in the order in which they run. Those of the group `form` find out whether the module
- * can be used at all, and each needs the one before it. When one of them fails, no other check runs: the others would
- * only repeat the fault. The others find out whether the environment is worth training in. They all run, so that one
- * attempt learns of every fault.
+ * All checks by group and name, in the order in which they run. The checks of the group `form` find out whether the
+ * module can be used at all, and each needs the one before it. When one of them fails, no other check runs: the others
+ * would only repeat the fault. The checks of the other groups find out whether the environment is worth training in.
+ * They all run, so that one attempt learns of every fault.
  */
 const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> = {
   form: {
@@ -162,7 +162,7 @@ function validationOf(checks: EnvironmentCheck[]): Validation {
   return { passed: failed.length === 0, problems: problems.slice(0, MAX_PROBLEMS), checks };
 }
 
-/** What the checks of one environment share: its processes, and what earlier checks have read from them. */
+/** The shared state of an environment's checks: its processes, and data that earlier checks have read from them. */
 class CheckRun {
   readonly target: TargetProfile;
   tools: EnvironmentTool[] = [];

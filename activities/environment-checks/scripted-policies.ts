@@ -7,7 +7,7 @@ import type {
 import { seededRandom } from '../statistics/random';
 import type { EnvironmentTask } from './environment-task';
 
-/** What a scripted policy sees: no more than the agent sees. */
+/** The view of a scripted policy, which is no wider than the agent's. */
 interface PolicyView {
   messages: readonly OpeningMessage[];
   tools: readonly EnvironmentTool[];
@@ -15,7 +15,7 @@ interface PolicyView {
   random: () => number;
 }
 
-/** What a scripted policy sees of a task. Its random numbers follow from the task's seed. */
+/** The view that a scripted policy has of a task. Its random numbers follow from the task's seed. */
 export const policyView = ({ messages, seed }: EnvironmentTask, tools: readonly EnvironmentTool[]): PolicyView => ({
   messages,
   tools,

@@ -47,7 +47,7 @@ interface ProfileOptions {
   signal: AbortSignal;
 }
 
-/** Number of train tasks on which random calls are made, to learn what the tools answer. */
+/** Number of train tasks on which random calls are made, to learn the tools' answers. */
 const PLAYED_TASKS = 60;
 /** Train tasks whose solutions are read. */
 const SOLVED_TASKS = 300;

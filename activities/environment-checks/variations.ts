@@ -26,7 +26,7 @@ export interface Variation {
   moves: EnvironmentMove[];
   /** The tools of the part of the solution that is changed: changes are compared between parts with the same tools. */
   part: string;
-  /** Position of the move whose answer shows what the tool does; null without such a move. */
+  /** Position of the move whose answer shows the tool's effect; null without such a move. */
   mark: number | null;
   /**
    * `way`: another way to the same result, which may be right. `fault`: something is missing or wrong. `either`: the

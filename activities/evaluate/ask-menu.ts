@@ -17,7 +17,7 @@ import { warnOfDamage } from '../warn-of-damage';
 
 const NO_ANSWER: RouterAnswer = { content: null, firstToken: [] };
 
-/** What the base model is asked about. */
+/** The question to the base model. */
 export interface MenuQuestions {
   runId: string;
   prepared: PreparedSpec;

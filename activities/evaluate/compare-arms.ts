@@ -98,9 +98,9 @@ interface Judged {
 }
 
 /**
- * The retired capabilities, if the candidate is the active version without them and does not differ otherwise: it has
- * no new adapter, and lacks no other adapter, such as one that could not be kept or that its router leaves out. Empty
- * for any other candidate.
+ * The retired capabilities, if the candidate is the active version without them and has no other difference. It then
+ * has no new adapter, and lacks no other adapter, such as one that could not be kept or that its router leaves out.
+ * Empty for any other candidate.
  */
 async function retirementAlone(
   store: ArtifactStore,

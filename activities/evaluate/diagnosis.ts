@@ -7,7 +7,7 @@ import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 /** How an adapter's reward changed while it was trained. */
 export interface Learned {
   capabilityId: string;
-  /** Mean reward of the last fifth of the iterations minus that of the first. */
+  /** Mean reward of the last fifth of the iterations minus the mean of the first fifth. */
   gain: number;
 }
 
@@ -31,7 +31,7 @@ const LEARNED = 0.05;
 /** A gain that is worth having, where the owner names none (`evaluation.detectableGain`). */
 const USEFUL_GAIN = 0.05;
 
-/** The router is to blame when it leaves more than this share of what the arms could gain. */
+/** The router is to blame when it misses more than this share of the arms' possible gain. */
 const ROUTED_AWAY = 0.5;
 
 /** Change of the reward of a training, from its curve. 0 without iterations. */

@@ -13,7 +13,7 @@ import { passedAll } from './passed-all';
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
-/** The facts besides the outcomes from which the figures are made. */
+/** Inputs of the figures other than the outcomes. */
 export interface EvaluateOptions {
   capabilities: readonly CapabilityBrief[];
   /** Trained adapters; the arm of each has its served name. */
@@ -34,7 +34,7 @@ export interface EvaluateOptions {
   seed: number;
   /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
   mixedFailure?: string | undefined;
-  /** What the run is judged by, and how strictly the gate judges. */
+  /** The rival of the run, and how strictly the gate judges. */
   plan: EvaluationPlan;
   judging: Judging;
   /** The active version, whose outcomes are the arm `incumbent`; absent when it is no arm. */
@@ -130,7 +130,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   };
 }
 
-/** Whether a router gives conversations to the mixed adapter, besides others. */
+/** Whether a router gives some conversations to the mixed adapter. */
 const usesMixed = (choice: RouterChoice): boolean =>
   choice.severalNeeds?.adopted === true ||
   (choice.chosen === 'outcomes-mixed' &&
@@ -150,8 +150,8 @@ function incumbentOf(
 }
 
 /**
- * The figures that a promotion needs proved, with intervals at the confidence of this comparison. The draws are those
- * of the other figures, so that the estimates are the same.
+ * The figures that a promotion needs proved, with intervals at the confidence of this comparison. The other figures use
+ * the same draws, so that the estimates are the same.
  */
 function gateIntervals(table: OutcomeTable, judging: Judging, options: BootstrapOptions): Evaluation['judged'] {
   const bootstrap = { ...options, confidence: judging.confidence };
@@ -177,7 +177,7 @@ interface ArmSource {
   kind: Arm['kind'];
   /** Pass rate of each task. */
   rates: readonly number[];
-  /** Absent for the oracle: its passes are those of several arms. */
+  /** Absent for the oracle, which combines the passes of several arms. */
   passes?: number[][];
 }
 

@@ -25,13 +25,13 @@ interface Condition {
  *   with the active version or, without one, with base.
  *
  * A retirement is the active version without the adapters that a night named. It has nothing new that could be better,
- * so for the second condition it is enough not to be worse: by the lower end of routed minus the active version, it
- * loses less than `lossMargin` of the tasks that get another adapter.
+ * so for the second condition it is enough not to be worse. By the lower end of routed minus the active version, it
+ * must lose less than `lossMargin` of the tasks that get another adapter.
  *
  * Gains and non-inferiority are judged at the confidence of this comparison. The significance of a loss is judged at
  * the unadjusted confidence: there a stricter test would let more losses pass.
  *
- * @param learned what the adapters' trainings show, for the reason when it is not passed.
+ * @param learned the results of the adapters' trainings, for the reason when the gate is not passed.
  * @param retires capabilities whose adapters a retirement removes; empty for any other candidate.
  */
 export function decideGate(
@@ -64,7 +64,7 @@ export function decideGate(
 const percentOf = (confidence: number) => `${(confidence * 100).toFixed(digitsOf(confidence)).replace(/\.?0+$/, '')} %`;
 const digitsOf = (confidence: number) => Math.max(2, Math.ceil(-Math.log10(Math.max(1e-12, 1 - confidence))));
 const level = ({ confidence }: Evaluation) => percentOf(confidence);
-/** Level of what has to be proved. */
+/** Confidence level at which the gate needs its figures proved. */
 const judgedLevel = ({ judged }: Evaluation) => percentOf(judged.confidence);
 
 function gainCondition(evaluation: Evaluation, minGain: number): Condition {
@@ -80,7 +80,7 @@ function gainCondition(evaluation: Evaluation, minGain: number): Condition {
   };
 }
 
-/** The capabilities that a retirement removes, and the share that it may lose of the tasks that get another adapter. */
+/** The capabilities that a retirement removes, and its largest allowed loss on tasks that get another adapter. */
 interface Retirement {
   retires: readonly string[];
   margin: number;
@@ -144,7 +144,7 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
   };
 }
 
-/** The loss among tasks that passed before: with what is served now. */
+/** The loss, against what is served now, among tasks that passed before. */
 function nonInferiority(evaluation: Evaluation, margin: number): Condition | null {
   const { incumbent, judged } = evaluation;
   const { tasks } = incumbent?.regression ?? evaluation.regression;
@@ -172,7 +172,7 @@ function judgedSentence({ judged, confidence }: Evaluation): string {
   );
 }
 
-/** What the plan stated before the held-out tasks were played. */
+/** The plan's statement, made before the held-out tasks were played. */
 function planSentences(evaluation: Evaluation): string[] {
   const { plan, incumbent } = evaluation;
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
@@ -213,7 +213,7 @@ function rotationSentences({ rotation, tasks }: Evaluation['plan']): string[] {
   return [`Judged on block ${rotation.block}: ${tasks} of the ${rotation.of} held-out tasks, seeds ${ranges}.`];
 }
 
-/** A loss with its interval or, where the loss is negative, the gain with that of the gain. */
+/** A loss with its interval. A negative loss is written as a gain, with the gain's interval. */
 function describeLoss({ estimate, low, high }: Interval, confidence: string): string {
   const size = pointsText(Math.abs(estimate));
   if (estimate < 0)

@@ -6,9 +6,9 @@ import { type ArtifactStore, changeNights } from '../../store';
 import { blockOfSeeds } from '../block-of-seeds';
 
 /**
- * The held-out tasks that a run judges on: the block after those of the runs whose comparison was counted before, so
- * that a run that was cancelled before it compared uses up none. A run has one block, however often this is called.
- * Undefined where all held-out tasks are played; then nothing is written.
+ * The held-out tasks that a run judges on: the block after the blocks of all runs whose comparison was counted. So a
+ * run that was cancelled before it compared uses up none. A run has one block, however often this is called. Undefined
+ * where all held-out tasks are played; then nothing is written.
  */
 export async function heldOutBlock(
   store: ArtifactStore,

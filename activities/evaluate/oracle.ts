@@ -22,13 +22,13 @@ export interface OracleRates {
  * The oracle over arms: a router that knew for every task which arm has the highest chance to pass it, E[max_a p(task,
  * a)].
  *
- * The obvious estimate, the best arm of each task by the trials at hand, is too high for agents that sample: the
- * maximum of noisy rates exceeds the maximum of the true rates, more so with few trials and many arms. It is reported
- * as `ceiling`. The main figure is cross-fitted instead: for each task and trial, the arm is chosen by the task's
- * *other* trials together with the arm's rate on *other* tasks of the same group (one pseudo-trial, which also breaks
- * ties), and scored on the trial that the choice did not see. Such a score is an unbiased figure for its own choices,
- * and no choice beats the best one, so on average it is at or below the true oracle. A routed system can therefore
- * come out slightly above it by chance.
+ * The obvious estimate takes the best arm of each task by the trials at hand. It is too high for agents that sample:
+ * the maximum of noisy rates exceeds the maximum of the true rates, more so with few trials and many arms. It is
+ * reported as `ceiling`. The main figure is cross-fitted instead. For each task and trial, the arm is chosen by the
+ * task's *other* trials together with the arm's rate on *other* tasks of the same group (one pseudo-trial, which also
+ * breaks ties). It is scored on the trial that the choice did not see. Such a score is an unbiased figure for its own
+ * choices, and no choice beats the best one, so on average it is at or below the true oracle. A routed system can
+ * therefore come out slightly above it by chance.
  *
  * `groups` are tasks whose openings are alike, such as those that the router gives to the same arm. They may not come
  * from outcomes.

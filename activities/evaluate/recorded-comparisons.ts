@@ -26,7 +26,10 @@ export async function recordedComparisons(store: ArtifactStore, agent: string): 
 
 const NONE = ['EISDIR', 'ENOTDIR'];
 
-/** Null for what is no record. A disk that does not answer is no reason to judge less strictly: that is thrown. */
+/**
+ * Null for a document that is no record. A disk that does not answer is no reason to judge less strictly: that is
+ * thrown.
+ */
 async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord | null> {
   try {
     const text = await unlessLost(() => store.getNamed(key));
@@ -39,8 +42,8 @@ async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord 
 
 /**
  * Adds to the nights the comparisons that only the run records still have, because the nights document was removed or
- * set back. So spent error stays spent. The record of a comparison without a version does not name the base model; that
- * of this run is assumed, which is stricter. If this run is counted already, nothing is added.
+ * set back. So spent error stays spent. The record of a comparison without a version does not name the base model. This
+ * run's base model is assumed, which is stricter. If this run is counted already, nothing is added.
  */
 export function withRecordedComparisons(nights: Nights, own: Comparison, recorded: RecordedComparisons): Nights {
   const known = new Set(nights.comparisons.flatMap(({ runId, against }) => (against === own.against ? [runId] : [])));

@@ -95,7 +95,7 @@ export async function discoverCandidates(
 
 /**
  * The agent's dictionary as this improvement run first saw it. A retry then asks the same questions, whatever other
- * runs have found since. Identification on base sees what the night's has found.
+ * runs have found since. The identification on base also sees the findings of the night's identification.
  */
 async function frozenDictionary(
   store: ArtifactStore,

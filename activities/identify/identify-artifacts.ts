@@ -11,7 +11,7 @@ import { OneAttempt } from '../analyst/one-attempt';
 import { trajectoryOutcomes, type TrajectoryOutcomes } from './verdicts/task-sums';
 import { labelPlanSchema, type Chunk, type LabelPlanDocument } from './labelling/label-plan';
 
-/** What the identify activities need. */
+/** The dependencies of the identify activities. */
 export interface IdentifyDeps {
   store: ArtifactStore;
   analyst: AnalystFactory;

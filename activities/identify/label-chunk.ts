@@ -22,7 +22,7 @@ import {
   type Question,
 } from './labelling/label-question';
 
-/** What labelling a chunk needs. */
+/** The dependencies of labelling a chunk. */
 interface ChunkWork {
   artifacts: IdentifyArtifacts;
   input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number };
@@ -42,7 +42,7 @@ interface ChunkWork {
  * Activity: labels one chunk of the plan.
  *
  * Each label is written to the chunk's segment before it counts. A retry, or another improvement run of the agent, asks
- * only what is not there. While another run asks about the same trajectories, this one waits for its answers. When the
+ * only for missing labels. While another run asks about the same trajectories, this one waits for its answers. When the
  * analyst fails for good, or the attempt is cancelled, the activity first stores the answers of calls in flight. The
  * next attempt in the same process waits until they are stored.
  *

@@ -17,7 +17,7 @@ const FILED_AT_ONCE = 100_000;
 /**
  * Activity: closes one labelling run. It collects the labels from the cache in the order of the plan, writes them and
  * their tally, and finds the candidates that need another run. The artifacts depend on the labels alone, not on the
- * order or the number of attempts in which they were asked.
+ * order of the questions or the number of attempts.
  * @throws Identify.TooManyUnlabelled above `identify.maxUnlabelled`.
  * @throws Identify.LabelsLost when the store has neither a label nor a refusal for a question of the plan.
  */

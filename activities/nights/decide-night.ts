@@ -162,7 +162,7 @@ function decide(
   const evidence: NightEvidence = { ...measured, nights, gains, drifts };
   const capabilities = servedCapabilities(evidence);
   const found = nightReasons(evidence, capabilities);
-  // A decision stands, even if an earlier night that is still under way has decided since.
+  // A decision is final, even if an earlier night that is still running has decided since.
   const own = document.nights[place];
   const { reasons, seenBefore } =
     own === undefined || own.outcome === null

@@ -74,8 +74,8 @@ const withDrift = (state: Capability['state'], drifts: boolean): Capability['sta
   drifts && state !== 'new' && state !== 'regressed' ? 'drifting' : state;
 
 /**
- * The reasons for which a night continues, and those among them that an earlier night, or the version's own run, has
- * worked on with the same content.
+ * The reasons for which a night continues, and the ones among them that were worked on already: by an earlier night or
+ * the version's own run, with the same content.
  *
  * A lower pass rate than at the promotion can mean a hard block of tasks, and a smaller gain an easy one. The version
  * has lost something if both are smaller. If base has lost as much, for example because a tool changed for both, the

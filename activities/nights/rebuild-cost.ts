@@ -31,10 +31,10 @@ type CalibrationRecord = z.infer<typeof calibrationSchema>;
 const IDENTIFYING = /^(discover|label)/;
 
 /**
- * Estimated cost of rebuilding a version's adapters for a changed base model, from what they cost before: their
- * calibrations, their trainings, and the identification of a first night. Results for the same content and today's base
- * model are reused and not counted. Results without a record are counted as unknown. Null when everything can be reused
- * or nothing is known.
+ * Estimated cost of rebuilding a version's adapters for a changed base model: the former cost of their calibrations,
+ * their trainings and the identification of a first night. Results for the same content and today's base model are
+ * reused and not counted. Results without a record are counted as unknown. Null when everything can be reused or
+ * nothing is known.
  */
 export async function rebuildCost(
   store: ArtifactStore,

@@ -3,7 +3,7 @@ import { MIXED } from '../../contracts/names';
 import { isEqualContent } from './night-content';
 import type { NightEvidence } from './night-reasons';
 
-/** Whether a reason is to test the served version without an adapter. */
+/** Whether a reason asks for a test of the served version without an adapter. */
 export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
   kind === 'harms' || kind === 'no-longer-helps';
 

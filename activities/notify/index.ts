@@ -16,7 +16,7 @@ export interface NotifyDeps {
   webhook: WebhookSettings;
 }
 
-/** The activity that posts to an agent's webhook what a run waits for, or how it ended. */
+/** The activity that posts to an agent's webhook the reason of a run's wait, or its end. */
 export function createNotifyActivities({ store, webhook }: NotifyDeps): Pick<OrchestrationActivities, 'sendNotice'> {
   return {
     async sendNotice(input) {

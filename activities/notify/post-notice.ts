@@ -4,7 +4,7 @@ import type { WebhookTarget } from '../endpoints/webhook-target';
 
 /** Longest time of one attempt. */
 const TIMEOUT_MS = 10_000;
-/** Of the answer's text that a failure quotes, in characters. */
+/** Characters of the answer's text that a failure quotes. */
 const MAX_QUOTE = 200;
 /** Bytes of the answer that are read. */
 const MAX_ANSWER = 4_096;

@@ -62,8 +62,8 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 
 /**
  * Text in which Slack reads nothing as markup: reasons hold words of models, which must not mention a channel or make a
- * link. Shortened by what is sent, since Slack refuses the whole notice for one block that is too long; no escape and
- * no character is cut.
+ * link. Shortened by the length that is sent, since Slack refuses the whole notice for one block that is too long. No
+ * escape and no character is cut.
  */
 function escaped(text: string): string {
   const all = Array.from(text.replace(/\p{Surrogate}/gu, '\ufffd'), (character) => ESCAPES[character] ?? character);

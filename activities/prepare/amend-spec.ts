@@ -13,9 +13,9 @@ import { readPreparedSpec } from '../prepared-spec';
 import { waitDeadlines } from '../wait-deadlines';
 
 /**
- * Fields of agent.yaml that a run takes over while it waits, each with everything below it: where its endpoints and
- * trainers are, what they may use, how long it waits and who gets notices. All other fields say what the run measures,
- * and stay as they were frozen.
+ * Fields of agent.yaml that a run takes over while it waits, each with everything below it: the places of its endpoints
+ * and trainers, the resources that they may use, the lengths of waits, and the receivers of notices. All other fields
+ * say what the run measures, and stay as they were frozen.
  */
 const AMENDABLE_FIELDS = [
   'model.baseUrl',

@@ -163,7 +163,7 @@ async function hashModel(store: ArtifactStore, directory: string): Promise<strin
   return hashBaseModel(store, directory, 'collect');
 }
 
-/** Adapters are trained on the model in model.path and used with the one that is served, so both must be the same. */
+/** Adapters are trained on the model in model.path and used with the served model, so both must be the same. */
 function requireServedIsTrained({ weightsSha256 }: ServedModel, sha256: string, baseUrl: string, path: string): void {
   if (weightsSha256 === null || weightsSha256 === sha256) return;
   throw failure(

@@ -25,7 +25,7 @@ export function createPromoteActivities({
     /**
      * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call
      * for the same run returns the existing version. The workflow has checked the gate and the approval before. Changes
-     * nothing, and returns null, when another version is active than the one that they were compared with. Throws
+     * nothing and returns null when the active version is no longer the one that they were compared with. Throws
      * Promote.CanaryRuns while a canary runs, Promote.AdapterMissing when the router gives conversations to an adapter
      * that is not among these, and Promote.Conflict (retryable) when others keep changing the registry.
      */

@@ -3,7 +3,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { layout } from '../../store';
 import { markup, type Markup } from '../html/markup';
 
-/** Href from a run's report page to a store key. It works from disk, because both lie in the same store. */
+/** Href from a run's report page to a store key. It works from disk, because both are in the same store. */
 export function hrefFrom(runId: string, key: string): string {
   const relative = posix.relative(layout.report(runId), key);
   return relative

@@ -90,7 +90,7 @@ const gateOf = ({ gatePassed, gateReasons, culprit }: CompareResult): Gate => ({
   ...(culprit && { culprit }),
 });
 
-/** What the analyst's calls used. Empty when the run counted none: it asked no analyst. */
+/** The analyst's use, by kind of call. Empty when the run counted none: it asked no analyst. */
 async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec): Promise<Pick<Report, 'analystUse'>> {
   const calls = await readAnalystUse(store, runId);
   if (Object.keys(calls).length === 0) return {};

@@ -8,7 +8,7 @@ import { artifactLink } from './artifact-links';
 interface FigureOptions {
   id: string;
   title: string;
-  /** What to see in it, in a sentence or two. */
+  /** The point of the figure, in a sentence or two. */
   takeaway: string;
   body: Markup;
   data?: DataTable;

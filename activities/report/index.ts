@@ -9,7 +9,7 @@ import { type ArtifactStore, changeNights, layout, putJson, replaceFile } from '
 import { assembleReport, figureSources } from './assemble-report';
 import { renderReportPage } from './report-page';
 
-/** Outcomes of a run that has worked on everything that its night went on for. */
+/** Outcomes of a run that has worked on every capability for which its night continued. */
 const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen', 'nothing-trained'];
 
 /** What the report needs. */

@@ -7,7 +7,7 @@ export interface ReportDocument {
   sources: FigureSources;
 }
 
-/** Artifacts behind the figures. Empty lists and null stand for stages that made none. */
+/** Artifacts behind the figures. A stage that made no artifacts has an empty list or null. */
 export interface FigureSources {
   /** report.json itself: the source of figures that no other artifact holds. */
   report: ArtifactRef;

@@ -10,7 +10,7 @@ import { contentKey } from '../../llm';
 
 /** Kinds of results that can be reused, with the number of the code that computes them. */
 const VERSIONS = { environment: 3, calibration: 3, adapter: 1 } as const;
-/** One of them; also the folder of its records. */
+/** One of these kinds, which is also the folder of its records. */
 type ReusableKind = keyof typeof VERSIONS;
 
 /** A key, and the inputs that it was made from. */

@@ -184,7 +184,7 @@ function parseArguments(text: string): Record<string, unknown> | null {
   }
 }
 
-/** What has happened in an episode so far. */
+/** The course of an episode so far. */
 class EpisodeRecord {
   readonly messages: ChatMessage[] = [];
   tags: string[] = [];

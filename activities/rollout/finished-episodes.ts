@@ -25,7 +25,7 @@ export interface EpisodeFault {
   lost: boolean;
 }
 
-/** What is remembered of a finished episode. */
+/** The facts that are kept of a finished episode. */
 interface Finished {
   seed: number;
   trial: number;
@@ -48,7 +48,9 @@ export class FinishedEpisodes {
 
   private constructor(private readonly segment: Segment) {}
 
-  /** Reads the episodes of earlier attempts. One whose line is damaged is not finished, and is run again. */
+  /**
+   * Reads the episodes of earlier attempts. An episode with a damaged line counts as not finished, and is run again.
+   */
   static async open(store: ArtifactStore, key: string): Promise<FinishedEpisodes> {
     const finished = new FinishedEpisodes(store.segment(key));
     const damaged = await finished.findPlaces();

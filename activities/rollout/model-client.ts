@@ -25,7 +25,7 @@ export interface ChatRequest {
 /** The answer to a ChatRequest. */
 export interface ChatAnswer {
   content: string | null;
-  /** What the model wrote before its answer, where the server reports it apart; else null. */
+  /** The text that the model wrote before its answer, where the server reports it apart; else null. */
   reasoning: string | null;
   /** Whether the answer ended at the limit of tokens rather than at its own end. */
   cut: boolean;
@@ -34,7 +34,7 @@ export interface ChatAnswer {
   completionTokens: number;
   /** Log probabilities (nats) of the alternatives at the first position; empty when not asked for. */
   firstToken: { token: string; logprob: number }[];
-  /** What the server says it answered with (`system_fingerprint`); null when it does not say. */
+  /** The server's name for what answered (`system_fingerprint`); null when it gives none. */
   fingerprint: string | null;
 }
 
@@ -88,7 +88,7 @@ const modelsSchema = z.object({
 export interface ModelClientOptions {
   /** Sent as a bearer token; default none. */
   apiKey?: string | undefined;
-  /** Endpoints that the key is sent to. Others are not asked while there is a key. Default: all. */
+  /** Endpoints that the key is sent to. While there is a key, no other endpoint is asked. Default: all. */
   keyEndpoints?: readonly string[];
   /** Longest wait for an answer, time in the server's queue included. Default 120 s. */
   timeoutMs?: number;

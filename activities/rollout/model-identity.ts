@@ -12,7 +12,7 @@ export interface ModelCard extends ServedModel {
 const FINGERPRINT = /^weights-([0-9a-f]{16})$/;
 
 /**
- * Compares the models that a server lists with the one that the run began with.
+ * Compares a server's list of models with the model that the run began with.
  * @throws ModelFault `refused` when the name is not served, `changed` when another model is served under it.
  */
 export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): void {
@@ -25,7 +25,8 @@ export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): 
   if (before.weightsSha256 !== null && weightsSha256 === null)
     throw changed(model, 'a model whose server does not say which weights it has loaded');
   if (weightsSha256 !== null) return;
-  // Other servers do not report what they have loaded. What they do report must be the same.
+  // Servers other than Whetstone's policy server do not report their weights. The facts that they report must be the
+  // same.
   if (root !== before.root) throw changed(model, `a model loaded from ${root ?? 'a place that is not said'}`);
   if (maxModelLength !== before.maxModelLength)
     throw changed(model, `a model with a context of ${maxModelLength ?? 'unknown'} tokens`);

@@ -62,7 +62,7 @@ export class PolicyModel {
         const before = this.absences;
         await this.identify();
         const answer = await this.patiently(() => client.chat({ ...request, baseUrl }, signal));
-        // Who comes back may be another one.
+        // The server that comes back may serve another model.
         if (this.absences !== before) await this.identify();
         this.answersNameWeights = requireSameFingerprint(model, answer.fingerprint);
         return answer;

@@ -3,7 +3,7 @@ import type { OpenEnvironment } from '../environment';
 import type { KnownEndpoints } from '../endpoints/resolve-endpoints';
 import type { ModelClient } from './model-client';
 
-/** What every activity that runs rollouts needs. */
+/** The dependencies of every activity that runs rollouts. */
 export interface RolloutDeps {
   store: ArtifactStore;
   openEnvironment: OpenEnvironment;

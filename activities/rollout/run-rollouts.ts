@@ -90,11 +90,10 @@ export class EnvironmentUnusable extends Error {
  * Runs an episode for every plan, with heartbeats. Each finished one is written to the work file before it is counted,
  * so that a retry runs only the rest. Must run inside an activity.
  *
- * When the environment's process hangs or dies, all its episodes are lost, and nobody can tell which one caused it.
- * They are run again one by one. An episode that does it again ends as `environment-error` (synthesised environment) or
+ * When the environment's process hangs or dies, all its episodes are lost, and nothing shows which one caused it. They
+ * are run again one by one. An episode that does it again ends as `environment-error` (synthesised environment) or
  * fails the set with `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its
- * plan.
- * An episode whose process something outside kills is run three times; that is nobody's fault.
+ * plan. An episode whose process something outside kills is run three times; that is nobody's fault.
  * @throws ApplicationFailure `Model.*`, `Environment.*`; EnvironmentUnusable; EnvironmentKilled (synthesised); the
  *   signal's reason.
  */

@@ -19,7 +19,7 @@ const BETWEEN_ATTEMPTS = 1;
 
 type Attempt = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
 
-/** A failure that keeps repeating in a run in which nothing else is under way. */
+/** A failure that keeps repeating while nothing else in its run is under way. */
 interface Standstill {
   /** Time of the run's last progress, from its reports and the server, in milliseconds since 1970. */
   sinceMs: number;

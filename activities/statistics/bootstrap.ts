@@ -68,8 +68,8 @@ export function bootstrapRatio(tasks: readonly WeightedValue[], range: Range, op
  * is then made from the exact binomial bound on the share of tasks that could differ (Clopper and Pearson 1934), with
  * those at the far end of the range.
  *
- * Fewer than `IN_TAIL` resamples say nothing about where a quantile lies: beyond them the tail goes on as that of a
- * normal distribution does. Otherwise a confidence of 0.9999 would get the interval of 0.999.
+ * Fewer than `IN_TAIL` resamples cannot locate a quantile, so the tail beyond them has the shape of a normal
+ * distribution's. Otherwise a confidence of 0.9999 would get the interval of 0.999.
  */
 function intervals(columns: readonly Column[], weights: readonly number[], options: BootstrapOptions): Interval[] {
   if (weights.length === 0) throw new RangeError('An interval needs at least one task with weight.');
@@ -168,7 +168,7 @@ function jackknifeAcceleration(
   return squares === 0 ? 0 : cubes / (6 * squares ** 1.5);
 }
 
-/** The quantile of the replicates that lies z standard deviations of a normal distribution from the middle. */
+/** The quantile of the replicates at z standard deviations of a normal distribution from the middle. */
 function quantileInTail(sorted: Float64Array, z: number, [least, most]: Range): number {
   const furthest = -normalQuantile(Math.min(0.5, IN_TAIL / sorted.length));
   if (Math.abs(z) <= furthest || furthest <= 0) return quantileOfSorted(sorted, normalCdf(z));

@@ -72,9 +72,9 @@ export function clusteredVariance(influence: Float64Array, clusters: number): nu
 }
 
 /**
- * Moderated variance and its degrees of freedom: the variance found between tasks, drawn towards that of independent
- * observations with the weight of `PRIOR_DF` tasks (Smyth 2004, Statistical Applications in Genetics and Molecular
- * Biology 3:3, with a fixed prior).
+ * Moderated variance and its degrees of freedom. The variance found between tasks is drawn towards the variance of
+ * independent observations with the weight of `PRIOR_DF` tasks (Smyth 2004, Statistical Applications in Genetics and
+ * Molecular Biology 3:3, with a fixed prior).
  */
 export function moderatedVariance(
   found: number,

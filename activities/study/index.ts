@@ -19,7 +19,7 @@ const recordedSchema = z.array(
 );
 type Recorded = z.infer<typeof recordedSchema>;
 
-/** What the study activities need. */
+/** The dependencies of the study activities. */
 export interface StudyDeps extends PrepareStudyDeps {
   /** Clock for `createdAt`. Default: when the activity was first scheduled, so that a retry writes the same bytes. */
   now?: () => Date;

@@ -12,7 +12,7 @@ import { type ArtifactStore, layout, putJson, storedLines } from '../../store';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 
-/** What preparing a study needs. */
+/** The dependencies of preparing a study. */
 export interface PrepareStudyDeps {
   store: ArtifactStore;
   endpoints: KnownEndpoints;
@@ -66,7 +66,7 @@ async function readSpec(store: ArtifactStore, key: string): Promise<PreparedSpec
   }
 }
 
-/** The wanted run, else the agent's last one that has trajectories. Run ids sort by time, so the last comes first. */
+/** The wanted run, else the agent's last run that has trajectories. Run ids sort by time, so the last comes first. */
 async function findSource(store: ArtifactStore, agent: string, wanted: string | null): Promise<Source> {
   const runs = wanted === null ? (await store.list('runs')).reverse() : [wanted];
   for (const runId of runs) {

@@ -41,7 +41,7 @@ export function possibleExceptions(
   return drawn(labels, success, seed, ['NA', true], EXCEPTIONS_READ);
 }
 
-/** The exceptions whose openings share most words with those of the failures: small differences teach most. */
+/** The exceptions whose openings share most words with the failures' openings: small differences teach most. */
 export function nearestTo(failures: readonly Evidence[], exceptions: readonly Evidence[]): Evidence[] {
   const openingOf = ({ trajectory }: Evidence) =>
     new Set(wordsOf(trajectory.messages.find(({ role }) => role === 'user')?.content ?? ''));

@@ -15,9 +15,9 @@ export interface RejectedAttempt {
   validation: EnvironmentAttempt['validation'];
   /** null when it failed a check. */
   calibration: CalibrationResult | null;
-  /** What the base model did in it, with rewards; empty where it could not be played. */
+  /** The base model's rollouts in it, with rewards; empty where it could not be played. */
   rollouts: readonly Trajectory[];
-  /** What came of the attempts so far, this one included. */
+  /** The outcomes of the attempts so far, this one included. */
   history: readonly { attempt: number; outcome: string }[];
 }
 

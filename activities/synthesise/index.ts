@@ -15,7 +15,7 @@ import { takeReusable } from '../reuse/reuse-records';
 import { type MaterialDeps, materialReader } from './material';
 import { SYNTHESIS_PROMPT_VERSION, synthesisAnswerSchema, synthesisMessages } from './prompt';
 
-/** What the synthesis activity needs. */
+/** The dependencies of the synthesis activity. */
 export interface SynthesiseDeps extends MaterialDeps {
   analyst: AnalystFactory;
 }
@@ -27,8 +27,8 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
 
   return {
     /**
-     * Asks the analyst for an environment. The first attempt takes the one that an earlier run had certified for the
-     * same capability and tools; it is validated against today's target as any other.
+     * Asks the analyst for an environment. The first attempt takes the environment that an earlier run had certified
+     * for the same capability and tools. It is validated against today's target like any other.
      */
     async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
       const { context, capability, attempt } = input;
@@ -93,7 +93,7 @@ async function certifiedBefore(
   const { store } = deps;
   const key = await environmentKeyOf(store, input, (await deps.describeTarget(prepared)).tools);
   return takeReusable(store, context.agent, key, reusableEnvironmentSchema, async ({ runId, source }) =>
-    // The run's own attempt, executed again by a repair, asks for what it has recorded.
+    // When a repair executes the run's own attempt again, the attempt repeats the recorded question.
     runId === context.runId
       ? null
       : {

@@ -19,10 +19,10 @@ import { sampleTarget } from './target-samples';
 import { verdictLines } from './target-verdicts';
 import { targetRate } from './target-rate';
 
-/** Number of trajectories, besides the evidence, from which openings and observations are sampled. */
+/** Number of trajectories, in addition to the evidence, from which openings and observations are sampled. */
 const SAMPLED_TRAJECTORIES = 200;
 
-/** What reading the material needs. */
+/** The dependencies of reading the material. */
 export interface MaterialDeps {
   store: ArtifactStore;
   /** What `describe` of the agent's own environment answers. */

@@ -25,7 +25,7 @@ export interface SynthesisMaterial {
   tools: readonly EnvironmentTool[];
   demands: EnvironmentDemands;
   samples: TargetSamples;
-  /** What the target makes of changed solutions, from `verdictLines`. */
+  /** The target's answers to changed solutions, from `verdictLines`. */
   verdicts: readonly string[];
   rate: TargetRate;
   evidence: readonly Evidence[];

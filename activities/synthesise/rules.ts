@@ -8,7 +8,7 @@ export const MAX_SOURCE_CHARS = 200_000;
 /** Most calls of a reference solution (contracts/messages/environment-protocol.ts). */
 const MAX_REFERENCE_CALLS = 64;
 
-/** What an agent's own settings demand of an environment. */
+/** The demands of an agent's own settings on an environment. */
 export interface EnvironmentDemands {
   calibration: AgentSpec['calibration'];
   certificate: AgentSpec['certificate'];
@@ -22,8 +22,8 @@ export interface EnvironmentDemands {
 }
 
 /**
- * What each threshold of the checks asks of the analyst. A threshold without a sentence here does not compile: no check
- * may hold an environment to a number that its author was not told.
+ * The sentence of each threshold in the prompt to the analyst. A threshold without a sentence here does not compile, so
+ * the author of an environment knows every number that the checks apply.
  */
 const LIMIT_SENTENCES: Record<keyof typeof CHECK_LIMITS, (limit: number) => string> = {
   minReferenceReward: (limit) => `the reference solution earns at least ${limit} on every task`,

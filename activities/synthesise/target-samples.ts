@@ -8,7 +8,7 @@ const MAX_OPENINGS = 8;
 const MAX_ERRORS = 6;
 const MAX_TEXTS = 3;
 
-/** A call of one of the target's tools, and what it returned. */
+/** A call of one of the target's tools, and its answer. */
 export interface ToolSample {
   name: string;
   arguments: string;
@@ -22,7 +22,10 @@ export interface TargetSamples {
   calls: ToolSample[];
   /** Calls that the target did not accept, one of each tool at first. */
   errors: ToolSample[];
-  /** What the agent says without a call: episodes looked at, those with such text, those that end with it. */
+  /**
+   * Texts of the agent without a call. The counts are the episodes looked at, those with such a text, and those that
+   * end with one.
+   */
   spoken: { episodes: number; withText: number; endedByText: number; texts: string[] };
   vocabulary: Values[];
 }
@@ -87,7 +90,7 @@ function isError(observation: string): boolean {
   );
 }
 
-/** Some errors of each form, those of tools without one first. */
+/** One error of each form. The first error of every tool comes before the second of any tool. */
 function differentErrors(errors: readonly ToolSample[]): ToolSample[] {
   const forms = new Map<string, ToolSample>();
   for (const sample of errors) {

@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 
 const MAX_NAMES = 24;
 const MAX_VALUES = 20;
-/** Values to show where each is another one. */
+/** Values to show of a member whose uses nearly all differ. */
 const EXAMPLES = 4;
 const MAX_VALUE_CHARS = 40;
 /**
@@ -18,7 +18,7 @@ export interface Values {
   name: string;
   /** The most frequent ones first. */
   values: string[];
-  /** Each episode has another one: the values are only examples of the form. */
+  /** Each episode has another value: the values are only examples of the form. */
   isOpen: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Values {
 export class Vocabulary {
   private readonly uses = new Map<string, Map<string, number>>();
 
-  /** Adds what one episode names. */
+  /** Adds the names and values of one episode. */
   add(messages: readonly ChatMessage[]): void {
     const seen = new Map<string, Set<string>>();
     for (const { role, content, tool_calls: calls } of messages) {

@@ -4,7 +4,7 @@ import type { Progress } from '../progress';
 import type { TrainerGroup } from './trainer-group';
 import type { PlannedJob } from './training-job';
 
-/** What a trainer is started for: a training, or the trial that comes before all trainings of a run. */
+/** The purpose of a trainer: a training, or the trial that comes before all trainings of a run. */
 interface Purpose<Manifest> {
   kind: 'training' | 'trial';
   /** Reads the manifest in a directory, with which the trainer says that it is done; null while there is none. */

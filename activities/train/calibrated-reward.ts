@@ -10,8 +10,8 @@ import { sampleDeviation } from '../statistics/mean';
 
 /**
  * Rewards of the base model in the calibration of the training's environment. The trainer compares its first rewards
- * with them. Undefined without such a record, and for several environments: the training of each capability compares
- * its own.
+ * with them. Undefined without such a record, and for a training on several environments, since the training of each
+ * capability compares its own.
  */
 export async function calibratedReward(
   store: ArtifactStore,

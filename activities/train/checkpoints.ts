@@ -17,7 +17,7 @@ export async function checkpointedIterations({ members }: Pick<TrainerGroup, 'me
   return newest.reduce((sum, iteration) => sum + iteration, 0);
 }
 
-/** Removes the checkpoints of a training whose adapter is in the store. What cannot be removed stays. */
+/** Removes the checkpoints of a training whose adapter is in the store. Files that cannot be removed stay. */
 export async function removeCheckpoints(directory: string): Promise<void> {
   await rm(folder(directory), { recursive: true, force: true }).catch(() => undefined);
 }

@@ -2,15 +2,15 @@ import type { Training } from './backend';
 
 type Described = Pick<Training, 'kind' | 'input'>;
 
-/** What a failure calls the trainer of a training, at the beginning of a sentence. */
+/** The name of a training's trainer in a failure, at the beginning of a sentence. */
 export const trainerOf = ({ kind, input }: Described): string =>
   kind === 'trial' ? 'The trial of a trainer' : `The trainer of ${input.job}`;
 
-/** What a failure calls a training, at the beginning of a sentence. */
+/** The name of a training in a failure, at the beginning of a sentence. */
 export const trainingOf = ({ kind, input }: Described): string =>
   kind === 'trial' ? 'The trial of a trainer' : `The training of ${input.job}`;
 
-/** What a heartbeat says that the activity does. */
+/** The work that a heartbeat reports. */
 export const noteOf = ({ kind, input }: Described): string =>
   kind === 'trial' ? 'trial of a trainer' : `train ${input.job}`;
 

@@ -21,7 +21,7 @@ import { type PlannedJob, planTraining } from './training-job';
 import { planTrial } from './trial/plan-trial';
 import { tryTrainer } from './trial/try-trainer';
 
-/** What the training activities need. */
+/** The dependencies of the training activities. */
 interface TrainDeps {
   store: ArtifactStore;
   /** Backends by the value of `training.backend`; a worker without a cluster has only `local`. */
@@ -73,8 +73,8 @@ export function createTrainActivities({
   };
   return {
     /**
-     * Trains one adapter and stores it, or takes the one of an earlier run with the same content. A training for which
-     * the active version has an adapter begins from that one (`training.warmStart`), and where the input names an
+     * Trains one adapter and stores it, or takes the one of an earlier run with the same content. If the active version
+     * has an adapter for the capability, the training begins from it (`training.warmStart`). If the input names an
      * adapter to continue, the training continues it although its content was trained before. Resumes at the furthest
      * point: takes an existing manifest, attaches to a running trainer, or starts one from its last checkpoint.
      * Cancelling the activity stops the trainer. A worker that shuts down leaves the trainer running, and the next
@@ -102,16 +102,16 @@ export function createTrainActivities({
       // The adapter is there twice by now, so nothing needs a checkpoint any more.
       await removeCheckpoints(planned.directory);
       await removeWarmStart(planned.directory);
-      // Where the adapter that it continues could not be read, it is not what the key says.
+      // Where the trainer could not read the adapter that it continues, the result does not match the key.
       const isAsKeyed = asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues;
       if (isAsKeyed) await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },
 
     /**
-     * Lets a trainer try what a training of the run needs, on the same backend and in the same kind of pod: image,
-     * store, base model, jail and GPUs. A fault there is found before anything is paid for. Takes what an
-     * earlier attempt found. Cancelling it stops the trainer.
+     * Lets a trainer try the needs of the run's trainings, on the same backend and in the same kind of pod: image,
+     * store, base model, jail and GPUs. A fault there is found before anything is paid for. Takes over the result of an
+     * earlier attempt. Cancelling it stops the trainer.
      * @throws Trainer.*, Model.Changed.
      */
     async tryTraining(context: RunContext): Promise<TrialManifest> {

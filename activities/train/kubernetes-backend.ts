@@ -30,7 +30,7 @@ const UNSEEN_MS = 30_000;
 /** The same for a pack's Job that the watch has shown before: another member's attempt has replaced it. */
 const GONE_MS = 2_000;
 
-/** What training on a cluster needs. */
+/** The dependencies of training on a cluster. */
 interface KubernetesBackendOptions {
   /** Absolute path of the store's root, which pods have at the same path. */
   storeRoot: string;

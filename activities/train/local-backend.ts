@@ -25,7 +25,7 @@ import { readWaiting } from './progress-file';
 import { trackProgress } from './progress-tracker';
 import { ResourceAdmission, roomOfTrainer } from './resource-admission';
 
-/** What training on this machine needs. */
+/** The dependencies of training on this machine. */
 interface LocalBackendOptions {
   trainer: TrainerCommand;
   /** Absolute path of `sandbox/profile.json`. */
@@ -34,7 +34,7 @@ interface LocalBackendOptions {
   graceMs?: number;
   /** Takes the trainers' reports; absent: trainers send none. */
   reports?: LocalReports;
-  /** Memory and cores for all trainers; default: those of this machine. */
+  /** Memory and cores for all trainers; default: all of this machine. */
   room?: ResourceAdmission;
 }
 
@@ -73,7 +73,8 @@ export class LocalBackend implements TrainingBackend {
     const { reports } = this.options;
     const tracker = trackProgress(training, () => reports?.inbox.latest(job) ?? null);
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
-    // How an earlier trainer ended belongs to an earlier attempt. This one attaches to a running trainer or starts one.
+    // The end of an earlier trainer belongs to an earlier attempt. This one attaches to a running trainer or starts
+    // one.
     let isOurs = (await trainerState(group.directory)).status === 'running';
     let isStarted = false;
     const needs = roomOfTrainer(training);
@@ -108,7 +109,7 @@ export class LocalBackend implements TrainingBackend {
       if (manifest) return manifest;
       if (isOurs && state.status !== 'running') {
         const isLocked = state.status === 'ended' && state.code === TRAINER_EXIT_CODES.locked;
-        // It was on its way out when this attempt began, and what it had made was damaged and is set aside.
+        // The trainer was already ending when this attempt began. Its result was damaged and is set aside.
         const wasDone = !isStarted && state.status === 'ended' && state.code === 0;
         if (!isLocked && !wasDone) throw (await stuck(training)) ?? (await ended(training));
         isOurs = false;

@@ -11,7 +11,7 @@ export const readManifest = (directory: string): Promise<TrainingManifest | null
   readJsonFile(path(directory), trainingManifestSchema);
 
 /**
- * Reads the manifest that an earlier attempt left. One that is damaged, or whose adapter is missing or damaged, is set
+ * Reads the manifest that an earlier attempt left. If it is damaged, or its adapter is missing or damaged, it is set
  * aside as manifest.damaged.json, so that the training continues from its last checkpoint.
  * @param onDamage receives a sentence that says what is damaged.
  */

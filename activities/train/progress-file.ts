@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TrainingProgress, trainingProgressSchema } from '../../contracts/artifacts/training';
 
-/** Most characters of a trainer's sentence about what it waits for. It may quote a server. */
+/** Most characters of a trainer's sentence about the reason of its wait. It may quote a server. */
 const MAX_SENTENCE = 500;
 
 /** Reads the complete lines of progress.jsonl, oldest first. A line that is being written is left out. */
@@ -23,7 +23,7 @@ export async function lastIteration(directory: string): Promise<TrainingProgress
   return (await readProgressLines(directory)).at(-1) ?? null;
 }
 
-/** What the trainer waits for, as a sentence, while it can do nothing else; null while it works. */
+/** The reason why the trainer waits and can do nothing else, as a sentence; null while it works. */
 export async function readWaiting(directory: string): Promise<string | null> {
   return readFile(join(directory, 'waiting'), 'utf8').then(
     (sentence) => sentence.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_SENTENCE),

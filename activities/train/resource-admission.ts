@@ -8,13 +8,13 @@ import type { Training } from './backend';
 /** Share of the machine's memory that trainers may need together: servers and the system need some as well. */
 const MEMORY_SHARE = 0.8;
 
-/** What trainers need, or may need together: memory in bytes, and processor threads. */
+/** The need of one trainer or of several together: memory in bytes, and processor threads. */
 export interface Room {
   bytes: number;
   threads: number;
 }
 
-/** A trainer that has room: what it may need, and the trainings that watch it. */
+/** A trainer that has room: its possible needs, and the trainings that watch it. */
 interface Guest {
   needs: Room;
   watchers: Set<string>;
@@ -31,7 +31,7 @@ export class ResourceAdmission {
   /** `all`: what trainers may need together. Default: most of the machine's memory, a thread for each usable core. */
   constructor(private readonly all: Room = { bytes: MEMORY_SHARE * totalmem(), threads: availableParallelism() }) {}
 
-  /** What the trainers that have room may need together. */
+  /** Memory and threads that the admitted trainers may need together. */
   get taken(): Room {
     const needs = [...this.guests.values()].map((guest) => guest.needs);
     const sum = (of: keyof Room) => needs.reduce((total, one) => total + one[of], 0);
@@ -39,8 +39,8 @@ export class ResourceAdmission {
   }
 
   /**
-   * Gives room to the trainer of a directory, for as long as a `watcher` has not left. One that has room keeps it, and
-   * one that `runs` already gets it in any case.
+   * Gives room to the trainer of a directory, for as long as a `watcher` has not left. A trainer that has room keeps
+   * it. A trainer that already `runs` always gets it.
    * @returns null, or why there is no room with the other trainers, as the end of a sentence.
    */
   enter(directory: string, watcher: string, needs: Room, { runs = false } = {}): string | null {
@@ -75,9 +75,9 @@ export class ResourceAdmission {
 }
 
 /**
- * What the trainer of a training may need. The members of a pack share the weights of the base model. The memory is
- * estimated from the model's config.json; without one it counts as none. A pack computes with as many threads as this
- * process may use cores. A trial counts nothing.
+ * Memory and threads that the trainer of a training may need. The members of a pack share the weights of the base
+ * model. The memory is estimated from the model's config.json; without one it counts as none. A pack computes with as
+ * many threads as this process may use cores. A trial counts nothing.
  */
 export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): Room {
   if (kind === 'trial') return { bytes: 0, threads: 0 };

@@ -15,8 +15,9 @@ const countsSchema = z.object({
 }) satisfies z.ZodType<RestartCounts>;
 type Counts = z.infer<typeof countsSchema>;
 /**
- * `iterations`: those of its group that were in checkpoints when it was last counted. `last`: the Job that was replaced
- * last and its counter, so that several workers that watch it count it once; null on this machine.
+ * `iterations`: the group's iterations that were in checkpoints at the last count. `last`: the Job that was replaced
+ * last, and its counter; null on this machine. With both, several workers that watch the Job count the replacement
+ * once.
  */
 const schema = countsSchema.extend({
   iterations: count,
@@ -28,8 +29,8 @@ const NONE: RestartRecord = { starts: 0, disruptions: 0, stalls: 0, crashes: 0, 
 const path = (directory: string) => join(directory, 'restarts.json');
 
 /**
- * Reads the counts of a trainer group's directory. A trainer that has made a new checkpoint since did not end at the
- * same place: its counts begin at 0 again.
+ * Reads the counts of a trainer group's directory. After a new checkpoint a trainer did not end at the same place, so
+ * its counts begin at 0 again.
  * @param iterations the group's iterations that are in checkpoints now.
  * @param job uid of the Job that is watched: its own replacement does not count. Null on this machine.
  */

@@ -20,8 +20,8 @@ function isOfThisVersion(manifest: string): boolean {
 }
 
 /**
- * Sha256 of the adapter that a training continues: the one that the input names, if its content was trained before.
- * Other content gives another adapter anyway, and its training begins from the served one.
+ * Sha256 of the adapter that a training continues: the input's adapter, if its content was trained before. Other
+ * content gives another adapter anyway, and its training begins from the served one.
  */
 export async function continuedAdapter(
   store: ArtifactStore,

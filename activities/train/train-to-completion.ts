@@ -136,8 +136,8 @@ async function keepHeartbeat(directory: string): Promise<() => void> {
  * Whether nobody waits for the activity's result any more, so that its job can be stopped. That is so when the activity
  * was cancelled, or when its run has ended. It is not so when the worker shuts down, or when Temporal has given this
  * attempt up: a later attempt takes the job over.
- * @param cause message of the cancellation, which names its cause. `NOT_FOUND` (Temporal does not know the
- *   activity) stands for an attempt that was given up and for a run that was terminated.
+ * @param cause message of the cancellation, which names its cause. Temporal sends `NOT_FOUND` (it does not know the
+ *   activity) both for an attempt that was given up and for a run that was terminated.
  */
 async function isAbandoned(cause: string): Promise<boolean> {
   if (cause !== 'NOT_FOUND') return cause === 'CANCELLED';
@@ -164,7 +164,10 @@ function fullDisk(error: unknown, training: Training): ApplicationFailure | null
   });
 }
 
-/** Whether this trainer will not go on with the training: a person decides about the next attempt, or it dropped it. */
+/**
+ * Whether this trainer has finished with the training: the trainer dropped it, or a person decides about the next
+ * attempt.
+ */
 async function isFinal(error: unknown, { planned }: Training): Promise<boolean> {
   return (
     (error instanceof ApplicationFailure && error.nonRetryable === true) ||

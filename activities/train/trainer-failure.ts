@@ -23,10 +23,10 @@ export interface TrainerEnd {
 /** Wait before a start after a full disk, which does not empty itself within seconds. */
 export const DISK_RETRY = '60 seconds';
 
-/** What a failure needs of a training to name it. */
+/** The parts of a training by which a failure names it. */
 type Named = Pick<Training, 'kind' | 'input'>;
 
-/** What happens after a failure, as a sentence with a space before it. */
+/** The consequence of a failure, as a sentence with a space before it. */
 function whatHappensNext(training: Named, type: FailureType, iterations: number): string {
   if (!FAILURES[type].retryable) return ` ${retryOf(training)}, once the cause is gone.`;
   if (training.kind === 'trial') return type === 'Trainer.DiskFull' ? ' It is tried again every minute.' : '';
@@ -65,8 +65,8 @@ export function stuckFailure(
 const quoted = (log: string): string => (log === '' ? '' : ` Its last lines:\n${log}`);
 
 /**
- * The failure of one training whose trainer continues with others. Its type is the one that its exit code would have if
- * it had trained alone on the same backend.
+ * The failure of one training whose trainer continues with others. Its type is the type that its exit code would have
+ * if it had trained alone on the same backend.
  */
 export function trainingFailure(
   { input, prepared, group }: Training,

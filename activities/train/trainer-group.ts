@@ -11,7 +11,7 @@ import { exists, fileNames } from './files';
 export interface TrainerGroup {
   /** Key of the group's directory in the store: the training's own for a single one, else the pack's folder. */
   directoryKey: string;
-  /** Absolute path of that directory. It holds the trainer's log, its process and what the cluster said last. */
+  /** Absolute path of that directory. It holds the trainer's log, its process and the cluster's last report. */
   directory: string;
   members: readonly GroupMember[];
 }

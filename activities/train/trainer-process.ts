@@ -16,7 +16,10 @@ export interface TrainerCommand {
   arguments?: readonly string[];
 }
 
-/** What the files of a trainer's directory say about its process. `gone`: killed before it could record its end. */
+/**
+ * The state of a trainer's process according to the files of its directory. `gone`: killed before it could record its
+ * end.
+ */
 type TrainerState =
   { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
 

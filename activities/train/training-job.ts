@@ -97,7 +97,9 @@ export function jobFile(
   });
 }
 
-/** What the job file says of the sampler. A vLLM without an address of its own is the server of the run's model. */
+/**
+ * The fields of the job file about the sampler. A vLLM without an address of its own is the server of the run's model.
+ */
 function samplerOf(
   prepared: PreparedSpec,
   modelUrl: string | null,

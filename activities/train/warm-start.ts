@@ -82,7 +82,7 @@ async function copyOnce(source: string, { path, sha256 }: TrainingJob['beginsFro
   }
 }
 
-/** Removes the copy. A training that is done needs it no more. */
+/** Removes the copy. A finished training no longer needs it. */
 export async function removeWarmStart(directory: string): Promise<void> {
   await rm(join(directory, FOLDER), { recursive: true, force: true }).catch(() => undefined);
 }

@@ -20,9 +20,9 @@ interface ComparedAttempts {
 }
 
 /**
- * The check that an attempt still asks for what the first good attempt before it asked for. An attempt is good if its
+ * Checks that an attempt still asks for the same as the first good attempt before it. An attempt is good if its
  * reference solution earns full reward, its capability decides, and it is solved and paid as the agent's own tasks are.
- * Null where there is no such attempt, or where either cannot be read.
+ * Null where there is no such attempt, or one of the two cannot be read.
  * @throws EnvironmentKilled; the signal's reason.
  */
 export async function compareAttempts(compared: ComparedAttempts): Promise<EnvironmentCheck | null> {

@@ -18,9 +18,9 @@ export const showsCapability = ({ checks }: Validation): boolean =>
   !checks.some(({ name, passed }) => IS_ABOUT_THE_TARGET.includes(name) && !passed);
 
 /**
- * Compares what the tasks of an attempt ask for with what those of an earlier one did: the tools that show the
- * capability, and whether one task needs it more than once. A repair that asks for it less often in fewer places is
- * easier and passes every other check, but teaches something else: to notify one guest, not every guest.
+ * Compares the demands of an attempt's tasks with those of an earlier attempt: the tools that show the capability, and
+ * whether one task needs it more than once. A repair that asks for it less often in fewer places is easier and passes
+ * every other check, but teaches something else: to notify one guest, not every guest.
  * @param before tasks of the earlier attempt. Both have `skillCalls`.
  */
 export function checkKeptCapability(

@@ -90,7 +90,7 @@ function toCliError(error: unknown, runId: string): unknown {
   const reason = cause instanceof ActivityFailure ? cause.cause : cause;
   if (!(reason instanceof ApplicationFailure)) return new CliError(error.message, { cause: error });
   const isOurs = (type: string): type is CommandFailureType => Object.hasOwn(COMMAND_FAILURES, type);
-  // A refused agent.yaml is wrong input too, although its type is that of a run.
+  // A refused agent.yaml is wrong input too, although its failure has a run's type.
   const type = reason.type ?? 'Cli.Failed';
   return isOurs(type)
     ? new CliError(reason.message, { type, cause: error })

@@ -19,8 +19,8 @@ export interface BudgetFlags {
 }
 
 /**
- * `whet budget RUN [--usd N] [--tokens N]`: shows what the run has spent, and raises or lowers what it may spend. Work
- * that waits for the budget continues.
+ * `whet budget RUN [--usd N] [--tokens N]`: shows the run's spending, and raises or lowers its budget. Work that waits
+ * for the budget continues.
  */
 export async function budgetCommand(
   { settings, out }: Context,
@@ -68,7 +68,7 @@ async function currentBudget(store: ArtifactStore, runId: string): Promise<Budge
   return set ?? budgetSpecSchema.parse((await specOf(store, runId))?.spec.budget ?? {});
 }
 
-/** What a document of the run holds; `absent` where there is none. @throws CliError when it is damaged. */
+/** The content of a document of the run; `absent` where there is none. @throws CliError when it is damaged. */
 const readKept = <T, A>(
   store: ArtifactStore,
   key: string,

@@ -18,8 +18,8 @@ export interface CancelFlags {
 }
 
 /**
- * `whet cancel RUN [--no-wait]`: stops a run for good, and waits until its trainers have stopped. What it has written
- * stays in the store. Asking again changes nothing.
+ * `whet cancel RUN [--no-wait]`: stops a run for good, and waits until its trainers have stopped. The run's artifacts
+ * stay in the store. Asking again changes nothing.
  */
 export async function cancelCommand({ settings, out }: Context, runId: string, { wait }: CancelFlags): Promise<void> {
   await withTemporal(settings, async (temporal) => {
@@ -44,7 +44,7 @@ function ended(state: RunState, asked: boolean): [unknown, string] {
   return [{ runId: state.runId, status: how, asked }, text];
 }
 
-/** Waits until a run has ended; says from time to time what it still waits for. @throws CliError after Ctrl-C. */
+/** Waits until a run has ended; says from time to time what still holds it up. @throws CliError after Ctrl-C. */
 async function untilEnded(
   { client }: Temporal,
   runId: string,

@@ -16,7 +16,7 @@ import { table } from '../output';
 const whole = (value: number) => Math.round(value).toLocaleString('en-US');
 const dollars = (usd: number | null) => (usd === null ? '–' : `$${usd.toFixed(2)}`);
 
-/** Where the trial of a run would take place, and what it would try there. */
+/** The place of the trial of a run, and its GPUs. */
 function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
   if (backend === 'local' || kubernetes === undefined) return 'a process of the worker that trains nothing';
   const { gpus, gpuResource } = kubernetes.resources;
@@ -24,7 +24,7 @@ function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
   return `a Job in namespace ${kubernetes.namespace} with image ${kubernetes.image}, ${devices}, that trains nothing`;
 }
 
-/** What a trainer needs of memory, and whether that is more than it would get. */
+/** The memory that a trainer needs, and whether it would get that much. */
 function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[] {
   const { weights, adapter, activations, cache, total } = memory;
   const gpu = training.backend === 'kubernetes' && (training.kubernetes?.resources.gpus ?? 0) > 0;

@@ -182,7 +182,7 @@ export async function envEditCommand(
   });
 }
 
-/** Whether what a run waits for names the command that gives an environment to this capability, and not to another. */
+/** Whether the text of a run's wait names the command that gives an environment to this capability, and to no other. */
 function offersEdit(waitingFor: string, runId: string, capabilityId: string): boolean {
   const offers = waitingFor.split(/, |: |\n/);
   return [editCommand, giveCommand].some((command) => offers.includes(command(runId, capabilityId)));
@@ -203,7 +203,7 @@ async function aboutRun(
       const { status, progress } = await readRunState(client, runId);
       const agent = typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null;
       if (status !== 'running') return { agent, isAwaited: false };
-      // Without a worker nobody says what it waits for.
+      // Without a worker the reason of its wait is unknown.
       const isAwaited = progress === null ? null : offersEdit(progress.waitingFor ?? '', runId, capabilityId);
       return { agent, isAwaited };
     });

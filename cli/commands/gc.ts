@@ -20,8 +20,8 @@ export interface GcFlags {
 }
 
 /**
- * `whet gc [--dry-run] [--older-than 30d] [--keep-versions N] [--keep-runs N]`: removes from the store what is old and
- * what nothing refers to. Refuses when Temporal cannot be asked which runs are open.
+ * `whet gc [--dry-run] [--older-than 30d] [--keep-versions N] [--keep-runs N]`: removes from the store whatever is old
+ * and unused. Refuses when Temporal cannot be asked which runs are open.
  */
 export async function gcCommand({ settings, out }: Context, flags: GcFlags): Promise<void> {
   const store = new LocalStore(settings.storeRoot);

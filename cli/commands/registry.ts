@@ -38,7 +38,7 @@ async function change(context: Context, agent: string, transition: (registry: Re
   );
 }
 
-/** What serves where a version is active; null: none is. */
+/** The name of what serves an agent: its active version, or the base model alone (null). */
 export const servedName = (version: number | null): string =>
   version === null ? 'the base model alone' : `version ${version}`;
 

@@ -62,7 +62,7 @@ interface DamagedRow {
   bytes: number | null;
   /** Stage and activity; null where no activity of the run made it. */
   madeBy: string | null;
-  /** What making it again takes, or why that cannot be done. */
+  /** The steps that make it again, or the reason why that cannot be done. */
   repair: string;
   /** Whether an answer must be paid again. */
   paidAgain: boolean;
@@ -104,7 +104,7 @@ function foundText(runId: string, { artifacts, adapters, bytes }: Examination, d
   return `${checked}. ${damaged.length} are not as the run left them:\n${list}`;
 }
 
-/** What is not done without --yes; empty when nothing must be paid again. */
+/** The steps that are left out without --yes; empty when nothing must be paid again. */
 function paymentText(runId: string, { steps }: RepairPlan): string {
   const paid = steps.filter(({ asksAgain }) => asksAgain).length;
   if (paid === 0) return '';
@@ -117,14 +117,14 @@ function paymentText(runId: string, { steps }: RepairPlan): string {
 const repairedLine = (one: RepairedArtifact): string =>
   one.repaired ? `repaired      ${one.key}: ${one.how}` : `not repaired  ${one.key}: ${one.reason}`;
 
-/** Lets those parts of the run try again that wait for an artifact, unless it is one that could not be repaired. */
+/** Retries the parts of the run that wait for an artifact, except for an artifact that could not be repaired. */
 async function resume(client: Client, state: RunState, lost: readonly string[]): Promise<string[]> {
   if (state.status !== 'running') return [];
   const isCured = (reason: string) => reason.startsWith('Store.') && !lost.some((key) => reason.includes(key));
   return retryWaits(client, state, isCured);
 }
 
-/** What the person can do next, a sentence each. */
+/** The next steps for the person, a sentence each. */
 function nextLines(
   { runId, status, agent }: RunState,
   wasDamaged: boolean,

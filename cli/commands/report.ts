@@ -25,7 +25,7 @@ export async function reportCommand(context: Context, runId: string): Promise<vo
     return stored;
   });
   const report = await readReport(directory);
-  // What the table must be read with is among the notes of the page, too.
+  // The notes of the page include the caveats of the table.
   const notes = report.notes.filter((note) => !report.evaluation?.caveats.includes(note));
   context.out.result(
     report,

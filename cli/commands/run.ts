@@ -16,7 +16,7 @@ import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
-/** How a run differs from its agent.yaml, to compare the results. */
+/** The differences of a run from its agent.yaml, to compare the results. */
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 
 /**
@@ -98,14 +98,14 @@ export async function runCommand({ settings, out }: Context, path: string, optio
   });
 }
 
-/** Ids of the agent's runs that have not ended, without the one that was just started. */
+/** Ids of the agent's other runs that have not ended. */
 async function otherOpenRuns({ client }: Temporal, agent: string, started: string): Promise<string[]> {
   const others: string[] = [];
   try {
     for await (const info of client.workflow.list({ query: OPEN_RUNS }))
       if (info.workflowId !== started && agentOf(info) === agent) others.push(info.workflowId);
   } catch (error) {
-    // The run has begun; what the server cannot list now is not its failure.
+    // The run has begun, so a failure of this list is not the run's.
     if (!isTroubleOfServer(error)) throw error;
   }
   return others;
@@ -122,7 +122,7 @@ function besideText(runs: readonly string[]): string | null {
   );
 }
 
-/** What came of the first checks, a line each. */
+/** The result of the first checks, a line each. */
 function checksText({ passed, trouble }: FirstChecks): string[] {
   if (passed) return ['its first checks passed: agent.yaml, environment, model, analyst and jail'];
   if (trouble.length === 0) return ['its first checks go on: agent.yaml, environment, model, analyst and jail'];

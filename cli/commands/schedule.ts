@@ -63,7 +63,7 @@ export function scheduleOptions(
       taskQueue: TASK_QUEUES.orchestration,
       args: [input],
       memo: { agent: agent.spec.name, seed: agent.spec.seed, specPath: agent.path, scheduled: true, cron },
-      // From its start on, so that the next night finds it although no worker has taken it yet.
+      // The run has the attribute from its start, so that the next night finds it although no worker has taken it yet.
       typedSearchAttributes: [
         { key: defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD'), value: agent.spec.name },
       ],

@@ -69,7 +69,7 @@ async function rowOf({ client }: Temporal, description: ScheduleDescription): Pr
   };
 }
 
-/** What a run ended with, or `running`; null where the server knows the run no more. */
+/** The outcome of a run, or `running`; null where the server no longer knows the run. */
 async function outcomeOf(client: Temporal['client'], runId: string): Promise<string | null> {
   try {
     const { searchAttributes, status } = await client.workflow.getHandle(runId).describe();
@@ -80,7 +80,7 @@ async function outcomeOf(client: Temporal['client'], runId: string): Promise<str
   }
 }
 
-/** `whet schedule pause AGENT [--note TEXT]`: no night begins until `resume`. One that has begun continues. */
+/** `whet schedule pause AGENT [--note TEXT]`: no night begins until `resume`. A night that has begun continues. */
 export function schedulePauseCommand(context: Context, agent: string, { note }: { note?: string }): Promise<void> {
   return change(context, agent, async (handle, { state }) => {
     if (!state.paused) await handle.pause(note ?? 'paused with whet schedule pause');
@@ -88,7 +88,7 @@ export function schedulePauseCommand(context: Context, agent: string, { note }: 
   });
 }
 
-/** `whet schedule resume AGENT`: nights begin again. Those that were due meanwhile are not made up for. */
+/** `whet schedule resume AGENT`: nights begin again. Missed nights are not made up for. */
 export function scheduleResumeCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, async (handle, { state }) => {
     if (state.paused) await handle.unpause('resumed with whet schedule resume');

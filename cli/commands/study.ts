@@ -11,7 +11,7 @@ import { newRunId } from '../run-id';
 import { readWholeFile } from '../../store';
 import { withTemporal } from '../temporal';
 
-/** Most identifications of one study: each costs as much as that of a run. */
+/** Most identifications of one study: each costs as much as a run's. */
 const MAX_RUNS = 50;
 
 /**

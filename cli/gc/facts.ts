@@ -53,7 +53,7 @@ async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | 
 
 /**
  * Reads a document as text. Empty if it is gone, or cannot hold references (too large, or a pipe). Rejects with
- * CliError if it cannot be read at the moment: what it refers to would look unreferenced and be removed.
+ * CliError if it cannot be read at the moment: parts that it refers to would look unreferenced and be removed.
  */
 export const documentReader =
   (store: ArtifactStore) =>

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 /** Nothing younger is ever touched: a run that begins now may refer to what nobody referred to a moment ago. */
 export const MIN_AGE_MS = DAY_MS;
 
-/** Least age of what is removed, and how much is kept at any age. */
+/** Least age of a part that is removed, and the number that is kept at any age. */
 export interface GcPolicy {
   olderThanMs: number;
   /**
@@ -21,7 +21,7 @@ export interface GcPolicy {
 export interface RunFacts {
   /** Ids of runs and studies that have not ended. */
   open: ReadonlySet<string>;
-  /** Ids of runs and studies that Temporal knows no more, or never knew. */
+  /** Ids of runs and studies that Temporal no longer knows, or never knew. */
   unknown: ReadonlySet<string>;
 }
 
@@ -39,7 +39,7 @@ export interface GcInput {
   read: (key: string) => Promise<string>;
 }
 
-/** What is removed, and what stays, with the reason. */
+/** The parts to remove, and the parts to keep with the reason. */
 export interface GcPlan {
   versions: { agent: string; versions: RegistryVersion[] }[];
   goes: Unit[];
@@ -72,7 +72,7 @@ export async function planGc(input: GcInput): Promise<GcPlan> {
     if (why === null) plan.goes.push(unit);
     else plan.stays.push({ unit, why });
   }
-  // What goes with its run is not counted twice.
+  // A part that goes with its run is not counted twice.
   const goingRuns = plan.goes.filter(isRun).map(({ key }) => `${key}/`);
   plan.goes = plan.goes.filter(({ key }) => !goingRuns.some((run) => key.startsWith(run)));
   plan.stays = plan.stays.filter(({ unit }) => !goingRuns.some((run) => unit.key.startsWith(run)));
@@ -145,7 +145,7 @@ async function keepMentioned(input: GcInput, kept: Map<string, string>, owners: 
   }
 }
 
-/** What the documents of the kept runs name: hashes by their first digits, and folders of the label cache. */
+/** The names in the documents of the kept runs: hashes by their first digits, and folders of the label cache. */
 interface Mentions {
   hashes: Set<string>;
   labelSets: Set<string>;

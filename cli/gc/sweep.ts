@@ -2,7 +2,7 @@ import { type ArtifactStore, changeRegistry, pruneVersions } from '../../store';
 import { type GcInput, type GcPlan, idOf, MIN_AGE_MS, ownerOf, versionKeeper } from './plan';
 import { isRun, type Unit, type UnitKind } from './units';
 
-/** What the removal asks before each step. */
+/** The questions of the removal before each step. */
 export interface SweepQuestions {
   /** Whether this run or study has not ended now. */
   isOpen: (id: string) => Promise<boolean>;
@@ -11,7 +11,7 @@ export interface SweepQuestions {
   onRemoved: (removed: number, of: number) => void;
 }
 
-/** What became of a unit. `left`: it changed since the plan was made, or a run began. */
+/** The fate of a unit. `left`: it changed since the plan was made, or a run began. */
 export interface Swept {
   removed: Unit[];
   left: Unit[];

@@ -1,6 +1,6 @@
 import type { StoredFile } from '../../store';
 
-/** Kinds of what the garbage collector can remove. */
+/** Kinds of parts that the garbage collector can remove. */
 export const UNIT_KINDS = [
   'run',
   'study',
@@ -105,8 +105,8 @@ function placesOf(key: string): Place[] {
 
 /**
  * The file or folder of a key that a writer puts aside and renames or removes at once: it stays when the writer is
- * killed or the disk is full. Null when the key has none. Locks, such as that of a trainer, belong to what they guard:
- * without its file a second holder could take one.
+ * killed or the disk is full. Null when the key has none. A lock, such as a trainer's, belongs to what it guards:
+ * without the lock's file a second holder could take it.
  */
 function temporaryPart(parts: readonly string[]): string | null {
   const at = parts.findIndex((part) => /\.tmp$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part));

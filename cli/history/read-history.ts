@@ -30,7 +30,7 @@ export interface Night {
   spend: NonNullable<RunRecord['figures']>['spend'] | null;
 }
 
-/** What could be read of an agent's history, and the files that could not. */
+/** The readable part of an agent's history, and the files that could not be read. */
 export interface AgentHistory {
   agent: string;
   nights: Night[];
@@ -61,7 +61,7 @@ export async function readHistory(store: LocalStore, agent: string): Promise<Age
   return { agent, nights, active: registry?.active ?? null, damaged };
 }
 
-/** What a night found to work on or to watch, by name. */
+/** The capabilities that a night found to work on or to watch, by name. */
 export const foundText = (night: Pick<Night, 'new' | 'recurring' | 'regressed' | 'drifting'>): string[] => [
   ...night.new,
   ...night.recurring.map((name) => `${name} (still)`),
@@ -118,7 +118,7 @@ function retiredBy(figures: RunRecord['figures'], registry: Registry | null): st
   return before.adapters.flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));
 }
 
-/** What a night retired, each with why where the night had asked for it. */
+/** The capabilities that a night retired, each with the reason where the night had asked for it. */
 export const retiredText = ({ retired, retires }: Pick<Night, 'retired' | 'retires'>): string[] =>
   (retired ?? []).map((id) => {
     const why = retires.find((one) => one.id === id)?.why;

@@ -1,4 +1,4 @@
-/** Kinds of things in the store, in the order in which one comes from the other. */
+/** Kinds of things in the store, each made from the kinds before it. */
 export const LINEAGE_KINDS = [
   'trajectory',
   'capability',
@@ -14,10 +14,10 @@ export type LineageKind = (typeof LINEAGE_KINDS)[number];
 /** One thing in the store. */
 export interface LineageItem {
   kind: LineageKind;
-  /** What a person calls it, and `whet lineage` takes. */
+  /** The name that people use, and that `whet lineage` takes. */
   id: string;
   agent: string;
-  /** What else there is to say. */
+  /** Further facts. */
   about: string;
 }
 

@@ -9,7 +9,7 @@ import { type DamagedFile, readerOf } from '../documents';
 import { addCollected, addTraces } from './conversations';
 import { keys, LineageGraph } from './graph';
 
-/** What could be read of the store, and the files that could not. */
+/** The readable part of the store, and the files that could not be read. */
 export interface StoreLineage {
   graph: LineageGraph;
   damaged: DamagedFile[];
@@ -35,7 +35,7 @@ const beginningSchema = trainingManifestSchema.pick({ beginsFrom: true }).strip(
 /** Role of the rollouts that a run collected, with the live traffic in them. */
 const COLLECTED = 'trajectories of the base agent on train tasks';
 
-/** Reads reports, registries and live traffic of a store. What is damaged is named and left out. */
+/** Reads reports, registries and live traffic of a store. Damaged files are named and left out. */
 export async function readLineage(store: LocalStore): Promise<StoreLineage> {
   const graph = new LineageGraph();
   const damaged: DamagedFile[] = [];

@@ -3,7 +3,7 @@ import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/a
 import { type ArtifactStore, isMissing } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 
-/** Something in the store that a run refers to. The sha256 of an adapter is that of its directory. */
+/** Something in the store that a run refers to. An adapter's sha256 is its directory's. */
 export type Wanted = ({ kind: 'artifact' } & ArtifactRef) | { kind: 'adapter'; key: string; sha256: string };
 
 /** Everything that a value refers to in the store, at any depth. Two mentions of one artifact give two entries. */
@@ -18,10 +18,10 @@ export function artifactsIn(value: unknown): Wanted[] {
   return found;
 }
 
-/** How it is: as the run left it, gone, or with other bytes. */
+/** Its state: as the run left it, gone, or with other bytes. */
 export type State = 'intact' | 'missing' | 'damaged';
 
-/** Reads all of it and compares it with its hash. Throws what the file system says when it cannot be read at all. */
+/** Reads all of it and compares it with its hash. Throws the file system's error when it cannot be read at all. */
 export async function stateOf(store: ArtifactStore, wanted: Wanted): Promise<State> {
   try {
     if (wanted.kind === 'adapter') {

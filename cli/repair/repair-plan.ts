@@ -9,11 +9,11 @@ import type { RunHistory, ScheduledActivity } from './run-histories';
 export interface RepairPlan {
   /** Activities to execute again, in the order of the run. */
   steps: PlannedStep[];
-  /** Damaged artifacts that no step makes, each with the reason and what can be done. */
+  /** Damaged artifacts that no step makes, each with the reason and the remedy. */
   hopeless: { artifact: RunArtifact; reason: string }[];
 }
 
-/** An activity to execute again, and what it shall make. */
+/** An activity to execute again, and the artifacts that it shall make. */
 export interface PlannedStep {
   activity: ScheduledActivity;
   artifacts: RunArtifact[];

@@ -57,7 +57,7 @@ function specOf({ activities }: RunHistory): ArtifactRef | null {
   return null;
 }
 
-/** What became of one damaged artifact. `how` says where its bytes came from, `reason` why it is not repaired. */
+/** The fate of one damaged artifact. `how` says where its bytes came from, `reason` why it is not repaired. */
 export type RepairedArtifact =
   { key: string; repaired: true; how: string } | { key: string; repaired: false; reason: string };
 
@@ -73,8 +73,9 @@ export interface RepairOptions {
 }
 
 /**
- * Repairs what an examination found: from a copy where there is one, else by executing again what made it. Every
- * artifact is compared with its hash afterwards. One with other bytes is removed again, unless it is of use.
+ * Repairs the damage that an examination found: from a copy where there is one, else by executing again the activity
+ * that made it. Every artifact is compared with its hash afterwards. An artifact with other bytes is removed again,
+ * unless it is of use.
  */
 export async function repairRun(options: RepairOptions, examination: Examination): Promise<RepairedArtifact[]> {
   const { store, client, out, runId, agent, mayAskAnalyst } = options;

@@ -1,6 +1,6 @@
-/** What is known of an activity whose artifacts can be made again. */
+/** The facts about an activity whose artifacts can be made again. */
 export interface Repeatable {
-  /** What executing it again takes, for people. */
+  /** The needs of executing it again, for people. */
   takes: string;
   /** Why it may make something else than the first time. */
   differs: string;

@@ -20,7 +20,7 @@ export interface ScheduledActivity {
   open: boolean;
 }
 
-/** What the histories of a run and its child workflows hold that matters for its artifacts. */
+/** The events about artifacts in the histories of a run and its child workflows. */
 export interface RunHistory {
   /** In the order in which they were scheduled. */
   activities: ScheduledActivity[];
@@ -29,8 +29,8 @@ export interface RunHistory {
 }
 
 /**
- * Reads the histories of a run and of all its child workflows. Those of `labelChunks` are left out: their activities
- * name no artifact. Throws WorkflowNotFoundError when there is no such run.
+ * Reads the histories of a run and of all its child workflows. Child workflows `labelChunks` are left out: their
+ * activities name no artifact. Throws WorkflowNotFoundError when there is no such run.
  * @param onWorkflow called after each history that was read, with their number.
  */
 export async function readRunHistory(
@@ -49,7 +49,7 @@ export async function readRunHistory(
   return history;
 }
 
-/** Adds what one history holds. Returns the executions that it leads to. */
+/** Adds the events of one history. Returns the executions that it leads to. */
 function readEvents(
   workflowId: string,
   events: readonly HistoryEvent[],

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const LEAST_BYTES = 1 << 20;
 const PROBE_BYTES = 4_096;
 
-/** What a failed write means, by code of the system's error. */
+/** The meaning of a failed write, by code of the system's error. */
 const MEANINGS: Record<string, string> = {
   ENOSPC: 'is full',
   EDQUOT: "is full: this user's quota is used up",
@@ -15,9 +15,9 @@ const MEANINGS: Record<string, string> = {
 };
 
 /**
- * What is wrong with the disk of a directory, as a sentence with what to do; null when it can be written, or the
- * directory does not exist. It writes a small file and removes it: only that shows a quota, or a disk that became
- * read-only. `name` is the variable that sets the directory.
+ * The fault of a directory's disk, as a sentence with the remedy; null when it can be written, or the directory does
+ * not exist. It writes a small file and removes it: only that shows a quota, or a disk that became read-only. `name` is
+ * the variable that sets the directory.
  */
 export function diskProblem(directory: string, name: string): string | null {
   const sentence = (what: string) =>

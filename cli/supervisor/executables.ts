@@ -4,7 +4,7 @@ import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
 
 /**
- * Path of the Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on the PATH, then the one that `make setup` installed.
+ * Path of the Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on the PATH, then the CLI that `make setup` installed.
  * Null when there is none.
  */
 export function findTemporalCli(): string | null {
@@ -42,7 +42,7 @@ export function pythonCommand(): string {
 }
 
 /**
- * The Python that has vLLM: WHET_VLLM_PYTHON, else the one that scripts/vllm.sh installed. The package
+ * The Python that has vLLM: WHET_VLLM_PYTHON, else the Python that scripts/vllm.sh installed. The package
  * `whetstone.sampling.vllm_command` looks in the same places.
  * @throws CliError when there is none; nothing has been started by then.
  */

@@ -26,8 +26,8 @@ export function lockAddress(purpose: string, home: string): string {
 }
 
 /**
- * Takes a lock; null when another process holds it. Who connects to a held lock gets the text of `answer`. The lock
- * does not keep the process alive.
+ * Takes a lock; null when another process holds it. A process that connects to a held lock gets the text of `answer`.
+ * The lock does not keep the process alive.
  */
 export function tryLock(address: string, answer: () => string = () => ''): Promise<KernelLock | null> {
   return new Promise((resolve, reject) => {
@@ -46,7 +46,7 @@ export function tryLock(address: string, answer: () => string = () => ''): Promi
   });
 }
 
-/** What the holder of a lock answers; null when nobody holds it, or the holder is silent for two seconds. */
+/** The answer of a lock's holder; null when nobody holds it, or the holder is silent for two seconds. */
 export function askHolder(address: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect(address);

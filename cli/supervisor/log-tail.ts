@@ -1,6 +1,6 @@
 import { readEnd } from '../../loaders/read-bounded';
 
-/** Of a log, which grows for as long as its service runs. */
+/** Bytes that are read of a log, which grows for as long as its service runs. */
 const READ_BYTES = 1_000_000;
 
 /** The last lines of a log, for messages; empty when it cannot be read. */
@@ -10,7 +10,7 @@ export function logTail(path: string, lines = 15): string {
 
 /** The line of a service's start. Lines before it are of earlier starts. */
 const START = /^--- \S+ start /;
-/** What vLLM's processes write before a message. */
+/** The prefix of vLLM's messages. */
 const PREFIX = /^\([^)]*pid=\d+\) (?:(INFO|WARNING|ERROR|DEBUG) [\d-]+ [\d:]+ \[[^\]]*\] )?/;
 /** A line that names an error: `ValueError: ...`, `Value error, ...`, `error: ...`. */
 const ERROR = /^(?:.{0,80}\s)?(?:[\w.]*(?:Error|Exception)|[Vv]alue error|error)[:,] /;
@@ -18,8 +18,8 @@ const MOST_LINES = 6;
 const MOST_CHARACTERS = 400;
 
 /**
- * What the last start of a service says about its end, for messages: the last lines that name an error, without the
- * tracebacks between them, else the last lines. vLLM writes its root cause hundreds of lines before the end.
+ * The cause of a service's last end, for messages: the last log lines that name an error, without the tracebacks
+ * between them, else the last lines. vLLM writes its root cause hundreds of lines before the end.
  */
 export function errorsOfLog(path: string): string {
   const errors = linesOfLastStart(path)
@@ -31,7 +31,7 @@ export function errorsOfLog(path: string): string {
   return telling.length > 0 ? telling.join('\n') : logTail(path);
 }
 
-/** What a vLLM does at the moment, in its own words; empty where the log has none of its lines. */
+/** The present work of a vLLM, in its own words; empty where the log has none of its lines. */
 export function vllmStep(path: string): string {
   const line = linesOfLastStart(path).findLast((one) => PREFIX.exec(one)?.[1] !== undefined);
   return (line ?? '').replace(PREFIX, '').slice(0, 100);

@@ -13,8 +13,8 @@ const LONGEST_DELAY_MS = 20_000;
 const STEADY_MS = 30_000;
 const PROBE_MS = 250;
 /**
- * How often a service that was ready is checked, and how many checks in a row must fail until it counts as hung: two
- * minutes together.
+ * Interval of the checks of a service that was ready, and the number of failed checks in a row after which it counts as
+ * hung: two minutes together.
  */
 const WATCH: Watch = { everyMs: 5_000, misses: 24 };
 
@@ -132,7 +132,7 @@ export class ManagedService {
     return `${this.state.log}.out`;
   }
 
-  /** Marks the service as failed because another one that it needs failed; `note` says which. */
+  /** Marks the service as failed because another service that it needs failed; `note` says which. */
   block(note: string): void {
     this.update('failed', note);
   }

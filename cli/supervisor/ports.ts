@@ -35,11 +35,11 @@ export const refuses = async (host: string, port: number): Promise<boolean> =>
   (await tryConnecting(host, port, 2_000)) === 'refused';
 
 /**
- * Ports that systems give to nobody by themselves: below those of outgoing connections, above those of well-known
+ * Ports that no system assigns by itself: below the ports of outgoing connections, above the ports of well-known
  * services, and below the node ports of Kubernetes.
  */
 const UNASKED_PORTS = { first: 20_000, count: 10_000 };
-/** Draws before it gives up: so many that fail mean that something else than ports is wrong. */
+/** Draws before it gives up. If this many fail, the cause is not the ports. */
 const MOST_TRIES = 1_000;
 
 /**

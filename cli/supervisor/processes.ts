@@ -64,7 +64,7 @@ const linksTo =
   (fd: string): boolean =>
     orNone(() => [readlinkSync(`/proc/${pid}/fd/${fd}`)]).includes(target);
 
-/** The lines or names that were read; none of another user's process, or of one that just ended. */
+/** The lines or names that were read. Empty for a process of another user or one that has just ended. */
 function orNone(read: () => string[]): string[] {
   try {
     return read();

@@ -1,7 +1,7 @@
 import { logTail, vllmStep } from './log-tail';
 import type { ServiceState } from './supervisor-state';
 
-/** What people read for a service. */
+/** The name of a service for people. */
 export const TITLES: Record<ServiceState['name'], string> = {
   temporal: 'Temporal server',
   analyst: 'demo analyst',
@@ -11,10 +11,10 @@ export const TITLES: Record<ServiceState['name'], string> = {
   worker: 'worker',
 };
 
-/** Whether a service is not yet what it shall be. */
+/** Whether a service has not yet reached its wanted state. */
 export const isWaitedFor = ({ status }: ServiceState): boolean => status !== 'ready' && status !== 'done';
 
-/** A sentence for a service that is not ready: what it does or waits for, and where its log is. */
+/** A sentence for a service that is not ready: its work or the reason of its wait, and the place of its log. */
 export function waitingText(service: ServiceState): string {
   const { name, status, note, log } = service;
   const detail = (status === 'starting' && currentStep(service)) || note;
@@ -23,7 +23,10 @@ export function waitingText(service: ServiceState): string {
   return `The ${TITLES[name]} is ${status}${detail === '' ? '' : ` (${detail})`}${where}.`;
 }
 
-/** What a service that starts for minutes does now: the model's recipe, and vLLM. Empty where that is not known. */
+/**
+ * The present work of a service that takes minutes to start: the model's recipe, and vLLM. Empty where that is not
+ * known.
+ */
 export function currentStep(service: ServiceState): string {
   if (service.name === 'policy') return vllmStep(service.log);
   const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';

@@ -220,7 +220,7 @@ function modelServices(
   return [recipe, policy];
 }
 
-/** What agent.yaml says of vLLM; its flags are made of it in one place, `whetstone.sampling.vllm_command`. */
+/** The settings of agent.yaml for vLLM; its flags are made of them in one place, `whetstone.sampling.vllm_command`. */
 function vllmArguments({ rank, settings }: VllmPlan): string[] {
   const { maxModelLength, toolCallParser, reasoningParser, maxAdapters, gpuMemoryUtilization } = settings ?? {};
   const given = Object.entries({
@@ -235,8 +235,8 @@ function vllmArguments({ rank, settings }: VllmPlan): string[] {
 }
 
 /**
- * Variables of the worker besides those that it inherits: where the server, the store, the model and the demo analyst
- * are.
+ * Variables of the worker that it does not inherit: the places of the server, the store, the model and the demo
+ * analyst.
  */
 function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<string, string> {
   return {

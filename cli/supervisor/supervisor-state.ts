@@ -16,7 +16,7 @@ const serviceStateSchema = z.object({
   restarts: z.number(),
   url: z.string().nullable(),
   log: z.string(),
-  /** Why it is not ready, or what it waits for. */
+  /** The reason why it is not ready, or waits. */
   note: z.string(),
 });
 
@@ -31,15 +31,15 @@ const supervisorStateSchema = z.object({
   modelSeed: z.number().nullable(),
   temporal: z.object({ address: z.string(), namespace: z.string(), uiUrl: z.string().nullable() }),
   services: z.array(serviceStateSchema),
-  /** What is wrong with the disk of the state directory or of the store; null when it can be written. */
+  /** The fault of the disk of the state directory or of the store; null when it can be written. */
   disk: z.string().nullable(),
 });
 
-/** What the supervisor knows of a service. */
+/** The supervisor's view of a service. */
 export type ServiceState = z.infer<typeof serviceStateSchema>;
 /** A service of `whet up`. */
 export type ServiceName = ServiceState['name'];
-/** What one `whet up` started. The supervisor keeps it up to date in `<home>/supervisor.json`. */
+/** The services that one `whet up` started. The supervisor keeps it up to date in `<home>/supervisor.json`. */
 export type SupervisorState = z.infer<typeof supervisorStateSchema>;
 
 /** Address of the lock that a supervisor holds; it answers with its state. */

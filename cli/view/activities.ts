@@ -8,7 +8,7 @@ import type { StageName } from '../../contracts/names';
 
 type ActivityName = keyof OrchestrationActivities | keyof LlmActivities | keyof SandboxActivities | keyof JobActivities;
 
-/** What an activity does, and in which stage of a run. */
+/** The work of an activity, and its stage of a run. */
 interface ActivityView {
   /** Null for what belongs to no stage. */
   stage: StageName | 'prepare' | 'study' | null;
@@ -56,6 +56,6 @@ const ACTIVITIES: Record<ActivityName, ActivityView> = {
 
 const isActivityName = (name: string): name is ActivityName => Object.hasOwn(ACTIVITIES, name);
 
-/** An activity as people see it. One of a newer worker has its own name as title, and no stage. */
+/** An activity as people see it. An activity of a newer worker has its own name as title, and no stage. */
 export const activityView = (name: string): ActivityView =>
   isActivityName(name) ? ACTIVITIES[name] : { stage: null, title: name };

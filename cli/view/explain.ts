@@ -86,7 +86,7 @@ function signsOfLife({ heartbeatAt, workerIdentity, taskQueue }: PendingActivity
   return ` No sign of life for ${ago(heartbeatAt, now)}: if its worker died, Temporal starts it again soon.`;
 }
 
-/** Says of one activity what it does, how far it is, and what it waits for. */
+/** Describes one activity: its work, its progress, and the reason of its wait. */
 function explainActivity(activity: PendingActivity, state: RunState): string {
   const { now } = state;
   const where =
@@ -162,7 +162,7 @@ export function explainRun(state: RunState, localTrouble: readonly string[] = []
   return sentences;
 }
 
-/** What keeps a run that was asked to stop. What it waited for does not matter any more. */
+/** The obstacles to the end of a run that was asked to stop. Its own waits do not matter any more. */
 export function explainStopping(state: RunState): string[] {
   const sentences = [...state.steps.flatMap((step) => explainStep(step, state)), ...explainActivities(state)];
   return sentences.length > 0 ? sentences : ['Nothing of it is under way; a worker ends it.'];
@@ -172,7 +172,7 @@ export function explainStopping(state: RunState): string[] {
 const explainActivities = (state: RunState): string[] =>
   state.activities.map((activity) => explainActivity(activity, state));
 
-/** What needs a person, and since when; also what fails, which is otherwise in the line of its stage. */
+/** The waits for a person, and since when. Also the failures, which are otherwise in the line of their stage. */
 function waitSentences({ waits, failing }: RunProgress, now: number): string[] {
   return [
     ...waits.map(

@@ -27,7 +27,7 @@ export async function watchFirstChecks(
     try {
       state = await readRunState(client, runId);
     } catch (error) {
-      // The run has begun; what the server does afterwards is not its failure.
+      // The run has begun, so a later failure of the server is not the run's.
       if (!isTroubleOfServer(error)) throw error;
       break;
     }

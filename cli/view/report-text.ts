@@ -72,7 +72,7 @@ function resultTable({ evaluation, night }: Report): string {
   ].join('\n');
 }
 
-/** What was found, the verdict with its reasons, and the table of pass rates. */
+/** The findings, the verdict with its reasons, and the table of pass rates. */
 export function reportText(report: Report): string {
   const { identification, gate, verdict, promotedVersion } = report;
   const planted = identification.planted;

@@ -178,7 +178,7 @@ async function askServer(client: Client, runId: string): Promise<RunState> {
 /** The server's query for improvement runs that have not ended. */
 export const OPEN_RUNS = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
 
-/** How a run ended: its verdict, else what the server says. */
+/** The end of a run: its verdict, else the server's word. */
 export const endOf = ({ result, status }: Pick<RunState, 'result' | 'status'>): string => result?.verdict ?? status;
 
 /** Refuses a run that has ended; `consequence` is the end of the sentence. @throws CliError `Run.Ended` */
@@ -227,7 +227,7 @@ function pendingStep(description: WorkflowExecutionDescription): PendingWorkflow
   ];
 }
 
-/** What a run's worker says of it; null when none answers within two seconds. */
+/** The worker's view of a run; null when no worker answers within two seconds. */
 export async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
   try {
     // Two seconds: without a worker, the server would let the query wait for half a minute.

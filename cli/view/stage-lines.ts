@@ -18,7 +18,7 @@ export interface StageLine {
 /** Most notes of activities side by side that are named. */
 const NAMED = 6;
 
-/** What activities side by side are at, such as the arms that are rolled out: `base, a, b`. */
+/** The notes of activities that run side by side, such as the arms that are rolled out: `base, a, b`. */
 function notesOf(all: readonly StageProgress[]): string | undefined {
   const notes = [...new Set(all.flatMap(({ note }) => note ?? []))];
   if (notes.length === 0) return undefined;

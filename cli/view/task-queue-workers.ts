@@ -20,7 +20,7 @@ export interface QueueWorker {
   /** No heartbeat for twenty seconds: the process is stopped, or it or its machine is gone. */
   silent: boolean;
   shuttingDown: boolean;
-  /** Tasks that it works on, and those that it could take besides. */
+  /** Tasks that it works on, and further tasks that it has room for. */
   used: number;
   free: number;
 }

@@ -35,7 +35,7 @@ function withoutCommands(reason: string, commands: readonly string[]): string {
   return last.every((part) => commands.includes(part)) ? reason.slice(0, at) : reason;
 }
 
-/** Says which waits of a run to print, and remembers what was printed. */
+/** Says which waits of a run to print, and remembers the printed ones. */
 interface WaitLines {
   /**
    * The text of each wait that began or changed since the last call and, with `repeats`, of each that was printed

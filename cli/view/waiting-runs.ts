@@ -19,8 +19,8 @@ export interface WaitingRow extends Omit<Wait, 'key' | 'since'> {
 const AT_ONCE = 8;
 
 /**
- * Everything that waits in the runs of all agents or of one, the longest wait first. What waits in a run is known to
- * its worker; of a run without one only the search attribute says that it waits.
+ * Everything that waits in the runs of all agents or of one, the longest wait first. The worker of a run knows its
+ * waits. For a run without a worker, only the search attribute says that it waits.
  * @param agent a name that was checked: it goes into the query.
  */
 export async function waitingRuns(client: Client, agent: string | undefined): Promise<WaitingRow[]> {
@@ -49,7 +49,7 @@ async function rowsOf(client: Client, info: WorkflowExecutionInfo): Promise<Wait
   const [stage = null] = (info.searchAttributes[SEARCH_ATTRIBUTES.stage] as string[] | undefined) ?? [];
   const run = { runId, agent: agentOf(info), stage };
   const progress = await readProgress(client, runId);
-  // A run that somebody has answered since the list was made waits no more.
+  // A run that somebody has answered since the list was made no longer waits.
   if (progress !== null) return waitsOf(runId, progress).map((wait) => ({ ...run, ...wait }));
   const who = waitingForOf(info) ?? 'operator';
   const reason = `No worker answers, so nobody can say why: start one with \`whet up\`, then ask \`whet why ${runId}\`.`;

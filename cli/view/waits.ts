@@ -27,7 +27,7 @@ export interface Wait {
   commands: string[];
 }
 
-/** What waits in a run, the longest wait first: what needs a person, then what fails again and again. */
+/** The waits of a run, the longest first: waits for a person, then repeated failures. */
 export function waitsOf(runId: string, { waits, failing }: Pick<RunProgress, 'waits' | 'failing'>): Wait[] {
   const bySince = (a: { sinceMs: number }, b: { sinceMs: number }) => a.sinceMs - b.sinceMs;
   return [

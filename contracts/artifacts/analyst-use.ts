@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const count = z.number().int().nonnegative();
 
-/** What one kind of calls to the analyst has used. */
+/** The use of one kind of calls to the analyst. */
 const callUseSchema = z.strictObject({
   calls: count.describe('Questions that were answered or given up.'),
   asks: count.describe('Answers that were billed: 1 for each question plus re-asks.'),
@@ -20,11 +20,11 @@ const callUseSchema = z.strictObject({
 });
 export type CallUse = z.infer<typeof callUseSchema>;
 
-/** What a run has used of the analyst, by kind of call (`discover`, `label`, `synthesise`). */
+/** A run's use of the analyst, by kind of call (`discover`, `label`, `synthesise`). */
 export const analystUseSchema = z.record(z.string(), callUseSchema);
 export type AnalystUse = z.infer<typeof analystUseSchema>;
 
-/** The document in which all workers of a run add up what it has used. */
+/** The document in which all workers of a run add up its use. */
 const analystUseDocumentSchema = z.strictObject({
   uses: analystUseSchema,
   /** By segment of recorded calls: how many of its lines are counted in `uses`. */
@@ -32,7 +32,7 @@ const analystUseDocumentSchema = z.strictObject({
 });
 export type AnalystUseDocument = z.infer<typeof analystUseDocumentSchema>;
 
-/** Reads the stored document; null and undefined stand for none. Throws ZodError when it is something else. */
+/** Reads the stored document; null and undefined mean that there is none. Throws ZodError when it is something else. */
 export function parseAnalystUse(stored: unknown): AnalystUseDocument {
   return analystUseDocumentSchema.parse(stored ?? { uses: {}, counted: {} });
 }

@@ -22,12 +22,12 @@ export const callRecordSchema = z.object({
   shortened: z.boolean().optional(),
   /** Number of replaced values in the prompt, by redaction rule. */
   redacted: z.record(z.string(), count).optional(),
-  /** Of the tokens above: those of an invalid answer that the Batch API gave before; one of the asks. */
+  /** The part of the tokens above that an invalid answer of the Batch API used before. It counts as one of the asks. */
   wastedInBatch: z.object(tokens).optional(),
 });
 export type CallRecord = z.infer<typeof callRecordSchema>;
 
-/** What a recorded call has used, by kind. */
+/** The use of a recorded call, by kind. */
 export function useOfRecord(record: CallRecord): AnalystUse {
   const { kind, asks, tries, wastedInBatch: wasted } = record;
   const own: CallUse = {

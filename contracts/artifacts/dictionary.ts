@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { candidateSchema, CAPABILITY_STATUSES, IDENTIFY_VERDICTS } from './identification';
 
-/** What one run found about a known capability. */
+/** The finding of one run about a known capability. */
 const dictionaryEventSchema = z.strictObject({
   runId: z.string(),
   verdict: z.enum(IDENTIFY_VERDICTS),

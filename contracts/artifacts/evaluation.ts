@@ -164,7 +164,7 @@ export const evaluationSchema = z.strictObject({
 });
 export type Evaluation = z.infer<typeof evaluationSchema>;
 
-/** One line of `routing.jsonl`: what the router decided for one held-out task. */
+/** One line of `routing.jsonl`: the router's decision for one held-out task. */
 export const routingRecordSchema = z.strictObject({
   seed: z.number().int(),
   capabilityId: z.string(),
@@ -175,7 +175,7 @@ export const routingRecordSchema = z.strictObject({
 });
 export type RoutingRecord = z.infer<typeof routingRecordSchema>;
 
-/** What can keep the gate from being passed. */
+/** The possible culprits when the gate is not passed. */
 const CULPRITS = ['incumbent', 'router', 'adapter', 'environment', 'power'] as const;
 /** One of `CULPRITS`. */
 export type Culprit = (typeof CULPRITS)[number];

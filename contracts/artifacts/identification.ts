@@ -63,7 +63,7 @@ export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as
 
 const count = z.number().int();
 
-/** What one labelling run says about one candidate (paper, section 2). */
+/** The result of one labelling run for one candidate (paper, section 2). */
 export const runContrastSchema = z.strictObject({
   run: count.describe('Labelling run, from 0.'),
   errorRateSuccess: z.number().nullable().describe('ER+ in this run.'),
@@ -169,7 +169,7 @@ export const plantedSchema = z.strictObject({
   decoysKept: z.array(z.string()).describe('Decoys that a kept capability matches; there should be none.'),
 });
 
-/** A candidate that turned out to be another one in other words. */
+/** A candidate that turned out to be the same as another, in other words. */
 export const mergeSchema = z.strictObject({
   id: z.string().describe('The candidate that was removed.'),
   name: z.string().describe('Its name.'),
@@ -198,7 +198,7 @@ export const IDENTIFY_ARMS = ['contrast', 'failures-only', 'random', 'single-run
 /** One of `IDENTIFY_ARMS`. */
 export type IdentifyArm = (typeof IDENTIFY_ARMS)[number];
 
-/** What one way of choosing gives. */
+/** The result of one way of choosing. */
 export const ablationSchema = z.strictObject({
   arm: z
     .enum(IDENTIFY_ARMS)

@@ -8,7 +8,7 @@ const count = z.number().int().nonnegative();
 /** Hashes of everything that the result of a night depends on. */
 const contentSchema = z.strictObject({ environment: z.string(), baseModel: z.string(), options: z.string() });
 
-/** What a changed base model will cost: estimated from what the same work cost before. */
+/** The cost of a changed base model, estimated from the former cost of the same work. */
 export const remakingSchema = z.strictObject({
   sentence: z.string().describe('All of it in a sentence.'),
   version: z.number().int().describe('The active version, which does not fit the base model.'),
@@ -96,7 +96,9 @@ const capabilityDriftSchema = z.strictObject({
 });
 export type CapabilityDrift = z.infer<typeof capabilityDriftSchema>;
 
-/** `night-decision.json`: what a night found, and whether it continues. Written before the result goes to Temporal. */
+/**
+ * `night-decision.json`: the findings of a night, and whether it continues. Written before the result goes to Temporal.
+ */
 export const nightDecisionSchema = z.strictObject({
   night: count.describe('Number of the measuring night.'),
   version: z.number().int().describe('Version that was measured.'),
@@ -191,7 +193,7 @@ export const nightsSchema = z.strictObject({
       lack: z.array(lackCountSchema).optional(),
       /** Capabilities that were drifting. Absent: none. */
       drifting: z.array(z.string()).optional(),
-      /** What each adapter did in this night alone; left out once it is old. */
+      /** The result of each adapter in this night alone; left out once it is old. */
       adapters: z.array(adapterTasksSchema).optional(),
       /**
        * Day (UTC) on which it read live traffic, and the first 16 digits of the ids that it took. Later nights drop the
@@ -200,7 +202,7 @@ export const nightsSchema = z.strictObject({
       live: z.strictObject({ day: z.iso.date(), read: z.array(z.string()) }).optional(),
     }),
   ),
-  /** None is ever dropped: their number decides how strictly the next one is judged. */
+  /** No comparison is ever dropped: their number decides how strictly the next one is judged. */
   comparisons: z.array(comparisonSchema),
   /** The block of held-out tasks that a run judges on, where they rotate. */
   heldOutBlocks: z.array(z.strictObject({ runId: z.string(), block: z.number().int().positive() })).optional(),

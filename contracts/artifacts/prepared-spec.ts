@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { agentSpecSchema } from '../config/agent-spec';
 
-/** What a model server says of a model that it serves; null where it does not say. */
+/** A model server's statements about a model that it serves; null where it makes none. */
 const servedModelSchema = z.strictObject({
-  /** Hash of the directory that it loaded. Whetstone's policy server says it, other servers do not. */
+  /** Hash of the directory that it loaded. Only Whetstone's policy server reports it. */
   weightsSha256: z.string().nullable(),
   /** Where it loaded the model from, in the server's own words. */
   root: z.string().nullable(),

@@ -7,7 +7,7 @@ import type { Report } from './report';
 const count = z.number().int().nonnegative();
 const capabilitySchema = z.strictObject({ id: z.string(), name: z.string() });
 
-/** What a run found, changed and used; null where it left no report. */
+/** The findings, changes and use of a run; null where it left no report. */
 const runFiguresSchema = z.strictObject({
   /** Kept capabilities that no run had kept before. */
   new: z.array(capabilitySchema),
@@ -87,7 +87,7 @@ function figuresOf(report: Report): RunFigures {
   const { identification, sharpened, promotedVersion, evaluation } = report;
   const nameOf = new Map(identification.candidates.map(({ id, name }) => [id, name]));
   const named = (id: string) => ({ id, name: nameOf.get(id) ?? id });
-  // After a night that continued, the identification is that of base. Its own states are those of the served system.
+  // After a night that continued, the identification is about base. The night's own states are about the served system.
   const states: { id: string; state: string | null }[] =
     report.night?.capabilities ??
     identification.contrasts.map(({ capabilityId: id, status: state }) => ({ id, state }));
@@ -122,7 +122,7 @@ function spendOf(report: Report): RunFigures['spend'] {
   const rivals = [evaluation?.mixed, evaluation?.incumbent?.arm].flatMap((arm) => arm ?? []);
   const judged = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
   const trained = judged.filter(({ reusedFrom }) => reusedFrom === undefined);
-  // The episodes that a night collected before it ended are those of its measurement.
+  // If the night ended the run, the collected episodes belong to its measurement.
   const collected = night !== undefined && night.outcome !== 'goes-on' ? 0 : collect.episodes - collect.live;
   const uses = Object.values(analystUse?.calls ?? {});
   const { calls, usage } = identification;

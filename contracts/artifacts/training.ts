@@ -48,8 +48,8 @@ export const trainingJobSchema = z.strictObject({
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
 /**
- * The job file of a trial: that of a training, with a list of what has to be there. A trainer that knows no trials
- * refuses it and says which versions do not fit together.
+ * The job file of a trial: a training's job file, with a list of the parts that have to be there. A trainer that knows
+ * no trials refuses it and says which versions do not fit together.
  */
 export const trialJobSchema = trainingJobSchema.extend({
   trial: z.strictObject({
@@ -61,7 +61,7 @@ export const trialJobSchema = trainingJobSchema.extend({
 });
 export type TrialJob = z.infer<typeof trialJobSchema>;
 
-/** The last file that a trial writes: what a trainer finds where it runs. */
+/** The last file that a trial writes: the findings of a trainer at the place where it runs. */
 export const trialManifestSchema = z.object({
   jobId: z.string(),
   trainerVersion: z.string(),
@@ -80,8 +80,8 @@ export const trialManifestSchema = z.object({
 export type TrialManifest = z.infer<typeof trialManifestSchema>;
 
 /**
- * How far the log-probabilities of sampler and trainer lie apart, in nats a token: mean and maximum, and the share of
- * rollouts that the correction for it leaves out of the update. Absent: the engine samples.
+ * Difference between the log-probabilities of sampler and trainer, in nats a token: mean, maximum, and the share of
+ * rollouts that its correction leaves out of the update. Absent: the engine samples.
  */
 const samplerMismatchSchema = z.object({ mean: z.number(), max: z.number(), clipped: z.number() });
 
@@ -95,7 +95,7 @@ export const trainingProgressSchema = z.object({
   kl: z.number(),
   gradNorm: z.number(),
   completionTokens: z.number().int(),
-  // Of the iteration's rollouts (docs/explanations/training.md).
+  // Figures of the iteration's rollouts (docs/explanations/training.md).
   meanTokens: z.number(),
   maxTokens: z.number(),
   meanTurns: z.number(),
@@ -116,9 +116,8 @@ export const trainingProgressSchema = z.object({
 export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
 
 /**
- * What a trainer posts to the report endpoint after an iteration (docs/guides/kubernetes.md).
- * News only: progress.jsonl is the
- * truth.
+ * The body that a trainer posts to the report endpoint after an iteration (docs/guides/kubernetes.md). News only:
+ * progress.jsonl is the truth.
  */
 export const trainingReportSchema = z.strictObject({
   /** Grows with every report of a token, so that a report counts once. */
@@ -162,7 +161,7 @@ export const trainingManifestSchema = z.object({
     }),
   ),
   finalReward: z.number(),
-  /** The validation whose adapter this is; absent: it is that of the last iteration. */
+  /** The validation at which this adapter was the best; absent: the adapter is the last iteration's. */
   best: z.object({ iteration: z.number().int(), reward: z.number() }).optional(),
   environmentSha256: z.array(z.string()),
   /** The adapter that the training began from; absent: it began from zero. */
@@ -184,15 +183,17 @@ export interface TrainedAdapter {
   rollouts: number;
   seconds: number;
   finalReward: number;
-  /** The run that trained it, where it was an earlier one. `rollouts` and `seconds` are those of that training. */
+  /**
+   * The earlier run that trained it; absent: this run did. `rollouts` and `seconds` count the work of the earlier run.
+   */
   reusedFrom?: string;
   /** The served adapter that its training began from; absent: it began from zero. */
   beginsFrom?: Pick<ServedAdapter, 'name' | 'version'>;
 }
 
 /**
- * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good, the others
- * name what it waits for or why it failed.
+ * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good; the others
+ * name the reason of a wait or of a failure.
  */
 export type TrainingReasonKind =
   | 'Queued'

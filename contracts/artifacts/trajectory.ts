@@ -78,11 +78,11 @@ export type Trajectory = z.infer<typeof trajectorySchema>;
 export interface RolloutSummary {
   trajectories: import('./artifact-ref').ArtifactRef;
   episodes: number;
-  /** Of those, conversations of live traffic; they cost this run no tokens. Absent: none. */
+  /** Conversations of live traffic, among the episodes; they cost this run no tokens. Absent: none. */
   live?: number;
-  /** Of those, episodes whose opening alone was longer than the model's context. Absent: none. */
+  /** Number of the episodes whose opening alone was longer than the model's context. Absent: none. */
   tooLong?: number;
-  /** Of those, rollouts with a reply that was cut at the limit of tokens. Absent: none. */
+  /** Rollouts, among the episodes, with a reply that was cut at the limit of tokens. Absent: none. */
   cut?: number;
   /** Lines of live traffic that are no trajectories and were left out. Absent: none. */
   unreadable?: number;

@@ -64,7 +64,7 @@ const calibrationSchema = z
   })
   .prefault({});
 
-/** What a synthesised environment's scripted checks look at (docs/explanations/environments.md). */
+/** The extent of the scripted checks of a synthesised environment (docs/explanations/environments.md). */
 const certificateSpecSchema = z
   .strictObject({
     seeds: z.number().int().min(10).max(1000).default(100).describe('Tasks behind each scripted check.'),

@@ -85,7 +85,9 @@ export const analystSpecSchema = z
   })
   .prefault({});
 
-/** What a run may spend on the analyst; at the limit it pauses until `whet budget RUN` raises it. */
+/**
+ * The largest amounts that a run may spend on the analyst; at the limit it pauses until `whet budget RUN` raises it.
+ */
 export const budgetSpecSchema = z
   .strictObject({
     usd: z.number().positive().optional().describe("US dollars, by the analyst's prices. Absent: no limit."),

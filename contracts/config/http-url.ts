@@ -9,7 +9,10 @@ const isPlain = (text: string): boolean => {
   }
 };
 
-/** Whether an address says what it is: URL parsers drop tabs and line feeds, and read a backslash as a slash. */
+/**
+ * Whether parsers take an address as it is written: URL parsers drop tabs and line feeds, and read a backslash as a
+ * slash.
+ */
 export const isWrittenPlainly = (text: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(text);
 
 /** What `isWrittenPlainly` allows. */

@@ -4,7 +4,7 @@ import { httpUrlSchema } from './http-url';
 /** Names that the variable of a signing key may have: an agent.yaml must not use another key of the worker. */
 export const SECRET_VARIABLE = /^WHET_WEBHOOK_SECRET(_[A-Z0-9_]+)?$/;
 
-/** Who is told that a run waits for somebody, or has ended. */
+/** The receiver of notices that a run waits for a person, or has ended. */
 export const notifySpecSchema = z
   .strictObject({
     webhook: httpUrlSchema

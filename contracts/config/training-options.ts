@@ -120,7 +120,7 @@ export const algorithmOptions = {
     .describe("Where the figures of each iteration go as well; tensorboard: files in the training's folder."),
 };
 
-/** Options that stand in the job file itself, beside `algorithm`. */
+/** Options at the top level of the job file, outside `algorithm`. */
 export const jobOptions = {
   checkpointEvery: count.default(5).describe('Iterations between checkpoints.'),
   threads: count.default(1).describe('CPU threads of one trainer.'),

@@ -1,4 +1,4 @@
-/** The failures of `whet` commands. Those of a run are in `run.ts`. */
+/** The failures of `whet` commands. Failures of a run are in `run.ts`. */
 
 interface CommandFailure {
   /** Exit code of the command. 1: it failed. 2: what was asked for is wrong, and nothing was started. */

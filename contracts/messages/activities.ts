@@ -85,7 +85,7 @@ export interface OrchestrationActivities {
    * Spec.Invalid, Sandbox.Unavailable, Model.Unreachable.
    */
   prepareRun(input: ImprovementRunInput): Promise<RunPlan>;
-  /** Takes over what may change of the spec while a run waits. Throws Spec.Invalid for other changes. */
+  /** Takes over the fields of the spec that may change while a run waits. Throws Spec.Invalid for other changes. */
   amendSpec(input: AmendSpecInput): Promise<AmendedSpec>;
   /** Decides how the run begins: as a night that measures the active version, or as a first night. */
   planNight(context: RunContext): Promise<NightPlanResult>;
@@ -109,7 +109,7 @@ export interface OrchestrationActivities {
 
 /** Queue `whet-llm`: calls to the analyst. */
 export interface LlmActivities {
-  /** Asks the analyst which capabilities the failures lack, and merges what is alike. */
+  /** Asks the analyst which capabilities the failures lack, and merges names of the same capability. */
   discoverCandidates(input: IdentifyInput, repetition?: Repetition): Promise<DiscoveryResult>;
   /** Divides the labels of one run into chunks. */
   planLabels(input: PlanLabelsInput, repetition?: Repetition): Promise<LabelPlan>;
@@ -133,7 +133,7 @@ export interface SandboxActivities {
   rollOutRefused(input: EnvironmentInput): Promise<RefusedRollouts>;
   /** Rolls out the base model in an environment and measures how hard it is. */
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
-  /** Finds what the run is judged against, and says how small a gain it can prove. */
+  /** Finds the rival of the run, and says how small a gain it can prove. */
   planEvaluation(input: PlanEvaluationInput): Promise<PlanEvaluationResult>;
   /** Lets the kinds of routers compete on the train tasks, and writes the winner. */
   chooseRouter(input: ChooseRouterInput): Promise<ChooseRouterResult>;
@@ -153,7 +153,7 @@ export interface JobActivities {
    */
   trainAdapter(input: TrainInput): Promise<TrainedAdapter>;
   /**
-   * Starts a trainer as a training does and lets it try what a training needs: image, store, base model, jail, GPUs.
+   * Starts a trainer as a training does, and lets it try the needs of a training: image, store, base model, jail, GPUs.
    * Returns what it found. Throws Trainer.*, Model.Changed.
    */
   tryTraining(context: RunContext): Promise<TrialManifest>;

@@ -20,7 +20,7 @@ export const environmentCallSchema = z.strictObject({
 });
 export type EnvironmentCall = z.infer<typeof environmentCallSchema>;
 
-/** What an agent does in one turn: a tool call, or text without a call. */
+/** The move of an agent in one turn: a tool call, or text without a call. */
 export const environmentMoveSchema = z.union([environmentCallSchema, z.strictObject({ text: z.string() })]);
 export type EnvironmentMove = z.infer<typeof environmentMoveSchema>;
 

@@ -27,5 +27,5 @@ export type EnvironmentToolLine =
   | ({ type: 'trying' } & TaskToTry)
   /** It was played. */
   | ({ type: 'tried' } & TaskTrial)
-  /** Without `failure`: a line of the input was not a move. With it: the tool could not do what was asked. */
+  /** Without `failure`: a line of the input was not a move. With it: the tool could not fulfil the request. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

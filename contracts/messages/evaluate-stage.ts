@@ -10,7 +10,7 @@ import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
 import type { RouterKind } from '../config/router-kinds';
 
-/** What is played of the held-out tasks, frozen in the plan before any is played: every arm plays the same. */
+/** The held-out tasks to play, frozen in the plan before any is played: every arm plays the same. */
 export interface HeldOut {
   /** Trials of each task by each arm. */
   trials: number;
@@ -32,11 +32,11 @@ export interface EvaluationArmInput {
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
-  /** What the plan says to play. Absent with `train`. */
+  /** The plan's held-out tasks and trials. Absent with `train`. */
   heldOut?: HeldOut;
-  /** Train tasks to play instead, with one trial each: what a night measures. Absent: the held-out tasks. */
+  /** Train tasks to play instead, with one trial each, for the measurement of a night. Absent: the held-out tasks. */
   train?: SeedRanges;
-  /** Number of the night that plays train tasks: its rollouts are fresh. Absent: as those of collection. */
+  /** Number of the night that plays train tasks: its rollouts are fresh. Absent: as in the collection. */
   night?: number;
 }
 
@@ -48,7 +48,7 @@ export interface PlanEvaluationInput {
   context: RunContext;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
-  /** What an earlier plan of the run has had played: this one is about the same. Absent: it is the first. */
+  /** The tasks and trials of the run's earlier plan, which this plan repeats. Absent: this plan is the first. */
   heldOut?: HeldOut;
 }
 
@@ -63,7 +63,7 @@ export interface IncumbentVersion {
   router: ArtifactRef;
 }
 
-/** What a run will be judged by. */
+/** The plan of a run's evaluation, and its rival. */
 export interface PlanEvaluationResult {
   /** JSON of EvaluationPlan. */
   plan: ArtifactRef;
@@ -75,14 +75,14 @@ export interface PlanEvaluationResult {
   summary: string;
 }
 
-/** What one arm did on the held-out tasks. */
+/** The result of one arm on the held-out tasks. */
 export interface ArmRollouts {
   arm: string;
   kind: EvaluationArmInput['kind'];
   rollouts: RolloutSummary;
 }
 
-/** What a run has trained or kept, each adapter with its capability. */
+/** The adapters that a run has trained or kept, each with its capability. */
 interface TrainedArms {
   context: RunContext;
   adapters: TrainedAdapter[];
@@ -120,7 +120,7 @@ export interface RoutingInput {
   router: ArtifactRef;
   /** Name of the file with its choices. */
   name: string;
-  /** What the plan says to play. Absent with `train`. */
+  /** The plan's held-out tasks and trials. Absent with `train`. */
   heldOut?: HeldOut;
   /** Train tasks to route instead. Absent: the held-out tasks. */
   train?: SeedRanges;
@@ -165,7 +165,7 @@ export interface CompareResult {
   gateReasons: string[];
   /** One line for people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
   summary: string;
-  /** What kept the gate from being passed. Absent: it was passed. */
+  /** The reason why the gate was not passed. Absent: it was passed. */
   culprit?: Culprit;
 }
 
@@ -179,6 +179,6 @@ export interface PromoteInput extends TrainedArms {
 
 /** The version that the registry gave the promoted adapters. */
 export interface PromoteResult {
-  /** Null: another version than the one that the adapters were compared with has become active. Nothing was changed. */
+  /** Null: the active version is no longer the one that the adapters were compared with. Nothing was changed. */
   version: number | null;
 }

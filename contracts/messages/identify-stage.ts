@@ -92,7 +92,7 @@ export interface TallyInput extends Pick<LabelChunksInput, 'context' | 'plan' | 
   previous: ArtifactRef | null;
 }
 
-/** What a labelling run found, and what the next one has to ask. */
+/** The findings of a labelling run, and the questions for the next one. */
 export interface TallyResult {
   /** JSON: the labels of this run, and a reference to the tally of the run before. */
   tally: ArtifactRef;
@@ -136,7 +136,7 @@ export interface StudyInput {
   sourceRun: string | null;
 }
 
-/** What a study identifies from. */
+/** The input of a study's identifications. */
 export interface StudyPlan {
   /** Its spec is frozen and allows one labelling run per identification; `runId` is the study's. */
   context: RunContext;

@@ -14,7 +14,7 @@ export interface NightPlanResult {
   plan: ArtifactRef;
   /** One line for people. */
   summary: string;
-  /** A sentence: what a changed base model will cost. Absent: it costs nothing. */
+  /** A sentence: the cost of a changed base model. Absent: it costs nothing. */
   remaking?: string;
   /**
    * The active version, and the tasks on which it is measured. `night`: its number, for fresh rollouts. `live`: most
@@ -41,7 +41,7 @@ export interface DecideNightInput {
   version: IncumbentVersion;
   base: ArmRollouts;
   served: ArmRollouts;
-  /** JSONL of RoutingRecord: what the version's router chose. */
+  /** JSONL of RoutingRecord: the choices of the version's router. */
   routing: ArtifactRef;
   /** Of the served system. */
   identified: IdentifyResult;
@@ -54,7 +54,7 @@ export interface NightDecisionResult {
   /** JSON of NightDecision. */
   decision: ArtifactRef;
   outcome: 'goes-on' | 'nothing-new' | 'too-little-power';
-  /** Why, and what it cost, for people. */
+  /** The reason and the cost, for people. */
   sentence: string;
   /** Capabilities whose training continues, with the sha256 of the served adapter. Absent: none. */
   continues?: { capabilityId: string; sha256: string }[];

@@ -2,8 +2,8 @@
 import type { QueueKind } from '../names';
 
 /**
- * Second argument of an activity that `whet repair` executes again. Its first argument and its task queue are those of
- * the first time, so that it makes the same artifacts.
+ * Second argument of an activity that `whet repair` executes again. The first argument and the task queue are the same
+ * as the first time, so that it makes the same artifacts.
  */
 export interface Repetition {
   /** When the activity was scheduled the first time, in milliseconds since 1970. It takes this time for now. */
@@ -28,5 +28,5 @@ export interface RepairInput {
   steps: RepairStep[];
 }
 
-/** What a step ended with: the activity's result, or its failure. */
+/** The end of a step: the activity's result, or its failure. */
 export type RepairOutcome = { result: unknown } | { failure: { type: string | null; message: string } };

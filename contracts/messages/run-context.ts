@@ -1,6 +1,6 @@
 /**
- * What activities of every stage take and return. Types only, so that workflow code may import them. Large values are
- * references.
+ * Arguments and results of activities of every stage. Types only, so that workflow code may import them. Large values
+ * are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { StageName } from '../names';
@@ -18,7 +18,7 @@ export interface RunContext {
 /** Heartbeat details of every long activity; `whet status` and `whet why` show them. */
 export interface StageProgress {
   stage: StageName;
-  /** What is being counted, in the plural: rollouts, labels, iterations. */
+  /** The unit of the count, in the plural: rollouts, labels, iterations. */
   unit: string;
   done: number;
   total: number;
@@ -27,7 +27,7 @@ export interface StageProgress {
   secondsLeft: number | null;
   /** One line for people. */
   note?: string;
-  /** Only for a training on a cluster: what it waits for, or that it runs. */
+  /** Only for a training on a cluster: the reason of its wait, or that it runs. */
   reason?: TrainingReason;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Messages of a run as a whole; those of single stages have files of their own. Types only, so that workflow code may
- * import them. Large values are references.
+ * Messages of a run as a whole. Single stages have files of their own. Types only, so that workflow code may import
+ * them. Large values are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { IdentifyArm } from '../artifacts/identification';
@@ -29,7 +29,7 @@ export interface ImprovementRunInput {
   ablations?: boolean;
 }
 
-/** What the workflow must know of the spec; `prepareRun` reads it. */
+/** The part of the spec that the workflow needs; `prepareRun` reads it. */
 export interface RunPlan {
   context: RunContext;
   /** Environment attempts in one round. */
@@ -87,7 +87,7 @@ export interface EndRecord {
 /** A message for people. Each text is one line and may quote the agent, the analyst or a model. */
 export interface Notice {
   kind: 'waits' | 'fails' | 'costs' | 'ended';
-  /** What waits or fails; null for an end. */
+  /** The key of the wait or the failure; null for an end. */
   key: string | null;
   who: WaitingFor | null;
   outcome: RunOutcome | null;
@@ -98,7 +98,7 @@ export interface Notice {
 
 /** Input of `deliverNotice`. */
 export interface NoticeInput {
-  /** Distinguishes it from every other notice: a receiver that sees it twice can tell. */
+  /** Unique id of the notice. A receiver that gets a notice twice recognises it by this id. */
   id: string;
   runId: string;
   agent: string;
@@ -125,11 +125,11 @@ export interface ReportInput {
   promotedVersion: number | null;
   stages: StageTiming[];
   /**
-   * What the run measured of the active version before anything else. `learned`: the version's rollouts with the live
+   * The run's measurement of the active version, before anything else. `learned`: the version's rollouts with the live
    * traffic that joined them; absent: none did.
    */
   night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts; learned?: RolloutSummary };
-  /** JSON of NightPlan, where it says what a changed base model will cost. Absent: it costs nothing. */
+  /** JSON of NightPlan, which has the cost of a changed base model. Absent: it costs nothing. */
   plan?: ArtifactRef;
   /** Sentences about waits that ended without an answer. Absent: none. */
   unanswered?: string[];
@@ -172,7 +172,7 @@ export interface RunProgress {
   waitingFor: string | null;
   /** The same, in parts. */
   waits: RunWait[];
-  /** Activities that fail again and again and go on by themselves once they can. */
+  /** Activities that fail repeatedly and continue without a person once the cause is gone. */
   failing: RepeatedFailure[];
 }
 
@@ -197,15 +197,18 @@ export interface FailureReport {
   attempts: number;
   /** When the first attempt was scheduled, in milliseconds since 1970. */
   sinceMs: number;
-  /** What the last attempt failed with. */
+  /** The failure of the last attempt. */
   reason: string;
-  /** The last attempt lasted so long that it got on with its work before it failed. */
+  /** The last attempt made progress with its work before it failed, as its length shows. */
   gotOn: boolean;
 }
 
-/** The same, as the run shows it. */
+/** The failure, as the run shows it. */
 export interface RepeatedFailure extends FailureReport {
-  /** Since when no attempt got on, as far as reports show; its deadline counts from here. Milliseconds since 1970. */
+  /**
+   * Time from which no attempt has made progress, as far as reports show. The deadline counts from here. Milliseconds
+   * since 1970.
+   */
   stillSinceMs: number;
 }
 
@@ -213,7 +216,7 @@ export interface RepeatedFailure extends FailureReport {
 export interface StageStatus {
   /** A stage, or the id of a capability. */
   key: string;
-  /** What it does, in one line. Empty: the last line stays. */
+  /** Its present work, in one line. Empty: the last line stays. */
   text: string;
   /** Why it waits for a person; null when it does not. */
   waitingFor: string | null;
@@ -235,14 +238,14 @@ export interface EditedEnvironment {
 export interface OperatorAnswer {
   /** The capability that waits. Absent: identification waits. */
   capabilityId?: string;
-  /** From a run to its child: the frozen spec to go on with. Absent: the one it has. */
+  /** From a run to its child: the frozen spec to continue with. Absent: the child keeps its spec. */
   spec?: ArtifactRef;
 }
 
 /** Argument of the update `answer`. */
 export interface AnswerInput {
   answer: 'retry' | 'skip';
-  /** What waits: the key of a `RunWait`. Absent: everything that waits; only for `retry`. */
+  /** The key of the `RunWait` to answer. Absent: everything that waits; only for `retry`. */
   key?: string;
   /** Absolute path, on the worker's machine, of an agent.yaml whose changes the run takes over. */
   specPath?: string;
@@ -269,6 +272,6 @@ export interface AmendedSpec {
   spec: ArtifactRef;
   /** Paths of the fields that changed. */
   changed: string[];
-  /** Of the new spec, as for a run of a schedule. */
+  /** The deadlines of the new spec, as for a run of a schedule. */
   deadlines: WaitDeadlines;
 }

@@ -71,7 +71,7 @@ export interface SynthesisInput extends Pick<
   attempt: number;
   /** The attempt before, whose results are feedback; null for the first. */
   previous: AttemptRefs | null;
-  /** What came of the latest attempts, the one before included. */
+  /** The outcomes of the latest attempts, including the one before. */
   history: { attempt: number; outcome: string }[];
 }
 
@@ -115,7 +115,7 @@ export interface ValidationResult {
   certificate: ArtifactRef;
 }
 
-/** What the base model did in an environment that its checks refused. */
+/** The base model's rollouts in an environment that its checks refused. */
 export interface RefusedRollouts {
   /** JSONL of Trajectory; null when the environment failed before anything could be seen. */
   rollouts: ArtifactRef | null;

@@ -2,8 +2,8 @@
 import type { Evaluation } from '../artifacts/evaluation';
 
 /**
- * A sentence where the gate judges the gain at another confidence than the table of arms has; null where both have the
- * same, or nothing was judged apart.
+ * A sentence for a gate that judges the gain at another confidence than the table of arms. Null where both confidences
+ * are the same, or nothing was judged apart.
  */
 export function gateConfidenceNote({ judged, confidence }: Pick<Evaluation, 'judged' | 'confidence'>): string | null {
   if (judged === undefined || judged.confidence === confidence) return null;

@@ -4,13 +4,13 @@ import type { AgentSpec } from '../config/agent-spec';
 export interface HeldOutSize {
   /** Held-out tasks that a run judges on. */
   tasks: number;
-  /** Trials of each task by each arm, in any case. */
+  /** The least trials of each task by each arm. */
   leastTrials: number;
-  /** The most that the plan may add to. */
+  /** The most trials that the plan may choose. */
   mostTrials: number;
 }
 
-/** The evaluation's size. The trials lie in between: the plan says how many, once base was seen. */
+/** The evaluation's size. The number of trials is in between: the plan fixes it, once base was seen. */
 export function heldOutSize({ environment, evaluation }: Pick<AgentSpec, 'environment' | 'evaluation'>): HeldOutSize {
   const { trials, maxTrials = 2 * trials, detectableGain, heldOutTasks = environment.heldOutSeeds.count } = evaluation;
   return {

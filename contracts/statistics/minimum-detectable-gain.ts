@@ -4,13 +4,13 @@ import { normalQuantile } from './normal';
 /** Chance with which a true gain of the stated size is proved. */
 export const POWER = 0.8;
 
-/** What decides how small a gain can be proved. */
+/** The inputs that decide how small a gain can be proved. */
 export interface EvaluationSize {
   /** Held-out tasks. */
   tasks: number;
   /** Trials of each task by each arm. */
   trials: number;
-  /** Coverage of the interval whose lower end has to lie above zero. */
+  /** Coverage of the interval whose lower end has to be above zero. */
   confidence: number;
   /** Mean over tasks of p (1 - p): how much two trials of one task differ by chance. At most 1/4. */
   withinTask: number;
@@ -35,7 +35,7 @@ export function minimumDetectableGain({ tasks, trials, confidence, withinTask }:
   return high;
 }
 
-/** The size of an evaluation of which nothing is known yet: every trial a toss of a coin, which proves least. */
+/** The size of an evaluation before anything is known of it: every trial is a toss of a coin, which proves least. */
 export const unknownAgent = (size: Pick<EvaluationSize, 'tasks' | 'trials' | 'confidence'>): EvaluationSize => ({
   ...size,
   withinTask: 0.25,

@@ -1,7 +1,7 @@
 /** 0.975 quantile of the standard normal: half the width of a two-sided 95 % interval, in standard deviations. */
 export const Z95 = 1.959963984540054;
 
-/** 0.95 quantile of the standard normal: a one-sided 95 % bound lies this many standard deviations away. */
+/** 0.95 quantile of the standard normal: a one-sided 95 % bound is this many standard deviations away. */
 export const Z_ONE_SIDED_95 = 1.6448536269514722;
 
 /**

@@ -1,9 +1,9 @@
-/** How often each held-out task is played, decided before any is played: nothing was looked at that it could favour. */
+/** Number of plays of each held-out task. It is decided before any is played, so no result can influence it. */
 import { type EvaluationSize, minimumDetectableGain } from './minimum-detectable-gain';
 
-/** What an owner wants proved, and how many trials that may take. */
+/** The gain that an owner wants proved, and the most trials that this may take. */
 export interface TrialsAim {
-  /** Trials that are played in any case. */
+  /** The least number of trials. */
   least: number;
   /** Most trials. */
   most: number;

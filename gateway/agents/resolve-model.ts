@@ -2,7 +2,7 @@ import type { ServedAgent } from './served-agent';
 import { ApiError } from '../http/errors';
 import type { Client } from '../clients';
 
-/** What a client's `model` means. */
+/** The meaning of a client's `model`. */
 export interface ModelTarget {
   agent: ServedAgent;
   /** The adapter that the name means, null for the base model. A null pin leaves the choice to the router. */

@@ -23,7 +23,7 @@ export class ServedAgent {
   /** Whether the registry has been read at least once. */
   known = false;
   /**
-   * What reads the later messages of a version's conversations; null where they keep their adapter. A version never
+   * The reader of the later messages of a version's conversations; null where they keep their adapter. A version never
    * changes.
    */
   private readonly turnReaders = new WeakMap<RegistryVersion, LaterTurnsReader | null>();

@@ -7,7 +7,7 @@ import type { Log } from '../log';
 import type { Metrics } from '../metrics';
 import { CanaryOutcomes } from './canary-outcomes';
 
-/** Interval between readings of what the other gateways have counted. */
+/** Interval between readings of the other gateways' counts. */
 const READ_EVERY_MS = 2_000;
 
 /** Whether a posted outcome was counted. */

@@ -49,7 +49,7 @@ export class CanaryOutcomes {
   }
 
   /**
-   * Counts what the other gateways have counted since the last call. Rejects when a file cannot be read.
+   * Adds the outcomes that the other gateways have counted since the last call. Rejects when a file cannot be read.
    * @returns a sentence for each file with lines that were left out.
    */
   async readOthers(): Promise<string[]> {

@@ -18,7 +18,7 @@ import { hash } from 'node:crypto';
 import type { Canary } from '../../contracts/artifacts/registry';
 
 /**
- * Lambdas, as shares of the largest one that keeps all factors positive. Each is the best one for a certain size of
+ * Lambdas, as shares of the largest lambda that keeps all factors positive. Each is the best one for a certain size of
  * loss.
  */
 const BETS = [0.5, 0.25, 0.125, 0.0625, 0.03125];

@@ -56,7 +56,8 @@ interface ReadHost {
 }
 
 /**
- * Hosts that are kept. Nearly all requests name one of a few, and reading one takes as long as parsing a small body.
+ * Number of parsed hosts that are kept. Nearly all requests name one of a few hosts, and parsing a host takes as long
+ * as parsing a small body.
  */
 const MOST_READ_HOSTS = 64;
 const readHosts = new Map<string, ReadHost>();

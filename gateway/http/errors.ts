@@ -5,7 +5,7 @@ import { openAiError, type OpenAiErrorBody } from '../../contracts/messages/open
  * model servers.
  */
 export class ApiError extends Error {
-  /** Headers of the answer besides those of every answer. */
+  /** Headers of this answer, in addition to the headers of every answer. */
   readonly headers: Record<string, string>;
 
   constructor(

@@ -50,7 +50,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
   return { model, stream: stream === true, parsed: fields, parsedBytes, body: new RequestBody(body, fields) };
 }
 
-/** The opening of a conversation: what identifies it, and what the router reads. */
+/** The opening of a conversation, which identifies it and which the router reads. */
 export interface Opening {
   /**
    * Role and text of each message up to and including the first user turn, alternating. The same at every turn of a
@@ -98,7 +98,7 @@ export function promptOpening({ prompt }: Record<string, unknown>): Opening {
   return { texts: [text], task: text, messages: () => [] };
 }
 
-/** A message's text. Of a list, the texts of its parts; of a part without text, its JSON. */
+/** A message's text. A list gives the texts of its parts; a part without text gives its JSON. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === null || content === undefined) return '';
@@ -111,7 +111,7 @@ function contentText(content: unknown): string {
     .join('\n');
 }
 
-/** What a message says in words: of a list, its texts alone. An image is not read at every turn. */
+/** The words of a message. If it is a list, only its texts count. An image is not read at every turn. */
 function saidText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';

@@ -5,9 +5,9 @@ const DEEPEST = 100;
 /** A body may hold this many strings, objects and lists, and one more for each BYTES_PER_VALUE of its bytes. */
 const FREE_VALUES = 20_000;
 const BYTES_PER_VALUE = 20;
-/** What an object, a list or a string takes in memory besides its text. */
+/** Memory of an object, a list or a string without its text. */
 const VALUE_BYTES = 100;
-/** What a number, true, false or null takes, with its place in a list that has grown. */
+/** Memory of a number, true, false or null, with its place in a list that has grown. */
 const PLAIN_BYTES = 40;
 /** Bodies up to this size are parsed before their values are counted. Counting in the bytes would take longer. */
 const SMALL_BYTES = 262_144;

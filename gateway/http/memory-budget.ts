@@ -3,7 +3,10 @@ import { ApiError } from './errors';
 
 /** Memory that one request takes. */
 export interface MemoryLease {
-  /** Sets what the request takes now, in bytes. Throws ApiError 503 when all requests together would take too much. */
+  /**
+   * Sets the memory that the request takes now, in bytes. Throws ApiError 503 when all requests together would take too
+   * much.
+   */
   take(bytes: number): void;
   /** Ends the request. */
   end(): void;

@@ -22,10 +22,10 @@ const answerSchema = z.object({
 
 /**
  * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/reference/protocols.md,
- * section 7), and reads the probabilities of the labels. When a server fails, the next one that is ready is asked.
- * While none is ready it waits, so that new conversations do not go to the base model because a server is restarted.
- * When a connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is
- * aborted, and when no server answers with status 200 and a chat completion.
+ * section 7), and reads the probabilities of the labels. When a server fails, the next ready server is asked. While
+ * none is ready it waits, so that new conversations do not go to the base model because a server is restarted. When a
+ * connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is aborted,
+ * and when no server answers with status 200 and a chat completion.
  */
 export async function askBaseModel(
   { replicas, baseModel }: Pick<RouterDeps, 'replicas' | 'baseModel'>,
@@ -65,7 +65,9 @@ export async function askBaseModel(
 
 /** The connection to a model server failed, not its answer. */
 class ConnectionBroken extends Error {
-  /** @param verified resolves when the server has been asked what it serves, and is out of service if it has gone. */
+  /**
+   * @param verified resolves when the server has been asked for its models. If it has gone, it is then out of service.
+   */
   constructor(
     cause: Error,
     readonly verified: Promise<void>,

@@ -20,7 +20,7 @@ export interface RoutingQuestion {
 export interface RoutingAnswer {
   /** A capability of the version, or `none`. */
   capabilityId: string;
-  /** Why, in one or two words, for the header x-whet-route and the metrics. */
+  /** The reason, in one or two words, for the header x-whet-route and the metrics. */
   reason: string;
   /** Calibrated probability of the choice; null where there is none. */
   probability: number | null;

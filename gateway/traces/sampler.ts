@@ -42,7 +42,7 @@ interface KeptTurn {
   answer: Buffer;
 }
 
-/** Memory that an entry takes besides its texts. */
+/** Memory of an entry without its texts. */
 const ENTRY_BYTES = 1_000;
 
 /** Memory of a turn, in bytes. A buffer may be a part of a larger one, which it keeps. */
@@ -104,7 +104,7 @@ export class TraceSampler {
     return this.kept.has(key);
   }
 
-  /** Writes a conversation, whose reward is now known. Does nothing for one that was not sampled. */
+  /** Writes a conversation, whose reward is now known. Does nothing for a conversation that was not sampled. */
   outcome({ settings }: ServedAgent, key: string, reward: number): void {
     const kept = this.take(key);
     if (kept === undefined) return;
@@ -119,7 +119,7 @@ export class TraceSampler {
     }
   }
 
-  /** Adds the model of a turn. Returns those of all turns that this gateway remembers. */
+  /** Adds the model of a turn. Returns the models of all turns that this gateway remembers. */
   private rememberModel(key: string, answering: AnsweringModel): readonly AnsweringModel[] {
     const before = this.models.get(key) ?? [];
     const { model, version, standsIn } = answering;
@@ -194,7 +194,7 @@ function toTrajectory(
     success: reward >= successReward,
     finish: 'done',
     steps: messages.reduce((sum, { tool_calls: calls }) => sum + (calls?.length ?? 0), 0),
-    // Of the last turn only, because earlier ones were not kept.
+    // Use of the last turn only, because earlier ones were not kept.
     usage: { promptTokens, completionTokens, cachedTokens: 0 },
     tags: [],
     diagnostics: {},

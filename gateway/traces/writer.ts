@@ -73,7 +73,7 @@ export class TraceWriter {
   }
 }
 
-/** Characters of a trajectory, roughly: those of its messages. */
+/** Characters of a trajectory's messages, which is roughly its size. */
 const sizeOf = ({ messages }: Trajectory): number =>
   messages.reduce((sum, { content, tool_calls: calls }) => {
     const asked = (calls ?? []).reduce((own, { function: call }) => own + call.name.length + call.arguments.length, 0);

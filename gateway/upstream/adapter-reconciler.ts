@@ -31,8 +31,8 @@ const LONGEST_BACKOFF_MS = 30_000;
 const DOWN_EVERY_MS = 250;
 
 /**
- * Makes one model server serve the adapters that the registries want. It asks the server each time what is loaded,
- * because a restarted server has lost everything. An adapter is loaded, probed with one token, then routed to. An
+ * Makes one model server serve the adapters that the registries want. Each time it asks the server for its loaded
+ * adapters, because a restarted server has lost them. An adapter is loaded, probed with one token, then routed to. An
  * unwanted adapter gets no further requests, waits for those in flight, and is then unloaded.
  */
 export class AdapterReconciler {
@@ -66,7 +66,7 @@ export class AdapterReconciler {
   }
 
   /**
-   * Asks the server now whether it still serves what it should, and marks it unready if not. Calls at the same time
+   * Asks the server now whether it still serves all that it should, and marks it unready if not. Calls at the same time
    * share one question. Never rejects.
    */
   verify(): Promise<void> {

@@ -41,7 +41,7 @@ export type ForwardResult =
   | { kind: 'streamed'; complete: boolean }
   | { kind: 'client-gone' };
 
-/** What follows from an attempt: the request is done, or it may be tried again. */
+/** The outcome of an attempt: the request is done, or it may be tried again. */
 type AttemptOutcome =
   | { done: ForwardResult }
   /** `doubtful`: the server may have been restarted. */
@@ -107,8 +107,8 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
 }
 
 /**
- * What follows from an attempt. Marks a server unready when nothing listens there. Throws ApiError for what a further
- * attempt would not change.
+ * The outcome of an attempt. Marks a server unready when nothing listens there. Throws ApiError for a failure that a
+ * further attempt would not change.
  */
 function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): AttemptOutcome {
   if (result.kind === 'streamed') return { done: result };

@@ -2,8 +2,8 @@
 const FIRST_BYTES = 16_384;
 
 /**
- * Bytes that arrive in chunks. What arrives in one chunk is not copied. Further ones are copied into a buffer that
- * doubles: many small chunks take at most twice the memory of their bytes, or 16 KB, and the time is linear in them.
+ * Bytes that arrive in chunks. A single chunk is not copied. Further ones are copied into a buffer that doubles: many
+ * small chunks take at most twice the memory of their bytes, or 16 KB, and the time is linear in them.
  */
 export class GrowingBuffer {
   private buffer: Buffer | null = null;

@@ -21,7 +21,7 @@ export class ClientGone extends Error {
  */
 const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-/** One model server: its connections, what it serves, and its requests in flight. */
+/** One model server: its connections, its model and adapters, and its requests in flight. */
 export class Replica {
   readonly pool: Pool;
   /** Connections for loading and unloading adapters; `pool` where the server has no port of its own for that. */

@@ -39,7 +39,7 @@ function after(data: Buffer, mark: string): number {
   return at < 0 ? 0 : at + mark.length;
 }
 
-/** What a relay needs besides the client's response. */
+/** The needs of a relay, other than the client's response. */
 export interface RelayOptions {
   /** Called once, before the first event is written. */
   start: () => void;
@@ -69,8 +69,9 @@ export class SseRelay {
   ) {}
 
   /**
-   * Relays what has become complete. Returns false when the client reads more slowly than the server sends: then the
-   * server must be paused until the response emits `drain`. Throws BrokenStream when it is no stream of events.
+   * Relays the events that have become complete. Returns false when the client reads more slowly than the server sends:
+   * then the server must be paused until the response emits `drain`. Throws BrokenStream when it is no stream of
+   * events.
    */
   push(chunk: Buffer): boolean {
     const { rest } = this;

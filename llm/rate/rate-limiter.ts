@@ -14,7 +14,7 @@ import {
 const SYNC_MS = 250;
 const QUIET_SYNC_MS = 1_000;
 
-/** Limits of an endpoint and where its workers share what they know. */
+/** Limits of an endpoint, and the place where its workers share their knowledge. */
 export interface RateLimiterOptions {
   /** From agent.yaml. Undefined: learned from the endpoint's answers. */
   requestsPerMinute?: number | undefined;
@@ -71,8 +71,8 @@ export class RateLimiter {
   }
 
   /**
-   * Resolves when a request of about so many tokens may be sent. Of those that wait, the lowest priority number goes
-   * first. Throws CancelledFailure when the signal fires before.
+   * Resolves when a request of about this many tokens may be sent. Among waiting requests the lowest priority number
+   * goes first. Throws CancelledFailure when the signal fires before.
    */
   async acquire(tokens: number, priority: number, signal?: AbortSignal): Promise<void> {
     throwIfCancelled(signal);
@@ -148,7 +148,7 @@ export class RateLimiter {
 
   /**
    * Adds the observations to the shared state and takes the next portion. While the shared state cannot be read or
-   * changed, this process keeps the pace by itself, from what it knew last: a full disk must not stop the calls.
+   * changed, this process keeps the pace by itself, from its last knowledge. So a full disk does not stop the calls.
    */
   private async sync(): Promise<void> {
     this.syncing = true;

@@ -71,12 +71,12 @@ export function newRateState(now: number): RateState {
 }
 
 /**
- * Replaces the rate state that all workers share by `value`, and resolves with `result`. `before` is what was stored,
- * undefined if nothing was. The change may run several times, when others change the state at the same time.
+ * Replaces the rate state that all workers share by `value`, and resolves with `result`. `before` is the stored value,
+ * undefined if there was none. The change may run several times, when others change the state at the same time.
  */
 export type ChangeRateState = <T>(change: (before: unknown) => { value: RateState; result: T }) => Promise<T>;
 
-/** A rate state that one process keeps for itself. `initial`: what it knows at first. */
+/** A rate state that one process keeps for itself. `initial`: its knowledge at first. */
 export function inProcessRateState(initial: RateState | null = null): ChangeRateState {
   let held = initial ?? undefined;
   return async (change) => {

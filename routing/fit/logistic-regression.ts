@@ -2,7 +2,7 @@ import { mean } from '../../activities/statistics/mean';
 import type { SparseVector } from '../opening-features';
 import type { LinearModel } from '../router-parts';
 
-/** One observation: features, the share of trials with outcome 1, and how many trials it stands for. */
+/** One observation: features, the share of trials with outcome 1, and the number of its trials. */
 export interface Observation {
   features: SparseVector;
   /** In [0, 1]. */

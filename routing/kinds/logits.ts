@@ -54,7 +54,7 @@ export const logits: Kind<z.infer<typeof schema>> = {
 
 /**
  * Temperature and threshold by which the menu's answers agree best with the labels of these tasks. A task with several
- * needs counts for the one that the base model finds likeliest.
+ * needs counts for the need that the base model finds likeliest.
  */
 function calibrationOf(
   tasks: readonly RoutingTask[],

@@ -98,6 +98,6 @@ function openOutcomes({ vocabulary, base, arms, doubt, margin }: OutcomesRouter)
 /** A probability whose log odds are lowered by this much. */
 const lowered = (probability: number, by: number): number => 1 / (1 + ((1 - probability) / probability) * Math.exp(by));
 
-/** Variance of the log odds, as if weights were independent. The last variance is that of the bias. */
+/** Variance of the log odds, as if weights were independent. The bias has the last variance. */
 const varianceOf = ({ positions, values }: SparseVector, variances: readonly number[]): number =>
   positions.reduce((sum, position, i) => sum + values[i]! ** 2 * (variances[position] ?? 0), variances.at(-1) ?? 0);

@@ -34,7 +34,7 @@ import { startTrial } from '../stages/trainer-trial';
 /** Longest reason of a failed run in its record, in characters. */
 const MAX_REASON = 1_500;
 
-/** What the stages of one run share. */
+/** The shared state of one run's stages. */
 interface Run {
   input: ImprovementRunInput;
   table: RunProgressTable;
@@ -152,7 +152,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     'sharpen',
     async () => {
       const worked = await sharpenAll(run, plan, collected, identified, measured?.decision);
-      // Without a new adapter, and with all that it has, the candidate would be what is served already.
+      // Without a new adapter, and without a retired one, the candidate would be the same as the served version.
       const isSame = retires === undefined && worked.every(({ adapter }) => adapter === null);
       if (!night.measure || isSame) return worked;
       return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked, retires))];
@@ -173,7 +173,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   });
 }
 
-/** Ends a run that found nothing to pay for. Its report says what was measured. */
+/** Ends a run that found nothing to pay for. Its report has the measurement. */
 function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
   const { learned, identified, decision } = measured;
   for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);

@@ -3,12 +3,14 @@ import type { RepairInput, RepairOutcome, RepairStep } from '../../contracts/mes
 import { activityOptions } from '../shared/activities';
 import { applicationFailureOf } from '../shared/failure-causes';
 
-/** Most attempts of one step: a person waits for the outcome, so what is down is reported and not waited for. */
+/**
+ * Most attempts of one step. A person waits for the outcome, so a service that is down is reported and not waited for.
+ */
 const ATTEMPTS = 5;
 
 /**
- * Executes completed activities of a run again, one after the other, because a later one may need what an earlier one
- * makes. A step that fails does not end the others. The caller compares the results with those of the first time.
+ * Executes completed activities of a run again, one after the other, because a later one may need an earlier one's
+ * artifacts. A step that fails does not end the others. The caller compares the results with the first time's.
  */
 export async function repairArtifacts({ steps }: RepairInput): Promise<RepairOutcome[]> {
   const outcomes: RepairOutcome[] = [];

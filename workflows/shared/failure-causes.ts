@@ -9,7 +9,7 @@ export function applicationFailureOf(error: unknown): ApplicationFailure | null 
   return cause instanceof ApplicationFailure ? cause : null;
 }
 
-/** What an activity or a child workflow ended with, as a sentence that names it where its own failure does not. */
+/** The failure of an activity or a child workflow, as a sentence that names it where its own failure does not. */
 export function messageOf(error: unknown): string {
   const cause = innermost(error);
   if (cause instanceof ApplicationFailure) return cause.message;

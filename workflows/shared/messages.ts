@@ -16,15 +16,15 @@ import { MESSAGES } from '../../contracts/names';
 export const progressQuery = defineQuery<RunProgress>(MESSAGES.progressQuery);
 /** Approval of a promotion by the agent's owner. */
 export const approveUpdate = defineUpdate<void, []>(MESSAGES.approveUpdate);
-/** Answer to what waits in a run. Rejected when nothing waits for it. */
+/** Answer to a wait of a run. Rejected when there is no such wait. */
 export const answerUpdate = defineUpdate<AnswerResult, [AnswerInput]>(MESSAGES.answerUpdate);
-/** To a run or its child that waits: try again. */
+/** Sent to a waiting run or child, which then tries again. */
 export const retrySignal = defineSignal<[OperatorAnswer]>(MESSAGES.retrySignal);
-/** To a run or its child that waits: leave it out. */
+/** Sent to a waiting run or child, which then leaves out what waits. */
 export const skipSignal = defineSignal<[OperatorAnswer]>(MESSAGES.skipSignal);
-/** To a run or its child that waits: try this environment next. */
+/** Sent to a waiting run or child, which then tries this environment. */
 export const editSignal = defineSignal<[EditedEnvironment]>(MESSAGES.editSignal);
-/** From a child or an activity to its run: what it does, or what it waits for. */
+/** From a child or an activity to its run: its work, or the reason of its wait. */
 export const statusSignal = defineSignal<[StageStatus]>(MESSAGES.statusSignal);
 /** From a worker to the run: an activity fails again and again, or no longer. */
 export const failingSignal = defineSignal<[FailingStatus]>(MESSAGES.failingSignal);

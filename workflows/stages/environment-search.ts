@@ -17,7 +17,7 @@ import type { OperatorGate } from '../waits/operator-gate';
 
 /** Attempts whose outcomes the analyst sees, the latest ones. */
 const SHOWN_ATTEMPTS = 6;
-/** Attempts with which a later one is compared, the first ones. */
+/** Number of first attempts with which a later attempt is compared. */
 const COMPARED_ATTEMPTS = 6;
 
 /** Longest reason of a skipped capability, in characters. */
@@ -27,9 +27,9 @@ const MAX_REFUSAL = 500;
 export class EnvironmentSearch {
   /** Attempts that have ended, in order. */
   readonly attempts: AttemptRefs[] = [];
-  /** Tokens used so far, including those of attempts that an activity's failure cut short. */
+  /** Tokens used so far, including attempts that an activity's failure cut short. */
   readonly tokens: TokenUse[] = [];
-  /** Whether the run has a source for this capability, of an attempt that may not have ended. */
+  /** Whether the run has a source for this capability. The attempt that wrote it may not have ended. */
   hasSource = false;
   /** Why the capability is skipped, where the analyst refused to write an environment and nobody is to be asked. */
   refusal: string | null = null;
@@ -47,8 +47,8 @@ export class EnvironmentSearch {
   ) {}
 
   /**
-   * Makes at most `size` more attempts, and stops at the first one that is accepted unless an edited environment waits
-   * to be tried. Returns the last attempt, or null when a person skips the capability, or `refusal` says why it is.
+   * Makes at most `size` more attempts. It stops at the first accepted one, unless an edited environment waits to be
+   * tried. Returns the last attempt, or null when a person skips the capability, or `refusal` says why it is.
    */
   runRound(size: number): Promise<AttemptRefs | null> {
     const start = this.attempts.length;
@@ -80,7 +80,7 @@ export class EnvironmentSearch {
     }
   }
 
-  /** Attempts since the `start`-th. One that an earlier run made cost nothing, and does not count. */
+  /** Attempts since the `start`-th. An attempt that an earlier run made cost nothing, and does not count. */
   private madeSince(start: number): number {
     return this.attempts.slice(start).filter(({ reusedFrom }) => reusedFrom === undefined).length;
   }
@@ -102,7 +102,7 @@ export class EnvironmentSearch {
     return { ...result, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
-  /** Asks the analyst for an environment. What the previous attempts led to is its feedback. */
+  /** Asks the analyst for an environment. The outcomes of the previous attempts are its feedback. */
   private async synthesise(attempt: number): Promise<Pick<SynthesisResult, 'source' | 'reusedFrom'>> {
     const { context, capability, identification, trajectories, labels } = this.input;
     const history = this.attempts.slice(-SHOWN_ATTEMPTS).map((a) => ({ attempt: a.attempt, outcome: a.outcome }));
@@ -156,7 +156,7 @@ export class EnvironmentSearch {
     };
   }
 
-  /** What the base model does in an environment that its checks refused. */
+  /** The base model's rollouts in an environment that its checks refused. */
   private async rollOutRefused(attempt: number, environment: EnvironmentInput): Promise<ArtifactRef | null> {
     const { rollouts, promptTokens, completionTokens } = await sandbox.rollOutRefused.executeWithOptions(
       { summary: `rollouts for the analyst: ${this.nameOf(attempt)}` },

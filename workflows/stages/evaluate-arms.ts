@@ -66,7 +66,7 @@ export async function evaluateArms(
   return judge(stage, planned, played);
 }
 
-/** What was played, and what of it the comparison reads. */
+/** The played arms, and the inputs of the comparison. */
 interface Played extends Pick<EvaluationOutcome, 'arms' | 'mixed'> {
   router: ArtifactRef;
   input: Omit<CompareInput, 'context' | 'arms' | 'plan'>;
@@ -86,7 +86,7 @@ const perform = <T>({ gates }: PlannedStage, step: () => Promise<T>): Promise<T>
 /** The stage before its first plan. */
 type PlannedStage = Omit<EvaluationStage, 'heldOut'>;
 
-/** @param heldOut what an earlier plan had played: this one is about the same. */
+/** @param heldOut the tasks of an earlier plan, which this plan repeats. */
 async function planEvaluation(stage: PlannedStage, heldOut?: HeldOut): Promise<PlanEvaluationResult> {
   const { plan, trajectories } = stage;
   const planned = await perform(stage, () =>

@@ -13,7 +13,7 @@ import { applicationFailureOf, messageOf } from '../shared/failure-causes';
 import { singleLine } from '../shared/single-line';
 import type { RunGates } from '../waits/run-gates';
 
-/** What the evaluation stage leaves. */
+/** The results of the evaluation stage. */
 export interface EvaluationOutcome {
   arms: ArmRollouts[];
   routing: ArtifactRef;
@@ -26,19 +26,19 @@ export interface EvaluationOutcome {
   judgeAgain: () => Promise<EvaluationOutcome>;
 }
 
-/** What the evaluation needs of its run. */
+/** The parts of its run that the evaluation needs. */
 export interface EvaluationStage {
   plan: RunPlan;
   gates: RunGates;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
-  /** What of the held-out tasks every arm plays. */
+  /** The held-out tasks and trials that every arm plays. */
   heldOut: HeldOut;
-  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
+  /** Parts that may be skipped although they do not wait, each with the function that leaves it out. */
   skippable: Map<string, () => void>;
   /** Capabilities whose adapter the candidate does without, because the night asked for it. */
   retires?: string[] | undefined;
-  /** Shows what the stage does, in a line. */
+  /** Shows the stage's present work, in a line. */
   show: (text: string) => void;
 }
 

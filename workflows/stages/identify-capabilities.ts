@@ -49,7 +49,7 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
   });
 }
 
-/** What the steps of one identification share. */
+/** The shared parts of one identification's steps. */
 interface Stage {
   input: IdentifyInput;
   /** Runs a step until it succeeds, and waits for a person where one is needed. */
@@ -82,8 +82,8 @@ function openStage(input: IdentifyInput): Stage {
       lines.push(`- ${cleanMarkdown(text)}`);
       setCurrentDetails(lines.join('\n'));
     },
-    // Without its labels an identification cannot go on, so no step can be skipped. A study has nobody to ask: it fails
-    // with the reason.
+    // Without its labels an identification cannot continue, so no step can be skipped. A study has nobody to ask: it
+    // fails with the reason.
     perform: (step) => (independent ? step() : gate.runUntilDone(step)),
   };
 }
@@ -125,7 +125,7 @@ async function labelCandidates(
   return perform(() => repeatAfterLoss(labelAndTally));
 }
 
-/** Asks again what a damaged line took away after it was asked, without a person. */
+/** Asks again, without a person, for labels that were lost with a damaged line. */
 async function repeatAfterLoss<T>(label: () => Promise<T>): Promise<T> {
   for (let repeats = 0; ; repeats++) {
     try {

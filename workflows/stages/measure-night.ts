@@ -13,7 +13,7 @@ import type { RunGates } from '../waits/run-gates';
 import type { RunNotices } from '../waits/run-notices';
 import type { RunProgressTable } from '../waits/run-progress-table';
 
-/** What measuring needs of its run. */
+/** The parts of its run that the measurement needs. */
 export interface MeasuringRun {
   table: RunProgressTable;
   gates: RunGates;
@@ -22,17 +22,17 @@ export interface MeasuringRun {
   identification: string;
 }
 
-/** What a night measured, and decided from it. */
+/** The measurement of a night, and its decision. */
 export interface MeasuredNight {
   base: ArmRollouts;
   served: ArmRollouts;
-  /** What was identified on: the rollouts of what is served, with the live traffic that it answered. */
+  /** The input of the identification: the served version's rollouts, with the live traffic that it answered. */
   learned: RolloutSummary;
   identified: IdentifyResult;
   decision: NightDecisionResult;
 }
 
-/** What is served, and on which tasks it is measured. */
+/** The served version, and the tasks on which it is measured. */
 type Measured = NonNullable<NightPlanResult['measure']>;
 
 /** How the run begins: as a night that measures, or as a first night. */
@@ -126,7 +126,10 @@ async function playArms(
 /** Key under which the run waits when the live traffic cannot be read. */
 const LIVE = 'live';
 
-/** The rollouts of what is served with the live traffic that it answered. `live`: absent where none was looked for. */
+/**
+ * The rollouts of the served version, with the live traffic that it answered. `live`: absent where no traffic was
+ * looked for.
+ */
 async function readTraffic(
   { gates }: MeasuringRun,
   { context }: RunPlan,
@@ -164,7 +167,7 @@ function describeArms(
   );
 }
 
-/** What a measured night hands to the report. */
+/** The data that a measured night hands to the report. */
 export const nightFacts = ({ decision, base, served, learned }: MeasuredNight) => ({
   decision: decision.decision,
   base,

@@ -8,7 +8,7 @@ import type { EvaluationOutcome } from './evaluation-stage';
 import type { RunGates } from '../waits/run-gates';
 import type { RunProgressTable } from '../waits/run-progress-table';
 
-/** What a promotion needs of its run. */
+/** The parts of its run that a promotion needs. */
 interface PromotingRun {
   input: ImprovementRunInput;
   table: RunProgressTable;
@@ -91,7 +91,7 @@ async function isApproved(run: PromotingRun, isFirst: boolean): Promise<boolean>
   return run.approved;
 }
 
-/** Refuses an approval before there is a result to approve. One that was given already may be given again. */
+/** Refuses an approval before there is a result to approve. An approval that was given already may be given again. */
 export function requireApprovalAsked({ table, approved, input }: PromotingRun): void {
   if (approved || table.waiting.some(({ who }) => who === 'approval')) return;
   throw ApplicationFailure.nonRetryable(

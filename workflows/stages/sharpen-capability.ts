@@ -36,7 +36,7 @@ export async function sharpenCapability(given: SharpenInput): Promise<SharpenRes
   return resultOf(stage, found.reason);
 }
 
-/** What the steps of one capability share. */
+/** The shared parts of one capability's steps. */
 interface Stage {
   input: SharpenInput;
   gate: OperatorGate;

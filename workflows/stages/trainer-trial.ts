@@ -6,7 +6,7 @@ import { jobs } from '../shared/activities';
 import type { RunGates } from '../waits/run-gates';
 import type { RunProgressTable } from '../waits/run-progress-table';
 
-/** What the trial needs of its run. */
+/** The parts of its run that the trial needs. */
 interface TriedRun {
   table: RunProgressTable;
   gates: RunGates;
@@ -23,7 +23,7 @@ export interface TrainerTrial {
 }
 
 /**
- * Starts a trainer that tries what a training needs and trains nothing. It costs no call of the analyst, and neither
+ * Starts a trainer that tries the needs of a training and trains nothing. It costs no call of the analyst, and neither
  * does the first stage, so both run side by side. A failure makes the run wait for a person, who may also skip it, at
  * any time: in a busy cluster it may be queued for long.
  */

@@ -3,7 +3,9 @@ import type { OrchestrationActivities } from '../../contracts/messages/activitie
 import type { NoticeInput } from '../../contracts/messages/run';
 import { activityOptions } from '../shared/activities';
 
-/** A receiver that is down for an hour still gets its notices. One that is gone costs no more than this. */
+/**
+ * A receiver that is down for an hour still gets its notices. A receiver that is gone for good costs no more than this.
+ */
 const { sendNotice } = proxyActivities<Pick<OrchestrationActivities, 'sendNotice'>>({
   ...activityOptions.orchestration,
   startToCloseTimeout: '1 minute',

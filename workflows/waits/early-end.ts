@@ -15,7 +15,7 @@ import type { RunNotices } from './run-notices';
 import type { RunProgressTable } from './run-progress-table';
 import { type Overdue, overdueSentence, watchWaits } from './wait-deadlines';
 
-/** What the end of a run before its last stage needs of it. */
+/** The parts of a run that its early end needs. */
 interface EndableRun {
   input: ImprovementRunInput;
   table: RunProgressTable;
@@ -27,7 +27,7 @@ interface EndableRun {
   skip: (key: string) => Promise<void>;
 }
 
-/** What ended without an answer in a run. */
+/** The waits that ended without an answer in a run. */
 export interface EarlyEnd {
   /** Why the run ends before its last stage; null while it does not. */
   reason: string | null;
@@ -98,7 +98,7 @@ export async function takeTurn({ input, table, notices, early }: EndableRun): Pr
   table.deadlines = turn.deadlines;
   notices.open(turn.notify ? { spec: null, specPath } : null);
   const handles = turn.takesOver.map((earlier) => getExternalWorkflowHandle(earlier));
-  // One that has ended since needs no signal.
+  // A run that has ended since needs no signal.
   await Promise.all(handles.map((handle) => handle.signal(giveWaySignal, { to: runId }).catch(() => undefined)));
   if (turn.begins) {
     if (turn.reason !== '') {

@@ -18,7 +18,7 @@ export interface Wait {
 }
 
 interface GateOptions {
-  /** Under what it waits: a stage, or the id of a capability. */
+  /** The key of its wait: a stage, or the id of a capability. */
   key: string;
   /** The commands that answer a wait, as a sentence. */
   commands: () => string;

@@ -7,14 +7,14 @@ import type { Answer } from './operator-gate';
 import type { RunGates } from './run-gates';
 import type { RunProgressTable } from './run-progress-table';
 
-/** What answers need of a run. */
+/** The parts of a run that answers need. */
 export interface AnsweredRun {
   runId: string;
   table: RunProgressTable;
   gates: RunGates;
   /** Parts that may be skipped although they do not wait, each with what leaves it out. */
   skippable: Map<string, () => void>;
-  /** Takes over what may change in an agent.yaml. Returns the paths of the fields that changed. */
+  /** Takes over the fields of an agent.yaml that may change. Returns the paths of the fields that changed. */
   amendSpec: (specPath: string) => Promise<string[]>;
   /** Id of the identification that runs, or ran last. */
   identification: () => string;
@@ -36,7 +36,7 @@ export function takeRunAnswers(run: AnsweredRun): { skip: (key: string) => Promi
   return { skip: async (key) => void (await answerOne(run, 'skip', key)) };
 }
 
-/** What waits for `retry` or `skip`: an approval has a command of its own. */
+/** The keys that wait for `retry` or `skip`: an approval has a command of its own. */
 const answerable = ({ table }: AnsweredRun): string[] =>
   table.waiting.filter(({ who }) => who !== 'approval').map(({ key }) => key);
 
@@ -92,7 +92,7 @@ async function answerOne(run: AnsweredRun, answer: Answer, key: string): Promise
     .signal(answer === 'retry' ? retrySignal : skipSignal, given)
     .then(
       () => true,
-      // The child has ended: what is wrong is shown by the run itself from here on.
+      // The child has ended: from here on the run itself shows the fault.
       () => false,
     );
 }

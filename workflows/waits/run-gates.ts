@@ -2,7 +2,7 @@ import type { StageStatus } from '../../contracts/messages/run';
 import { type Answer, OperatorGate } from './operator-gate';
 import type { RunProgressTable } from './run-progress-table';
 
-/** The waits of the run itself: those of its stages, and those after a child workflow that ended with a failure. */
+/** The waits of the run itself: in its stages, and after a child workflow that ended with a failure. */
 export class RunGates {
   private readonly gates = new Map<string, OperatorGate>();
 

@@ -10,7 +10,9 @@ const MAX_REASON = 1_500;
 /** Most reasons in a notice. */
 const MAX_REASONS = 10;
 
-/** Sends notices to the agent's webhook: what a run waits for and how it ended. Does nothing until `open` is called. */
+/**
+ * Sends notices to the agent's webhook: the reasons of a run's waits, and its end. Does nothing until `open` is called.
+ */
 export class RunNotices {
   private target: Pick<NoticeInput, 'spec' | 'specPath'> | null = null;
   private count = 0;
@@ -51,7 +53,10 @@ export class RunNotices {
     this.starting.push(started.catch(() => undefined));
   }
 
-  /** Resolves when the delivery of every notice has started: one that has not would end with the run. */
+  /**
+   * Resolves when the delivery of every notice has started, since a delivery that has not started would end with the
+   * run.
+   */
   async begun(): Promise<void> {
     await Promise.all(this.starting);
   }

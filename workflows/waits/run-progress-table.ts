@@ -55,7 +55,7 @@ interface Row {
 }
 
 /**
- * The stages of one run with their status: what the Temporal UI and `whet why` show. Every change goes into the current
+ * The stages of one run with their status, for the Temporal UI and `whet why`. Every change goes into the current
  * details and the search attributes of the workflow. Times are workflow time.
  */
 export class RunProgressTable {
@@ -157,7 +157,7 @@ export class RunProgressTable {
     return `Cancelled in stage ${this.rows.find(({ status }) => status === 'cancelled')?.name ?? 'prepare'}.`;
   }
 
-  /** What waits for a person, the longest wait first. */
+  /** The waits for a person, the longest first. */
   get waiting(): RunWait[] {
     return Object.values(this.waits).map((wait) => {
       const untilMs = deadlineOf(wait, this.deadlines);
@@ -165,12 +165,12 @@ export class RunProgressTable {
     });
   }
 
-  /** What fails again and again. */
+  /** The repeated failures. */
   get repeatedFailures(): RepeatedFailure[] {
     return Object.values(this.failing);
   }
 
-  /** Records what the run ended with. */
+  /** Records the outcome of the run. */
   end(outcome: RunOutcome): void {
     for (const key of Object.keys(this.waits)) delete this.waits[key];
     this.failing = {};
@@ -206,7 +206,7 @@ export class RunProgressTable {
     };
   }
 
-  /** What the parts of the running stage do, each with its last line, and what fails in it again and again. */
+  /** The work of the running stage's parts, each with its last line, and its repeated failures. */
   private liveDetail(): string {
     const failing = Object.values(this.failing).map(
       ({ key, attempts, sinceMs, reason }) =>

@@ -5,7 +5,7 @@ import { hoursText } from '../shared/single-line';
 /** Something that has waited, or failed again and again, until its deadline. */
 export type Overdue = { wait: RunWait; failing: null } | { wait: null; failing: RepeatedFailure };
 
-/** What the watch of a run's waits looks at. Each is read again after every change. */
+/** The inputs of the watch of a run's waits. Each is read again after every change. */
 export interface WatchedWaits {
   deadlines: () => WaitDeadlines | null;
   waits: () => readonly RunWait[];
@@ -48,8 +48,9 @@ export function watchWaits(watched: WatchedWaits): () => void {
 }
 
 /**
- * The wait or failing activity whose deadline passes first, of those that have not ended. The deadline of a wait counts
- * from its beginning. That of an activity counts from its last progress: it may have worked for hours before.
+ * Finds the first deadline among the waits and failing activities that have not ended. The deadline of a wait counts
+ * from its beginning. The deadline of an activity counts from its last progress, because it may have worked for hours
+ * before.
  */
 export function firstDue({ deadlines, waits, failing }: Dated, ended: ReadonlySet<string> = new Set()): Due | null {
   const limits = deadlines();

@@ -13,7 +13,7 @@ import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
 /** Number of tasks on which calls with a wrong argument are made, to see whether the answer names the right value. */
 const TASKS = 20;
-/** The agent has to look up an argument that the openings of less than this share of its own tasks give. */
+/** If the openings of less than this share of the agent's tasks give an argument, the agent has to look it up. */
 const RARELY_GIVEN = 0.5;
 /** The environment gives such an argument away when the openings of at least this share of its tasks give it. */
 const MOSTLY_GIVEN = 0.9;
@@ -235,8 +235,8 @@ function holds(spaced: string, value: unknown): boolean {
 }
 
 /**
- * Counts the tasks in which the answer to a call with one wrong argument names the right value, and nothing before that
- * answer had shown it. The example is the first such call and its answer.
+ * Counts the tasks that give a right value away: the answer to a call with one wrong argument names it, and nothing
+ * before had shown it. The example is the first such call and its answer.
  */
 async function revealingTasks(
   environment: EnvironmentHandle,

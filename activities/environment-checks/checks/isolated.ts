@@ -52,7 +52,7 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   return { passed: problems.length === 0, detail, figures: worst.figures };
 }
 
-/** What is wrong with the marks of the skill moves, as a sentence, or null. */
+/** The fault of the marks of the skill moves, as a sentence, or null. */
 function undeclared(tasks: readonly EnvironmentTask[]): string | null {
   const without = tasks.find(({ skillCalls }) => skillCalls === null);
   if (without) {
@@ -126,11 +126,11 @@ interface Variant {
   seed: number;
   moves: Move[];
   wrong: 'skill' | 'rest';
-  /** What is wrong in it, after "the reference solution,". */
+  /** The fault of the variant, after "the reference solution,". */
   about: string;
 }
 
-/** A variant, and what it earned. */
+/** A variant, and its reward. */
 interface Played extends Variant {
   reward: number;
 }

@@ -95,10 +95,10 @@ function compared(
 }
 
 /**
- * Checks that the tools answer as the agent's do: a tool never answers in a way in which the agent's tool never answers
- * such a call, and it refuses wrong calls where the agent's tool does. A rare answer may be missing on either side by
- * chance. A difference counts when chance explains it in less than `BY_CHANCE` of all validations (Bonferroni over all
- * comparisons).
+ * Checks that the tools answer as the agent's do. No tool may give a kind of answer that the agent's tool never gives
+ * to such a call, and it must refuse wrong calls that the agent's tool refuses. A rare answer may be missing on either
+ * side by chance. A difference counts when chance explains it in less than `BY_CHANCE` of all validations (Bonferroni
+ * over all comparisons).
  */
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);

@@ -80,9 +80,7 @@ interface Neighbour {
   form: string;
 }
 
-/**
- * Tasks whose opening predicts a tool that the solution lacks, or a solution that uses a tool its opening rules out.
- */
+/** Tasks whose opening predicts a tool that the solution does not use, or rules out a tool that it uses. */
 function otherTools(range: string, tasks: readonly Compared[]): Finding {
   const surprises = tasks.flatMap((task) => (task.surprise === null ? [] : [{ task, ...task.surprise }]));
   const share = surprises.length / tasks.length;

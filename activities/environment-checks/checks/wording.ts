@@ -11,7 +11,7 @@ const NAMED = 8;
 const plainWords = (text: string): string[] => wordsOf(text).filter((word) => !/\d/.test(word));
 
 /**
- * Checks that the system message says what the agent's own says, in the same vocabulary: few of its words are missing
+ * Checks that the system message says the same as the agent's own, in the same vocabulary: few of its words are missing
  * from the agent's system message, tools and openings.
  */
 export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: TargetProfile): CheckResult {
@@ -40,7 +40,7 @@ export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: Ta
 
 /**
  * Checks that the openings are worded as the agent's own: few of them have a word that no opening of the agent has.
- * Names and values count as words: a model that fails on unseen words fails for a reason that the target does not have.
+ * Names and values count as words, because unseen words would make a model fail for a reason other than the target's.
  */
 export function checkWording(tasks: readonly EnvironmentTask[], { train }: TargetProfile): CheckResult {
   const known = new Set(train.flatMap(plainWords));

@@ -81,8 +81,8 @@ export function withoutLosers({ kind, chosen }: Decisions, adapters: readonly Ad
 }
 
 /**
- * Further tasks for adapters that may lose more than `margin`, as far as the tasks that they were given can tell: for
- * each as many as it had, those with the widest bound first. `tasks` are those that were compared.
+ * More tasks for the adapters whose loss may exceed `margin`, judged by the tasks that they were given. Each gets as
+ * many tasks as it had; the adapters with the widest bound come first. `tasks` are the tasks that were compared.
  */
 export function contestedTasks(
   { chosen }: Decisions,

@@ -1,4 +1,4 @@
-/** How much a router may lose against base, as far as the compared train tasks can tell. */
+/** Upper bound of a router's loss against base, estimated from the compared train tasks. */
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { KINDS } from '../../../routing/kinds';

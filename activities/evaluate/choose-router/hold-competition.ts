@@ -16,8 +16,8 @@ import { withHeartbeats } from './with-heartbeats';
 const ROUTERS = 0.4;
 
 /**
- * The rounds, and the share of the budget that is spent by the end of each at most. The next rounds may spend what a
- * round leaves. Switches of adapter have a budget of their own.
+ * The rounds, each with the largest share of the budget that may be spent by its end. Later rounds may spend what an
+ * earlier round did not use. Switches of adapter have a budget of their own.
  */
 const ROUNDS: readonly { round: Round; spentBy: number }[] = [
   { round: firstRound, spentBy: ROUTERS / 2 },
@@ -54,7 +54,7 @@ export async function holdCompetition(setting: Setting): Promise<State> {
 }
 
 /**
- * The kinds of the first round: those that need neither the mixed adapter nor the outcomes of other kinds. If a kind is
+ * The kinds of the first round, which need neither the mixed adapter nor the outcomes of other kinds. If a kind is
  * pinned, only base and that kind are compared. A pinned kind that learns from outcomes is replaced by `labels` here,
  * and later learns from the tasks on which base and `labels` differ.
  */

@@ -70,7 +70,7 @@ export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput
   };
 }
 
-/** The kind in place of a pinned one that needs the mixed adapter, where that was left out. */
+/** The kind that replaces a pinned one, where the pinned one needs the mixed adapter and that was left out. */
 function withoutMixed(pinned: RouterKind): RouterKind {
   const { needs, choosesArms } = KINDS[pinned];
   return needs.mixed ? (choosesArms ? 'labels' : 'base') : pinned;

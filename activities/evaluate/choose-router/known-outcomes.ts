@@ -55,7 +55,7 @@ export class KnownOutcomes {
     return passes.length === 0 ? null : mean(passes);
   }
 
-  /** Pass rate of an arm on the task at this place minus that of base; null when the arm was not played. */
+  /** An arm's pass rate on the task at this place minus base's; null when the arm was not played. */
   gain(task: number, arm: string): number | null {
     const rate = this.rate(task, arm);
     return rate === null ? null : rate - (this.rate(task, NONE_LABEL) ?? 0);

@@ -8,7 +8,7 @@ import type { ArmChoice } from '../../../routing/kind';
 const BINS = 10;
 
 /**
- * How far a router's probabilities can be trusted, by what the labels of each task call for. The choices must come
+ * The reliability of a router's probabilities, judged by the needs in the labels of each task. The choices must come
  * from routers that did not see their tasks.
  */
 export function routerReliability(

@@ -1,4 +1,4 @@
-/** The yield of rollouts: after each step of the competition, the gain of the best kind and that of the oracle. */
+/** The yield of rollouts: the gains of the best kind and of the oracle after each step of the competition. */
 import type { Spending } from '../../../contracts/artifacts/router-choice';
 import { MIXED, NONE_LABEL } from '../../../contracts/names';
 import { meanOrZero } from '../../statistics/mean';
@@ -8,9 +8,9 @@ import type { KnownOutcomes } from './known-outcomes';
 import type { RoutingTask } from '../../../routing/labelled-tasks';
 
 /**
- * The gain of the best kind and that of the oracle. `order` is the drawn order of tasks or its first part. Only the
- * tasks before the first one on which the kind's choice was not played are judged, because only a prefix of the drawn
- * order is a random sample.
+ * The gains of the best kind and of the oracle. `order` is the drawn order of tasks or its first part. Only tasks
+ * before the first one on which the kind's choice was not played are judged, because only a prefix of the drawn order
+ * is a random sample.
  */
 export function spendingAfter(
   spent: Pick<Spending, 'step' | 'rollouts'>,

@@ -1,4 +1,4 @@
-/** What the rounds of a competition read and return. A round never changes a state: it returns a new one. */
+/** The state that the rounds of a competition read and return. A round never changes a state: it returns a new one. */
 import type { LaterMessages, RouterChoice, Spending } from '../../../contracts/artifacts/router-choice';
 import type { RouterKind } from '../../../contracts/config/router-kinds';
 import type { FitData } from '../../../routing/kind';
@@ -27,7 +27,10 @@ export interface Setting {
   lossMargin: number;
   /** Of the run. */
   seed: number;
-  /** Switches of adapter that later messages call for, for each way of reading them by which enough tasks switch. */
+  /**
+   * Switches of adapter that later messages call for. There is an entry for each way of reading them with enough tasks
+   * that switch.
+   */
   switches: readonly CrossFittedSwitches[];
   /** Most rollouts of arms, and of conversations that switch. */
   budget: { arms: number; switches: number };
@@ -79,7 +82,7 @@ export interface FinalRound {
   learned: Decisions;
   /** Each adapter, and the mixed one, through it. */
   adapters: RouterChoice['adapters'];
-  /** Tasks on which all finalists were compared, and those on which the remaining ones were. */
+  /** `first`: tasks on which all finalists were compared. `last`: tasks on which the remaining ones were. */
   first: readonly number[];
   last: readonly number[];
   remaining: readonly Decisions[];
@@ -99,7 +102,9 @@ export interface State {
   remaining: readonly Decisions[];
   /** Each adapter through each kind of the first round. */
   adapters: ReadonlyMap<RouterKind, RouterChoice['adapters']>;
-  /** Tasks on which all kinds can be compared, and those on which the remaining kinds can. */
+  /**
+   * `comparedFirst`: tasks on which all kinds can be compared. `comparedLast`: tasks on which the remaining kinds can.
+   */
   comparedFirst: readonly number[];
   comparedLast: readonly number[];
   /** Tasks on which the adapters of the best router were compared with base. */
@@ -114,7 +119,7 @@ export interface State {
   spending: readonly Spending[];
 }
 
-/** A round. It plays what it buys, up to this number of rollouts in all rounds so far. */
+/** A round. It may play rollouts until all rounds so far have played `budget` of them. */
 export type Round = (setting: Setting, state: State, budget: number) => Promise<State>;
 
 /** The decisions, with all adapters, of a kind that was compared. */

@@ -1,6 +1,6 @@
 /**
  * The label cache of an agent. All its improvement runs share it, so that no label is paid for twice. Each improvement
- * run writes segments of its own, one for each set of trajectories, and reads those of the others (docs/adr/0013).
+ * run writes its own segments, one for each set of trajectories, and reads other runs' segments (docs/adr/0013).
  */
 import { z } from 'zod';
 import { type Candidate, type LabelRecord, labelRecordSchema } from '../../../contracts/artifacts/identification';
@@ -12,7 +12,7 @@ import { LABEL_PROMPT_VERSION } from '../prompts/label';
 import { LabelIndex } from './label-index';
 import type { Chunk, LabelPlace } from './label-plan';
 
-/** A line of a label segment: the label and what it cost, in one line, so that no crash can come between them. */
+/** A line of a label segment. It has the label and its cost together, so that no crash can come between them. */
 const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
 export type StoredLabel = z.infer<typeof storedLabelSchema>;
 
@@ -88,10 +88,10 @@ export class LabelCache {
   }
 
   /**
-   * Labels of a chunk that are in the cache already. They come from the own segment of this improvement run, from those
-   * of others about the same trajectories, and from the plan's sources; where one of these is damaged, from the index.
-   * `wanted` are the chunk's keys, each with its trajectory; of several labels with one key the first counts, own ones
-   * first.
+   * Labels of a chunk that are in the cache already. They come from this improvement run's segment, from other runs'
+   * segments about the same trajectories, and from the plan's sources. Where one of these is damaged, they come from
+   * the index. `wanted` has the chunk's keys, each with its trajectory. Of several labels with one key the first
+   * counts, and this run's come first.
    *
    * A record without a label counts only if no other record of the key has one, and only in the improvement run that
    * wrote it. The next improvement run asks again.

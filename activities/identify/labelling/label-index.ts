@@ -14,7 +14,7 @@ import { inParallel } from '../../in-parallel';
  * each has few trajectories: a lookup of one trajectory reads little about others.
  */
 const DIGITS = 4;
-/** Pages whose ids begin with the same digits, this many of them, are in one folder. */
+/** Number of first digits by which the pages' ids are grouped into folders. */
 const FOLDER_DIGITS = 2;
 /** A page with more characters divides by the next digit. */
 const MOST_CHARACTERS = 32_768;
@@ -82,8 +82,8 @@ export class LabelIndex {
   }
 
   /**
-   * Files labels. What the index has already is not written again. A generation that somebody is building gets them as
-   * well: its builder may have read the segments before these labels were there.
+   * Files labels. Entries that the index has already are not written again. A generation that somebody is building gets
+   * them as well: its builder may have read the segments before these labels were there.
    */
   async file(labels: readonly LabelRecord[]): Promise<void> {
     const { all, current } = await this.generations();

@@ -33,8 +33,8 @@ export interface Question {
 }
 
 /**
- * All questions of a chunk. Those of one trajectory follow each other: their prompts begin with one text, which the
- * endpoint can serve from its cache.
+ * All questions of a chunk. The questions of one trajectory follow each other: their prompts begin with one text, which
+ * the endpoint can serve from its cache.
  */
 export function questionsOf(
   file: LineFile<Trajectory>,
@@ -88,7 +88,7 @@ export function episodeCache(file: LineFile<Trajectory>, maxPromptTokens: number
   };
 }
 
-/** Says what is wrong with the step that an answer quotes, or null. A step with the label NA is not checked. */
+/** Returns the fault of the step that an answer quotes, or null. A step with the label NA is not checked. */
 function stepProblem({ messages }: Episode): (answer: LabelAnswer) => string | null {
   return ({ label, step }) =>
     label === 'NA' || step === null || step < messages

@@ -18,7 +18,7 @@ const tallySchema = z.strictObject({
 /** The JSON document of a tally. */
 type TallyDocument = z.infer<typeof tallySchema>;
 
-/** The labels of one labelling run in memory; the fields are those of the document. */
+/** The labels of one labelling run in memory; the document has the same fields. */
 export interface TalliedRun {
   run: number;
   labels: ArtifactRef;

@@ -15,7 +15,7 @@ const WORTH_CHARS = 120;
  * Renders an episode in at most `maxChars` characters. Where it is too long, contents are left out, the oldest first,
  * with a note in their place: first tool results, then the agent's texts and the arguments of its calls, then later
  * texts of the user. Opening messages (everything before the agent's first) are kept. Messages keep their numbers. If
- * that does not suffice, the text is cut in the middle. The first line says what was left out.
+ * that does not suffice, the text is cut in the middle. The first line names the parts that were left out.
  */
 export function fitEpisode(messages: readonly ChatMessage[], options: RenderOptions, maxChars: number): FittedEpisode {
   const whole = renderMessages(messages, options);

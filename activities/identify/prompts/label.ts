@@ -23,8 +23,8 @@ Judge this capability alone, not whether the episode ended well. When you hesita
 Answer with JSON: "reason" (one or two sentences that quote the decisive words or call), "step" (the number of the message that shows it best, null for NA), "label".`;
 
 /**
- * Messages of one label call. The episode stands first and the capability last, so that calls on one episode share
- * their beginning.
+ * Messages of one label call. The episode comes first and the capability last, so that calls on one episode share their
+ * beginning.
  */
 export function labelMessages(messages: readonly ChatMessage[], capability: Candidate): AnalystMessage[] {
   return labelMessagesFor(renderEpisode(messages), capability);

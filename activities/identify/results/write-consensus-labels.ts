@@ -20,13 +20,13 @@ import type { LackingFailure } from './evidence-quotes';
 /** Trajectories after which other work of the process gets its turn. */
 const TRAJECTORIES_AT_ONCE = 64;
 
-/** What the labelling runs say together. */
+/** The common result of the labelling runs. */
 export interface Consensus {
   /** JSONL of ConsensusLabel, trajectory by trajectory. */
   labels: ArtifactRef;
   /** Indices of the trajectories that lack a capability, by its id. */
   lacking: Map<string, Set<number>>;
-  /** Those of them that failed, with their label, by capability id. */
+  /** The failures among these trajectories, with their label, by capability id. */
   failures: Map<string, LackingFailure[]>;
 }
 
@@ -92,7 +92,10 @@ export async function writeConsensusLabels(
   }
 }
 
-/** In a split vote the label that claims least wins. The prompt asks for PRESENT in case of doubt, too. */
+/**
+ * The order of preference in a split vote: the most cautious label first. The prompt, too, asks for PRESENT in case of
+ * doubt.
+ */
 const PREFERENCE: readonly Label[] = ['PRESENT', 'NA', 'LACKING'];
 
 /**

@@ -75,7 +75,7 @@ export function contrastCandidates(
     const { gap, coverage } = intervals;
     const estimates = { gap, coverage, missed, adjustedPValue, candidates: candidates.length, failures };
     const moreFailures = verdict === 'not-enough-data' ? failuresNeeded(estimates, rule) : null;
-    // Of the runs that have the figure; null where fewer than two have.
+    // Over the runs that have the figure; null where fewer than two have.
     const deviation = (figure: (run: RunContrast) => number | null) =>
       sampleDeviation(runs.map(figure).filter((value) => value !== null));
     const contrast: Contrast = {

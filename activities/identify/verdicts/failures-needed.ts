@@ -3,8 +3,8 @@ import type { Criterion } from './capability-verdict';
 import type { VerdictRule } from './verdict-rule';
 
 /**
- * Largest number that is reported, as a multiple of the failures at hand. Where more are needed, the estimate is so
- * near its threshold that no number could be trusted.
+ * Largest number that is reported, as a multiple of the failures at hand. If more failures are needed, the estimate is
+ * so near its threshold that no number could be trusted.
  */
 const MOST_TIMES = 100;
 

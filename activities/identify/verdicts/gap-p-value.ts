@@ -7,8 +7,8 @@ import { runTotals, type TaskSums } from './task-sums';
  * than successes". It does not look at the gap threshold `minGap`.
  *
  * A score test of two shares at their common value, with the variance found between tasks (generalised score test for
- * clustered data: Boos 1992, The American Statistician 46:327-333), which is moderated as that of the intervals is. 1
- * when there is nothing to compare.
+ * clustered data: Boos 1992, The American Statistician 46:327-333), moderated as in the intervals. 1 when there is
+ * nothing to compare.
  */
 export function gapPValue(sums: TaskSums, run: number): number {
   const { tasks } = sums;

@@ -88,7 +88,7 @@ function legendBar(look: 'prompt' | 'completion'): Markup {
 }
 
 /**
- * Calls to the analyst, with what the endpoint's cache saved. It also says how often a prompt was shortened or had
+ * Calls to the analyst, with the savings of the endpoint's cache. It also says how often a prompt was shortened or had
  * parts replaced, so that neither happens silently.
  */
 function analystTable({ analystUse }: Report): Markup | null {

@@ -12,7 +12,7 @@ import { wilson } from '../../statistics/intervals';
 import { figure } from '../figure';
 import { spendingFigure } from './router-spending';
 
-/** What better routing could still gain, how the router was chosen, and how far its probabilities can be trusted. */
+/** The possible gain of better routing, the way the router was chosen, and the trustworthiness of its probabilities. */
 export function routerQuality(report: Report, evaluation: Evaluation, sources: ArtifactRef[]): Markup {
   const { choice } = evaluation.router;
   return markup`${regretTable(evaluation)}
@@ -79,7 +79,7 @@ function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNe
   );
 }
 
-/** The result of the mixed adapter on openings with several needs. Empty where no train task shows it. */
+/** The result of the mixed adapter on openings with several needs. Empty where no train task has such an opening. */
 function severalNeedsSentence({ severalNeeds }: RouterChoice): string {
   if (severalNeeds === undefined) return '';
   const { tasks, gain, standardError, adopted } = severalNeeds;

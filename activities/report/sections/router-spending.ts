@@ -19,7 +19,9 @@ const STEPS: Record<Spending['step'], string> = {
 /** Share of the oracle's gain, where it gains anything. */
 const shareOf = ({ gain, oracleGain }: Spending): string => (oracleGain > 0 ? percent(gain / oracleGain, 0) : '–');
 
-/** What the rollouts on train tasks bought: gain of the best kind and of the oracle against rollouts. */
+/**
+ * The yield of rollouts on train tasks: the gains of the best kind and of the oracle against the number of rollouts.
+ */
 export function spendingFigure(
   runId: string,
   spending: NonNullable<RouterChoice['spending']>,

@@ -87,7 +87,7 @@ function gateTitle({ passed, culprit }: Gate): string {
   return `Why the gate did not pass${culprit === undefined ? '' : `: ${CULPRITS[culprit]}`}`;
 }
 
-/** What was judged: one adapter for each need behind a router, or the mixed adapter for everything. */
+/** Whether the mixed adapter alone was judged, and not a router with one adapter for each need. */
 const isMixedAlone = ({ router }: Evaluation): boolean => router.choice?.chosen === 'mixed';
 
 function headline({ evaluation, verdict, agent, identification, night }: Report): string {
@@ -235,7 +235,7 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
   });
 }
 
-/** What the run measured of the active version, and what it collected from base. */
+/** The counts of the run's measurement of the active version, and of its collection from base. */
 function played({ collect, night }: Report): [string, string][] {
   const live = collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : '';
   const measured: [string, string][] = night
@@ -261,7 +261,7 @@ function played({ collect, night }: Report): [string, string][] {
   ];
 }
 
-/** A fact about those adapters for which `saying` returns something; none where it returns nothing for all. */
+/** A fact about each adapter for which `saying` returns something; none where it never does. */
 function ofAdapters(
   { sharpened, mixed }: Report,
   term: string,

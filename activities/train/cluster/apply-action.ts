@@ -19,7 +19,7 @@ import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-clien
 
 type FailAction = Extract<Action, { kind: 'fail' }>;
 
-/** What an action is applied to: a training, its Job, and what was just read about them. */
+/** The object of an action: a training, its Job, and the facts just read about them. */
 interface ActionContext {
   cluster: Cluster;
   namespace: string;
@@ -32,7 +32,8 @@ interface ActionContext {
 }
 
 /**
- * Applies what `nextAction` decided. Before it replaces or ends a Job it records what the cluster will forget.
+ * Applies what `nextAction` decided. Before it replaces or ends a Job it records the facts that the cluster will
+ * forget.
  * @returns the Job to watch from now on.
  * @throws the action's failure, Trainer.ClusterRefused, or the signal's reason when it is aborted.
  */

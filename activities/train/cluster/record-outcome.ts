@@ -10,8 +10,8 @@ import { replaceFile } from '../../../store';
 const MAX_LOG_BYTES = 1 << 20;
 
 /**
- * Writes what the cluster will forget to the folder `cluster/` of the trainer group's directory: the log of each pod,
- * and conditions, pods and events of the Job. Called before a Job is deleted or left to its TTL.
+ * Saves the facts that the cluster will forget in the folder `cluster/` of the trainer group's directory: the log of
+ * each pod, and conditions, pods and events of the Job. Called before a Job is deleted or left to its TTL.
  */
 export async function recordOutcome(
   cluster: Cluster,

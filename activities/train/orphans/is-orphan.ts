@@ -22,8 +22,8 @@ export const directoriesOf = (words: readonly string[]): string[] =>
   words.flatMap((word, index) => (words[index - 1] === '--job' ? [dirname(word)] : []));
 
 /**
- * Whether nobody wants a trainer any more, because its run has ended. A run that this Temporal does not know may belong
- * to another one that shares the store: then its trainer is left alone as long as a worker follows it.
+ * Whether a trainer is no longer needed, because its run has ended. A run that this Temporal server does not know may
+ * belong to another server that shares the store. Its trainer is then left alone as long as a worker follows it.
  * @param directories absolute paths of the trainings that it runs.
  * @throws when Temporal does not answer.
  */

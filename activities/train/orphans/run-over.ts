@@ -17,7 +17,7 @@ export async function readRunStatus(client: Client, runId: string): Promise<RunS
   return run === 'open' || repair === 'open' ? 'open' : run;
 }
 
-/** Any other status, such as one of a newer Temporal, may be that of an open run. */
+/** A run with any other status, such as one of a newer Temporal, may be open. */
 const OVER: ReadonlySet<string> = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
 
 async function statusOf(client: Client, workflowId: string): Promise<RunStatus> {

@@ -56,7 +56,9 @@ async function trainerProcess(pid: number, storeRoot: string): Promise<TrainerPr
   return start === null ? null : { pid, start, runId, directories };
 }
 
-/** Whether a worker has started a trainer. A person who starts one by hand, to look into a run, may go on. */
+/**
+ * Whether a worker has started a trainer. A trainer that a person started by hand, to look into a run, is left alone.
+ */
 async function isWorkers(pid: number): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
   return environment.split('\0').some((line) => line.startsWith(`${WORKER_VERSION}=`));

@@ -60,7 +60,7 @@ export class PackFolder {
     return (await fileNames(join(this.directory, 'tickets'))).includes(basename(directory));
   }
 
-  /** Reads the tickets, oldest first, without those of trainings that have left. */
+  /** Reads the tickets, oldest first, without tickets of trainings that have left. */
   async tickets(): Promise<Ticket[]> {
     const folder = join(this.directory, 'tickets');
     const left = new Set(await fileNames(leftFolder(this)));

@@ -7,7 +7,7 @@ import { PackFolder } from './pack-folder';
 
 const POLL_MS = 500;
 
-/** What a training needs to join a pack. */
+/** The parts that a training needs to join a pack. */
 export interface PackMembershipOptions {
   store: ArtifactStore;
   clock: Clock;
@@ -22,7 +22,7 @@ export interface PackMembershipOptions {
   member: GroupMember;
   /** Whether the trainer of this group still works on the training. */
   isTraining: (group: TrainerGroup) => Promise<boolean>;
-  /** Called about twice a second while the training waits, with what it waits for. */
+  /** Called about twice a second while the training waits, with the reason. */
   reportWait: (waitsFor: string) => Promise<void>;
 }
 

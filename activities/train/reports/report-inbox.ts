@@ -52,7 +52,7 @@ export class ReportInbox {
     return this.expected.get(job)?.latest ?? null;
   }
 
-  /** Checks, stores and counts a report. `body` is what was posted, parsed from JSON. */
+  /** Checks, stores and counts a report. `body` is the posted JSON, parsed. */
   async receive(job: string, token: string, body: unknown): Promise<ReportOutcome> {
     return this.count(await this.accept(job, token, body));
   }

@@ -47,7 +47,7 @@ export async function planTrial(
   return { key, directory, job, sources: new Map([[file, Buffer.from(ENVIRONMENT)]]) };
 }
 
-/** GPUs that torch must see. A trainer of this machine asks for none and takes what is there. */
+/** GPUs that torch must see. A trainer of this machine asks for none and takes the GPUs that are there. */
 function visibleGpus({ spec: { training } }: PreparedSpec): number {
   if (training.backend === 'local' || training.kubernetes === undefined) return 0;
   return training.kubernetes.resources.gpus;

@@ -21,8 +21,8 @@ interface TrialRequest {
 }
 
 /**
- * Lets the backend run a trainer that tries what it needs and trains nothing. Returns what it found; when an earlier
- * attempt left that, no trainer is started. Heartbeats meanwhile.
+ * Lets the backend run a trainer that tries its own needs and trains nothing. Returns the trainer's findings. When an
+ * earlier attempt left them, no trainer is started. Heartbeats meanwhile.
  * @throws Trainer.*, or CancelledFailure.
  */
 export async function tryTrainer(

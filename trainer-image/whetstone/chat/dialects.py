@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .tool_calls import TOOL_CALL_OPEN
 
 THINK_OPEN = "<think>"
-# What a family's chat template writes around a call. Where several match, the first one counts.
+# The text that a family's chat template writes around a call. Where several match, the first one counts.
 MARKS = (
     ("gemma4", r"<\|tool_call>"),
     ("lfm2", r"<\|tool_call_start\|>"),

@@ -49,8 +49,8 @@ class TextTooLong(Exception):
 class Reply:
     """A reply of the agent. `reasoning` is None when it has none.
 
-    `closed`: it ended with a token that ends turns, rather than at the limit of tokens. `begins_call`: it calls a tool,
-    or at least begins a call that is not well-formed.
+    `closed`: it ended with a token that ends turns, and not at the limit of tokens. `begins_call`: it calls a tool, or
+    at least begins a call that is not well-formed.
     """
 
     content: str

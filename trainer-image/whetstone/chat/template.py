@@ -21,7 +21,7 @@ from .piece_cache import PieceCache
 
 # Memory for the token ids of pieces of text, in bytes.
 CACHED_BYTES = 64 * 2**20
-# A text with at most so many characters that are not cached, in words of at most this length, is tokenized in a few
+# A text with at most this many uncached characters, in words of at most this length, is tokenized in a few
 # milliseconds. A tokenizer may need time that grows with the square of a word's length.
 QUICK_CHARS, QUICK_WORD = 4096, 256
 
@@ -66,7 +66,7 @@ class Chat:
     """The chat template and the tokenizer of one model directory.
 
     The text of a conversation is cut before each opening token of a turn, and each piece is encoded once and cached.
-    The tokenizer never merges across a special token, so the ids equal those of the whole text. Methods may be called
+    The tokenizer never merges across a special token, so the ids equal the ids of the whole text. Methods may be called
     from several threads.
 
     Raises ModelError when the directory has no readable tokenizer or no chat template.
@@ -102,7 +102,7 @@ class Chat:
         self.token_text = lru_cache(None)(lambda token: self._tokenizer.decode([token], skip_special_tokens=False))
 
     def end_ids(self) -> list[int]:
-        """Tokens that end a turn, ascending: those of the generation settings, of the config and of the tokenizer."""
+        """Tokens that end a turn, ascending, from the generation settings, the config and the tokenizer."""
         token = self._names.get("eos_token")
         number = self._tokenizer.token_to_id(token) if token else None
         return sorted({*self._listed_ends, *([] if number is None else [number])})
@@ -145,11 +145,11 @@ class Chat:
         return True
 
     def largest_text(self, tokens: int) -> int:
-        """The most characters that so many tokens can have."""
+        """The most characters that this many tokens can have."""
         return tokens * self._longest_token
 
     def fits(self, text: str, tokens: int) -> bool:
-        """False for a text that certainly has more than so many tokens, or a word too long for any prompt.
+        """False for a text that certainly has more than `tokens` tokens, or a word too long for any prompt.
 
         It only counts characters and tokenizes nothing.
         """

@@ -35,9 +35,9 @@ class Request:
 
     `adapter` is a loaded adapter's name or None. `temperature` 0 is greedy. `choices` restricts the completion to one
     of these token sequences. `stop` are the ids that end it; None: the model's own. `top_logprobs` None asks for no
-    log-probabilities, 0 for those of the sampled tokens only. Log-probabilities are in nats and belong to the
-    distribution before temperature and `choices`. `tokens` includes the end-of-turn token when it was sampled. `finish`
-    becomes "stop", "length", "aborted" or "failed"; with the last one, `error` says why.
+    log-probabilities, 0 only for the sampled tokens' own. Log-probabilities are in nats and belong to the distribution
+    before temperature and `choices`. `tokens` includes the end-of-turn token when it was sampled. `finish` becomes
+    "stop", "length", "aborted" or "failed"; with the last one, `error` says why.
     """
 
     prompt: list[int]
@@ -63,8 +63,8 @@ class Engine:
     """Generates for many requests at once: `submit`, then `step` until the request's `finish` is set.
 
     `slots` is the largest batch, `length` the longest sequence in tokens. With `exact`, a request's tokens depend
-    neither on the other requests nor on what happens to be cached (see Network). Without it decoding is faster, and a
-    cached prefix agrees with a fresh one except for rounding.
+    neither on the other requests nor on what happens to be cached (see Network). Without it decoding is faster, but a
+    cached prefix agrees with a fresh one only up to rounding.
     """
 
     def __init__(self, weights: Weights, slots: int, length: int | None = None, exact: bool = True) -> None:
@@ -142,7 +142,7 @@ class Engine:
         self._versions[name] = self._loads
 
     def drop_adapter(self, name: str) -> None:
-        """Removes an adapter and what was cached with it; raises ValueError while a request uses it."""
+        """Removes an adapter and its cache; raises ValueError while a request uses it."""
         if self.uses(name):
             raise ValueError(f"adapter {name} is in use")
         self.weights.drop_adapter(name)
@@ -241,7 +241,7 @@ class Engine:
         uniform = [request._uniforms[len(request.tokens)] for request in requests]
         self._picked = pick_tokens(logits, [request.temperature for request in requests], uniform)
         picked = self._picked.tolist()
-        # Of the raw logits: a choice leaves minus infinity in a row.
+        # Found in the raw logits, because a choice leaves minus infinity in a row.
         broken = frozenset(broken_rows(raw))
         if any(request.top_logprobs is not None for request in requests):
             self._report(requests, raw, picked)

@@ -155,7 +155,7 @@ class Weights:
     def _build(
         self, linear: FusedLinear, index: int, modules: tuple[str, ...], adapter: Adapter
     ) -> torch.Tensor | list[LowRank]:
-        """What one adapter makes of a fused matrix: the merged matrix, or the low-rank parts."""
+        """The form of a fused matrix with one adapter: the merged matrix, or the low-rank parts."""
         parts, start = [], 0
         for module, width in zip(modules, self.widths(modules), strict=True):
             if (index, module) in adapter.parts:

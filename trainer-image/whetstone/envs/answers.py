@@ -1,4 +1,4 @@
-"""What a response line may say: the schemas of ``contracts/messages/environment-protocol.ts`` as predicates.
+"""The allowed content of a response line: the schemas of ``contracts/messages/environment-protocol.ts`` as predicates.
 
 The environment's code shares a process with the runtime and can write to the response channel itself, so nothing that
 the runtime promises about an answer holds until it has been looked at here. Standard library only.
@@ -20,7 +20,7 @@ def read_answer(line, identifier, requests, single, depth):
     """Outcomes ({"result"} or {"error"}) of the requests ({"method", "params"}) that line `identifier` carried, or None
     when the response line (bytes) is not a correct answer to them.
 
-    single: the line carried one request by itself, not a batch. depth: how deep results may nest.
+    single: the line had one request and no batch. depth: how deep results may nest.
     """
     try:
         document = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
@@ -141,7 +141,7 @@ def _is_reset(result, _params):
 
 
 def _is_step(result, params):
-    """One observation a call, up to the one that ends the episode; one for a text."""
+    """One observation for each call, up to the call that ends the episode; one for a text."""
     if not _has_keys(result, "observations", "done") or not isinstance(result["done"], bool):
         return False
     asked = len(params["calls"]) if "calls" in params else 1

@@ -1,4 +1,4 @@
-"""Control groups of jails: where they are made and what they bound, and the groups of the trainer's own jails.
+"""Control groups of jails: their places and their limits, and the groups of the trainer's own jails.
 
 A group bounds memory, processes and, where the kernel allows it, processor time of one jail. Where groups cannot be
 made (in most containers), the jail relies on its rlimits alone.
@@ -29,8 +29,8 @@ _numbers = itertools.count(random.SystemRandom().randrange(1 << 30))
 
 @dataclasses.dataclass(frozen=True)
 class Controller:
-    """Where groups are made, and what is written into one: {file: function of the limits}. `needed`: a group is given
-    up without it."""
+    """The place of groups, and the files of one: {file: function of the limits}. `needed`: a group is given up without
+    it."""
 
     directory: pathlib.Path
     settings: dict
@@ -70,7 +70,7 @@ class ControlGroup:
 
 
 def layout(limits):
-    """Where this process and its parent may make groups, and what is written into one, for ``sandbox/cgroup.ts``."""
+    """The places where this process and its parent may make groups, and the files of one, for ``sandbox/cgroup.ts``."""
     version, controllers = _controllers(os.getpid())
     return {
         "layer": ("none", "v1", "v2")[version],

@@ -1,4 +1,4 @@
-"""The sandbox's one error class on the Python side; its types are those of ``sandbox/errors.ts``."""
+"""The sandbox's one error class on the Python side; it has the types of ``sandbox/errors.ts``."""
 
 RETRYABLE = frozenset(
     {

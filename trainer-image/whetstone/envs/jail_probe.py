@@ -1,9 +1,9 @@
 """Tests the jail from inside, as an environment module that the jail's own launch path serves.
 
-``task(0)`` answers ``{"layers": {layer: None or what is wrong}, "rlimits": {name: hard limit}}``; ``task(1)`` does so
-for the jail of an environment of the agent's owner, which has the network and more room. Each layer is tried, not
-looked up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with
-its profile and looks at what only the host can see (the kernel's user id, the namespaces).
+``task(0)`` answers ``{"layers": {layer: None or its fault}, "rlimits": {name: hard limit}}``. ``task(1)`` does so for
+the jail of an environment of the agent's owner, which has the network and more room. Each layer is tried, not looked
+up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with its profile
+and looks at what only the host can see (the kernel's user id, the namespaces).
 """
 
 import ctypes
@@ -35,7 +35,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def refusal(function, *arguments):
-    """Name of the errno that a C function fails with, or what it returned."""
+    """Name of the errno that a C function fails with, or the value that it returned."""
     ctypes.set_errno(0)
     returned = function(*arguments)
     return errno.errorcode.get(ctypes.get_errno(), "?") if returned == -1 else f"returned {returned}"

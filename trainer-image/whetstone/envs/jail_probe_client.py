@@ -27,7 +27,7 @@ def require_jail(profile):
 
 
 def probe(profile):
-    """{layer: what is wrong} of the jail on this machine; empty when every layer holds."""
+    """{layer: its fault} of the jail on this machine; empty when every layer holds."""
     process = EnvironmentProcess(jail.launch(profile, "jail"), profile, "jail probe")
     try:
         with process.start(PROBE.read_text(encoding="utf-8")):
@@ -43,7 +43,7 @@ def probe(profile):
 
 
 def host_view(profile, pid):
-    """What only the host can see: the kernel's user id of the jail, and its namespaces."""
+    """Facts that only the host can see: the kernel's user id of the jail, and its namespaces."""
     try:
         inner = last_descendant(pid)
         uid = pathlib.Path(f"/proc/{inner}").stat().st_uid

@@ -202,7 +202,7 @@ class EnvironmentProcess:
             )
 
     def _died(self):
-        """Error for a response channel that was closed: by the end of the process, or by one that still runs."""
+        """Error for a closed response channel, whether the process has ended or still runs."""
         ended = _ends_within(self._launched.pid, self._wall["close"])
         self._launched.kill()
         _, status = os.waitpid(self._launched.pid, 0)
@@ -228,8 +228,7 @@ class EnvironmentProcess:
         return self._fail("Sandbox.EnvironmentDied", f"process {how}.{last}")
 
     def _drain_rest(self):
-        """Reads what the log pipe holds, no more than may be written: a process that is not jailed may have left a
-        child."""
+        """Reads the rest of the log pipe, up to the allowed bytes: without a jail a child may be left."""
         os.set_blocking(self._launched.logs, False)
         left = self._caps["logBytes"]
         with contextlib.suppress(BlockingIOError):

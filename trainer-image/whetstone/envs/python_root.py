@@ -2,12 +2,12 @@
 the runtime as one file of byte code.
 
 ``python3 python_root.py`` prints the directory's path, building it first where it is missing. Standard library only:
-the TypeScript side starts this file with whatever Python it has. Copied rather than bind-mounted, because the
-interpreter may lie where the sandbox's user cannot read (pyenv under /root), and because the host's /usr holds more
-than an environment should see.
+the TypeScript side starts this file with whatever Python it has. It is copied rather than bind-mounted, because the
+interpreter may be where the sandbox's user cannot read (pyenv under /root), and because the host's /usr has more than
+an environment should see.
 
-The directory is named by what it is copied from. It is built under a temporary name and renamed, so that processes that
-build at the same time end with the same tree. It is never changed afterwards.
+The directory's name depends on the files that it is copied from. It is built under a temporary name and renamed, so
+that processes that build at the same time end with the same tree. It is never changed afterwards.
 """
 
 import contextlib

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class EngineSampler:
-    """Samples with the engine. Its samples have no log-probabilities: the engine computes what the trainer computes."""
+    """Samples with the engine.
+
+    Its samples have no log-probabilities, because the engine computes the same as the trainer.
+    """
 
     reports_logprobs = False
     length_setting = "choose a model with longer positions"

@@ -16,8 +16,8 @@ class LocalPort:
 
     def __init__(self) -> None:
         self._socket = socket.socket()
-        # The port of a bound socket, even of one that does not listen, is not given to programs that ask for any free
-        # port. These options let the server bind to it by its number.
+        # Once a socket is bound, its port is not given to programs that ask for any free port, even if it does not
+        # listen. These options let the server bind to it by its number.
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             self._socket.setsockopt(socket.SOL_SOCKET, option, 1)
         self._socket.bind((HOST, 0))

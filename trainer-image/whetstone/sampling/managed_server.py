@@ -65,7 +65,7 @@ class ManagedServer:
     def last_words(self) -> str:
         """The last lines of the server's log that name an error, at most LOG_CHARACTERS characters.
 
-        They are few, because many people may read a failure, and a crash may print what a customer wrote.
+        They are few, because many people may read a failure, and a crash may print a customer's words.
         """
         try:
             lines = self.log.read_text(errors="replace").splitlines()[-400:]

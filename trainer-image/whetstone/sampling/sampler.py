@@ -24,8 +24,8 @@ class SamplerInterrupted(Exception):
 class SampleRequest:
     """One completion to sample.
 
-    `prompt` are token ids. `temperature` 0 is greedy. `stop` are the token ids that end a completion, besides
-    `max_tokens` and the sampler's length.
+    `prompt` are token ids. `temperature` 0 is greedy. The token ids `stop` end a completion, as do `max_tokens` and the
+    sampler's length.
     """
 
     prompt: list[int]
@@ -41,7 +41,7 @@ class Sample:
 
     `tokens` end with the stop token when `finish` is 'stop'; otherwise `finish` is 'length'. `logprobs` `[tokens]` are
     the log-probabilities, in nats, with which the tokens were drawn, that is at the request's temperature. None: the
-    sampler computes what the trainer computes, so the trainer's own log-probabilities are used.
+    sampler computes the same as the trainer, so the trainer's own log-probabilities are used.
     """
 
     tokens: list[int]
@@ -70,4 +70,4 @@ class Sampler(Protocol):
         """Completions of the requests, in order. Raises SamplerRefused and SamplerInterrupted."""
 
     def close(self) -> None:
-        """Releases what the sampler holds for this training. Idempotent."""
+        """Releases the sampler's resources for this training. Idempotent."""

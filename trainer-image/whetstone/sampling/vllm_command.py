@@ -14,7 +14,7 @@ from .vllm_server import RANKS
 INSTALLED = Path(__file__).resolve().parents[3] / ".toolchain" / "vllm" / "bin" / "python"
 PYTHON_VARIABLE = "WHET_VLLM_PYTHON"
 
-# With at most so many cores, a server without a GPU runs scheduler and model in one process.
+# With at most this many cores, a server without a GPU runs scheduler and model in one process.
 FEW_CORES = 4
 
 
@@ -24,7 +24,7 @@ class VllmMissing(Exception):
 
 @dataclass(frozen=True)
 class ServerNeeds:
-    """What a server has to serve: the model directory, the largest rank, and how many adapters at once.
+    """The needs of a server: the model directory, the largest rank, and how many adapters at once.
 
     `loaded` is the number of adapters that it holds in memory. `length` is the longest sequence in tokens; None: the
     model's own. `gpu`: this machine has a GPU, and the server takes the share `gpu_share` of its memory.
@@ -40,7 +40,7 @@ class ServerNeeds:
 
 
 def vllm_python(environment: dict[str, str]) -> str:
-    """The interpreter that has vLLM: WHET_VLLM_PYTHON, or the one that scripts/vllm.sh installed.
+    """The interpreter that has vLLM: WHET_VLLM_PYTHON, or the interpreter that scripts/vllm.sh installed.
 
     Raises VllmMissing.
     """
@@ -78,7 +78,7 @@ def server_arguments(needs: ServerNeeds) -> list[str]:
 
 
 def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]:
-    """Variables of the server's process: those of `environment`, without those for the trainer's packages."""
+    """Variables of the server's process: `environment` without the variables for the trainer's packages."""
     kept = {key: value for key, value in environment.items() if key not in ("PYTHONPATH", "OMP_NUM_THREADS")}
     added = {
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
@@ -92,7 +92,7 @@ def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]
 
 
 def _on_processors(environment: dict[str, str], cores: int) -> dict[str, str]:
-    """Variables of a server without a GPU. Those that `environment` has keep their values."""
+    """Variables of a server without a GPU. Variables that `environment` has keep their values."""
     variables = {
         "VLLM_CPU_KVCACHE_SPACE": "1",
         # Otherwise requests wait until small functions are compiled, and again for each other batch size.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 Answer = TypeVar("Answer")
-# Completions asked for at once; vLLM itself queues what it has no room for.
+# Completions asked for at once; vLLM itself queues those that it has no room for.
 CONCURRENCY = 256
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.25, 10.0
 # An outage that lasts longer is reported.

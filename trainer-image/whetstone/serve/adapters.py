@@ -1,4 +1,4 @@
-"""The adapters that are served: what may be loaded, and how one takes the place of another."""
+"""The adapters that are served: which may be loaded, and how one replaces another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_PARTS = 64
 
 @dataclass(frozen=True)
 class Served:
-    """Where an adapter came from: `directory` is None for a mixture, `root` is what the list of models shows."""
+    """The origin of an adapter: `directory` is None for a mixture, `root` appears in the list of models."""
 
     root: str
     directory: Path | None
@@ -43,7 +43,7 @@ class Adapters:
         return len(self._served)
 
     def roots(self) -> Iterator[tuple[str, str]]:
-        """Each name and what it came from."""
+        """Each name and its origin."""
         return ((name, served.root) for name, served in self._served.items())
 
     def load_at_start(self, name: str, directory: str) -> None:
@@ -53,7 +53,7 @@ class Adapters:
         self._served[name] = Served(directory, Path(directory))
 
     async def load(self, body: dict, loop: EngineLoop) -> None:
-        """Does what a call of load_lora_adapter asks for. Raises ApiError; then what was served before still is."""
+        """Carries out a call of load_lora_adapter. If it raises ApiError, the adapters that were served still are."""
         name, mixture = body["lora_name"], body.get("lora_mixture")
         replace = body.get("load_inplace") is True
         async with self._changing:

@@ -37,7 +37,7 @@ from .requests import ApiError, ChatRequest, parse_chat_request, printable
 Side = Literal["api", "admin"]
 # Seconds after which the server checks whether a request's client is still connected.
 WATCH_CLIENT_AFTER = 2.0
-# Of a body, besides the text of the longest prompt, whose characters may be written as \u0000.
+# Bytes of a body beyond the longest prompt's text, and most bytes of a character of that text (\u0000).
 BODY_SLACK, BYTES_OF_CHARACTER = 65_536, 6
 # Messages with more characters are rendered outside the event loop.
 QUICK_MESSAGES = 65_536
@@ -45,11 +45,11 @@ QUICK_MESSAGES = 65_536
 
 @dataclass(frozen=True)
 class Doors:
-    """Who and what comes in.
+    """The checks of senders and bodies.
 
     `local_only`: the server listens on a loopback address. `names` are further names under which it is asked.
-    `adapters` are the folders, resolved, out of which adapters are loaded over HTTP. With `admin_port`, adapters are
-    loaded and metrics read at that port only, and completions are made at the other one only.
+    `adapters` are the folders, resolved, out of which adapters are loaded over HTTP. With `admin_port`, that port alone
+    loads adapters and serves metrics, and the other port alone makes completions.
     """
 
     local_only: bool = False
@@ -133,7 +133,7 @@ class PolicyServer:
         return JSONResponse({"status": "ok", "model": self._served_name})
 
     async def _no_route(self, http: HttpRequest, error: HTTPException) -> Response:
-        """Answers what has no route here, and a route that is asked with another method."""
+        """Answers a path that has no route here, and a route that is asked with another method."""
 
         async def refuse(_http: HttpRequest) -> Response:
             asked = f"{http.method[:20]} {http.scope['path'][:200]}"
@@ -215,7 +215,7 @@ class PolicyServer:
         return JSONResponse(answer.whole())
 
     async def _wait(self, ticket: Ticket, http: HttpRequest) -> None:
-        """Waits for the end of a request, and gives it up when its client has gone. Raises what the engine raised."""
+        """Waits for the end of a request, and gives it up when its client has gone. Raises the engine's error."""
         done, _ = await asyncio.wait([ticket.ended], timeout=WATCH_CLIENT_AFTER)
         if not done:
             gone = asyncio.ensure_future(http.receive())
@@ -230,7 +230,7 @@ class PolicyServer:
             raise ApiError(404, f"The model `{name[:200]}` does not exist.", "model", "model_not_found")
 
     async def _request(self, asked: ChatRequest) -> Request:
-        """Renders and tokenizes a request. What takes long is done in a thread, so that others need not wait."""
+        """Renders and tokenizes a request. Long work is done in a thread, so that others need not wait."""
         self._check_model(asked.model)
         if len(asked.messages) > self._engine.length:
             raise self._too_long("messages")
@@ -263,7 +263,10 @@ class PolicyServer:
             raise ApiError(400, f"the chat template refused the messages: {error}", "messages") from None
 
     def _encode(self, text: str, choices: list[str] | None) -> tuple[list[int], list[list[int]] | None]:
-        """Token ids of a prompt and of its choices. Raises ApiError for what is too long, before it is tokenized."""
+        """Token ids of a prompt and of its choices.
+
+        Raises ApiError for a text that is too long, before it is tokenized.
+        """
         length = self._engine.length
         if not self._chat.fits(text, length):
             raise self._too_long("messages")

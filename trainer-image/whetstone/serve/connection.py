@@ -1,4 +1,4 @@
-"""What a connection may send and how long it may take, before any route is asked."""
+"""The limits of a connection on size and time, before any route is asked."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from .requests import ApiError
 
 # Largest request line with its headers, largest trailers, and most bytes around the data of one chunk. Input is parsed
-# in pieces, so up to one piece more is taken.
+# in pieces, so a limit may be exceeded by one piece.
 HEAD_BYTES, PIECE = 65_536, 16_384
 # Seconds in which a connection must have sent a request's headers.
 HEAD_SECONDS = 15
 BODY_HEADERS = (b"content-length", b"transfer-encoding")
-# How much is read after a refusal, and for how long: many clients read no answer before they have sent everything.
+# Bytes and seconds of reading after a refusal: many clients read no answer before they have sent everything.
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
-# Seconds in which a client must have taken something of an answer that waits for it. nginx allows as much.
+# Seconds in which a client must read something of an answer that waits for it. nginx allows as much.
 UNREAD_SECONDS = 60
 # Requests that one connection may have sent ahead. One read may hold 14,000.
 MOST_QUEUED = 100
@@ -33,7 +33,7 @@ OTHER_DESCRIPTORS = 64
 
 
 def most_connections() -> int:
-    """How many connections may be open: what the limit of file descriptors leaves, at most MOST_CONNECTIONS."""
+    """Most open connections: as many as the limit of file descriptors leaves, up to MOST_CONNECTIONS."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -42,7 +42,7 @@ def most_connections() -> int:
 
 
 class Room:
-    """How many connections there may be, and which of them are closed for others, the oldest first.
+    """The limit on connections. At the limit the oldest waiting one is closed for a new one.
 
     `waiting` are connections for which the server has nothing to do: no request of theirs has arrived as a whole, or
     they only have to read their answer.
@@ -58,7 +58,7 @@ class Room:
         self.waiting[connection] = None
 
     def remove(self, connection: Connection) -> None:
-        """Keeps a connection from being closed for others."""
+        """Removes a connection from those that may be closed to make room."""
         self.waiting.pop(connection, None)
 
     def close_oldest(self) -> bool:
@@ -82,7 +82,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = self._refused = False
         self._timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
-        # The request that is being answered. uvicorn knows only the last one that came.
+        # The request that is being answered. uvicorn knows only the latest one.
         self._answered: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -141,7 +141,7 @@ class Connection(HttpToolsProtocol):
         self._stop_timer()
         if self._refused or self._is_refused_for_its_head():
             return
-        # A request that waits behind another one must not cost that one its answer.
+        # A request that waits behind another must not cost the other its answer.
         if not self._is_busy():
             self._room.add(self)
         super().on_headers_complete()
@@ -192,7 +192,7 @@ class Connection(HttpToolsProtocol):
         if len(self.pipeline) >= MOST_QUEUED:
             self._refused = True
             self.transport.abort()
-        # The parser takes what follows for another protocol, so that the body would be lost, or read as a request.
+        # The parser takes the rest for another protocol, so that the body would be lost, or read as a request.
         elif self.parser.should_upgrade() and any(n in BODY_HEADERS and value != b"0" for n, value in self.headers):
             message = "this server speaks HTTP/1.1 only; send a request that has a body without the header Upgrade"
             self._refuse(ApiError(400, message))
@@ -210,7 +210,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, error: ApiError) -> None:
-        """Answers in OpenAI's form, then reads for a moment what the client still sends, and closes."""
+        """Answers in OpenAI's form, reads for a moment what the client still sends, then closes."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
@@ -239,7 +239,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < size_before:
             self._wait_for_reader()
             return
-        # Without this the kernel would keep offering what it holds.
+        # Without this the kernel would offer the same bytes again and again.
         linger = struct.pack("ii", 1, 0)
         self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()

@@ -91,7 +91,7 @@ class EngineLoop:
             self._settle(ticket.request)
 
     async def between_steps(self, action: Callable[[], None]) -> None:
-        """Runs `action` while no step is under way; raises what it raises."""
+        """Runs `action` while no step is under way; raises its errors."""
         self._work.set()
         if not self._stepping:
             action()

@@ -1,4 +1,4 @@
-"""What comes in over HTTP, before anything is done with it: who may send it, how large it is, and that it is JSON."""
+"""The checks of an HTTP request before anything is done with it: its sender, its size, and that it is JSON."""
 
 from __future__ import annotations
 

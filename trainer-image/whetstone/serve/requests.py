@@ -38,7 +38,10 @@ class ApiError(Exception):
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A validated request; `max_tokens` None means what the sequence length leaves, `top_logprobs` None means none."""
+    """A validated request.
+
+    `max_tokens` None means as many as the sequence length leaves; `top_logprobs` None means none.
+    """
 
     model: str
     messages: list[dict]

@@ -33,9 +33,9 @@ PARSERS = {
     "gemma4": "gemma4",
     "own": "hf",
 }
-# What drivers of NVIDIA and AMD bring.
+# Devices of NVIDIA's and AMD's drivers.
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd")
-# Adapters that stay in memory, for each one that a batch may use: an active version, the one before, and a canary.
+# Adapters in memory for each adapter that a batch may use: an active version, the one before, and a canary.
 LOADED = 4
 
 

@@ -1,7 +1,7 @@
 /**
  * The last comparison: the best router as it would be served, the mixed adapter alone, and the router that has the
- * mixed adapter among its arms (docs/adr/0020). Half of what is left of the budget is for all of them, the rest for
- * those that are close.
+ * mixed adapter among its arms (docs/adr/0020). Half of the remaining budget is for all of them, the rest for those
+ * that are close.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { MIXED } from '../../../../contracts/names';

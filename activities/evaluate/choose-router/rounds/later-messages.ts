@@ -21,7 +21,7 @@ import { type CrossFittedSwitches, type Round, type Setting, type State, type Sw
 /** A switch breaks with the beginning of a conversation, so a message has to call for it clearly. */
 const LEAST_PROBABILITY = 0.7;
 
-/** An opening is read as a router reads it: it calls for what is more likely than not. */
+/** An opening is read as a router reads it: it calls for each capability that is more likely than not. */
 const TWO_NEEDS = { threshold: 0.5 };
 
 /** The report's row of this comparison. */
@@ -107,9 +107,9 @@ function followedBy({ known, served: { decisions } }: State): State['served']['d
 }
 
 /**
- * Plays train tasks in which a switch, or beginning with the first request, differs from staying with the router's
- * choice. The outcomes of an adopted way are kept under FOLLOWED, for the first `reached` tasks of the drawn order.
- * Null: too few tasks differ.
+ * Plays the train tasks on which a switch, or a start with the first request, differs from the router's choice. The
+ * outcomes of an adopted way are kept under FOLLOWED, for the first `reached` tasks of the drawn order. Null: too few
+ * tasks differ.
  * @param budget most rollouts to buy.
  */
 async function compareSwitching(
@@ -162,7 +162,7 @@ async function compareSwitching(
   return { comparison: { reads, ...verdict, rollouts }, reached, known: bought.with(served) };
 }
 
-/** Selects for each task the way of playing it in which it would be served. */
+/** Selects for each task the way in which it would be served. */
 function followed<S extends Switching>(played: readonly S[], { leftOut, twoNeeds }: Verdict): S[] {
   const left = played.filter(({ to, way }) => !leftOut.includes(to) && (way === 'switch' || twoNeeds?.adopted));
   const firsts = new Set(left.flatMap(({ way, seed }) => (way === 'first' ? [seed] : [])));
@@ -176,7 +176,10 @@ interface Gain {
   gain: number;
 }
 
-/** A task on which one of two ways differs from staying: a switch alone, or the first request and then a switch. */
+/**
+ * A task on which one of two ways differs from the router's choice: a switch alone, or the first request and then a
+ * switch.
+ */
 interface ComparedTask {
   /** Null where no later message calls for another adapter than the router's choice. */
   switched: Gain | null;

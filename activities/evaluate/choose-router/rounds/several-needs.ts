@@ -1,7 +1,7 @@
 /**
  * Whether the mixed adapter gets the openings that call for several capabilities. An adapter of one capability has
- * learned half of such a task; the mixed one has learned both halves, and does less well on what needs one or nothing
- * (docs/adr/0020).
+ * learned half of such a task. The mixed adapter has learned both halves, but does less well on tasks with one need or
+ * none (docs/adr/0020).
  */
 import type { RouterChoice } from '../../../../contracts/artifacts/router-choice';
 import { MIXED } from '../../../../contracts/names';
@@ -14,7 +14,7 @@ import type { KnownOutcomes } from '../known-outcomes';
 import { buy, type Round, type Setting, withSpending } from '../state';
 import { withHeartbeats } from '../with-heartbeats';
 
-/** An opening is read as a router reads it: it calls for what is more likely than not. */
+/** An opening is read as a router reads it: it calls for each capability that is more likely than not. */
 const LEAST_PROBABILITY = 0.5;
 
 /** Learns which openings have several needs, from all tasks or from those that a fold may see. */

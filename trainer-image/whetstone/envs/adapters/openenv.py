@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_STEPS = 50
-# What an agent does here by answering with text instead of a call.
+# Tool in place of an answer with text: here an agent ends the episode by calling it.
 FINISH = {
     "name": "finish",
     "description": "Ends the episode with a last text for the user.",
@@ -232,7 +232,7 @@ def _tool_of(kind: type, function: dict) -> Any:
 
 
 def _text_of(observation: Any) -> str:
-    """What a tool said: text as it is, anything else as JSON."""
+    """The answer of a tool: text as it is, anything else as JSON."""
     error = getattr(observation, "error", None)
     if error is not None:
         return json.dumps({"error": error.model_dump(mode="json")}, ensure_ascii=False)

@@ -23,9 +23,9 @@ def python_type(schema: dict) -> Any:
 def tool_function(tool: dict, call: Callable[[Any, str, dict], str]) -> Callable[..., str]:
     """A method with the tool's name, parameters, types and documentation, which calls `call(self, name, arguments)`.
 
-    Enumerations of a parameter stand in the docstring as transformers reads them, `(choices: [...])`. What Python's
-    annotations cannot say (bounds, patterns, members of objects) is not in the signature. The function takes any
-    arguments, so that what a model gets wrong is answered by the environment and not by Python.
+    The docstring has the enumerations of a parameter in the form that transformers reads, `(choices: [...])`. The
+    signature leaves out rules that Python's annotations cannot express (bounds, patterns, members of objects). The
+    function takes any arguments, so that the environment, not Python, answers a model's mistakes.
 
     Raises ValueError for names that are no Python names.
     """

@@ -1,4 +1,4 @@
-"""What requests and the environment's values must look like."""
+"""The rules for requests and for the environment's values."""
 
 from .faults import bad_request, bad_return
 from .limits import MAX_CALLS, MAX_NAME_CHARS, MAX_SEED, MAX_TOOLS

@@ -19,7 +19,7 @@ def _refuse_constant(name):
 
 
 class _DecoderSettings:
-    """What the C scanner reads from the ``JSONDecoder`` that it is usually made by."""
+    """The settings that the C scanner reads from the ``JSONDecoder`` that usually makes it."""
 
     strict = True
     object_hook = None

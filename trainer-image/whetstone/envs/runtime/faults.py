@@ -40,9 +40,9 @@ _traceback_of = BaseException.__dict__["__traceback__"].__get__
 def describe_exception(error, source_lines):
     """(message, short traceback or None) of an exception of the environment, with the line numbers of its source.
 
-    ``source_lines`` is None for a source that is no environment: it may be any file of the machine that somebody named
-    as one. Then neither its lines nor the exception's text are told, which would be a way to read that file. For the
-    same reason the line of a syntax error is not shown.
+    ``source_lines`` is None for a source that is no environment: somebody may have named any file of the machine. Then
+    the answer has neither its lines nor the exception's text, since either would disclose that file. For the same
+    reason the line of a syntax error is not shown.
 
     The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str, so it is
     read with the base classes' own methods and any failure ends in a fixed text.

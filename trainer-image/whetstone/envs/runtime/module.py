@@ -96,13 +96,13 @@ class EnvironmentModule:
         return Episode(instance, seed), messages
 
     def run_calls(self, episode, calls):
-        """Observations of the calls, in order, up to the one that ends the episode."""
+        """Observations of the calls, in order, up to the call that ends the episode."""
         observations = []
         for call in calls:
             if episode.done:
                 break
             call = {"name": call["name"], "arguments": call["arguments"]}
-            # The environment gets its own copy: what it does to the arguments must not change the recorded trajectory.
+            # The environment gets its own copy, so that it cannot change the recorded trajectory through the arguments.
             handed = decode(encode(call))
             answer = self.call("step", lambda handed=handed: episode.instance.step(handed))
             observation, done = checked_observation("step", answer)

@@ -48,7 +48,7 @@ def main(arguments):
         # Set here, inside the user namespace, because outside it the limit would count every process of the same user.
         limit = int(arguments[arguments.index("--threads") + 1])
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-    # What the launcher inherited without close-on-exec from its own parents must not reach the environment.
+    # Descriptors that the launcher inherited without close-on-exec must not reach the environment.
     os.closerange(RESPONSE_FD + 1, 1 << 20)
     sys.stdout, sys.stderr = BoundedLog(1), BoundedLog(2)
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr

@@ -35,8 +35,10 @@ class Service:
         }
 
     def respond(self, line):
-        """One request line (bytes) to one response line (bytes, with its newline). Never raises for what a request or
-        the environment does."""
+        """One request line (bytes) to one response line (bytes, with its newline).
+
+        Never raises because of a request or the environment.
+        """
         identifier = None
         try:
             try:
@@ -81,8 +83,11 @@ class Service:
         return text
 
     def _batch(self, params):
-        """Runs the requests in order. Stops running when the response line could grow past its cap: what is left gets
-        NotRun, has had no effect, and may be sent again."""
+        """Runs the requests in order.
+
+        Stops running when the response line could grow past its cap. Each remaining request gets NotRun, has had no
+        effect, and may be sent again.
+        """
         requests = params.get("requests") if isinstance(params, dict) else None
         if not isinstance(requests, list) or len(requests) > MAX_BATCH:
             raise bad_request(f"batch needs `requests`, a list of at most {MAX_BATCH}")
@@ -131,7 +136,7 @@ class Service:
         return {"messages": messages, "tags": tags}
 
     def step(self, episode, calls=None, text=None):
-        """Runs tool calls in order up to the one that ends the episode, or passes the assistant's text on."""
+        """Runs tool calls in order up to the call that ends the episode, or passes the assistant's text on."""
         state = self._episode(episode)
         if (calls is None) == (text is None):
             raise bad_request("step: give either calls or text")

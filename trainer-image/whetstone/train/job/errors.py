@@ -6,7 +6,7 @@ import json
 
 
 class JobError(Exception):
-    """A job file that cannot be run. The message names the field, its value and what is allowed."""
+    """A job file that cannot be run. The message names the field, its value and the allowed values."""
 
 
 def require(holds: bool, name: str, value: object, rule: str) -> None:

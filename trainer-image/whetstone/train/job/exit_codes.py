@@ -9,7 +9,7 @@ GPU_FAULT, GPU_OUT_OF_MEMORY = 67, 68
 ENVIRONMENT_KILLED = 69
 # The sampler lacks something that the training needs, or answers wrongly.
 SAMPLER_REFUSED = 70
-# The rewards of the environment are not those of its calibration.
+# The environment's rewards differ from its calibration's.
 ENVIRONMENT_DIFFERS = 71
 DISK_FULL = 74
 # No worker has attended to the job for a long time; a checkpoint was saved before.

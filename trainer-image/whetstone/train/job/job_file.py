@@ -19,7 +19,7 @@ from .options import JOB_OPTIONS, Algorithm
 # Up to here whole numbers are exact in JavaScript, too.
 MAX_SEED = 2**53
 
-# What rollouts are sampled from: the engine in this process, a vLLM server, or one that the trainer starts.
+# The sources of rollouts: the engine in this process, a vLLM server, or a server that the trainer starts.
 SAMPLERS = ("engine", "vllm", "managed")
 
 
@@ -45,7 +45,7 @@ class ServedAdapter:
 
 @dataclass(frozen=True)
 class CalibratedReward:
-    """What the base model earned in the environment's calibration: the mean over `tasks`, and its standard error.
+    """The base model's reward in the environment's calibration: the mean over `tasks`, and its standard error.
 
     The mean reward of a task with n rollouts varies by `betweenTasks + withinTask / n`.
     """
@@ -118,7 +118,7 @@ class TrainingJob:
     def sha256(self) -> str:
         """Hash of the job's canonical JSON (sorted keys, no spaces), without fields that do not change the adapter."""
         document = dataclasses.asdict(self)
-        # The address of the server, what the rewards are compared with, and where figures are shown.
+        # The server's address, the rewards to compare with, and the place where figures are shown.
         del document["samplerUrl"], document["calibratedReward"], document["algorithm"]["reportTo"]
         if self.beginsFrom is not None:
             # Of the adapter only the content counts, not its name or its place.
@@ -153,7 +153,7 @@ def _build(schema: type, raw: object, where: str):
     values: dict[str, object] = {}
     for entry in dataclasses.fields(schema):
         kind, name = hints[entry.name], f"{prefix}{entry.name}"
-        # The kind itself, that of a list's items, or that of a field which may be None.
+        # The dataclass among the field's type, its list's item type, and the type of a field that may be None.
         nested = next((one for one in (kind, *get_args(kind)) if dataclasses.is_dataclass(one)), None)
         if entry.name not in raw:
             if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:

@@ -87,12 +87,12 @@ class _Checked:
 
     @property
     def rollouts(self) -> int:
-        """Rollouts of one iteration, without those of tasks that are drawn again."""
+        """Rollouts of one iteration, without rollouts of tasks that are drawn again."""
         return self.groups * self.rolloutsPerGroup
 
     @property
     def tasks(self) -> int:
-        """Most tasks of a training: those of its iterations, those that may be drawn again, those of validation."""
+        """Most tasks of a training: tasks of its iterations, tasks that may be drawn again, tasks of validation."""
         validation = self.validationTasks if self.validateEvery else 0
         return self.iterations * (self.groups + self.resampleGroups) + validation
 

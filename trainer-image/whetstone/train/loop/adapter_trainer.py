@@ -119,7 +119,7 @@ class AdapterTrainer(GRPOTrainer):
         """One iteration up to the gradient; returns the loss. Raises Diverged where loss or KL divergence show it."""
         model.train()
         metrics = self._metrics["train"]
-        # TRL clears it when it logs, which is once an iteration; only steps by themselves leave something.
+        # TRL clears the metrics when it logs, once an iteration. Only a step that runs alone leaves something.
         metrics.clear()
         parts = self._parts(inputs)
         loss = None
@@ -147,7 +147,7 @@ class AdapterTrainer(GRPOTrainer):
         return loss
 
     def _parts(self, generation_batch: list[dict]) -> list[dict]:
-        """The minibatches of the step: those of rollouts, then those of reference solutions. There may be none."""
+        """The minibatches of the step: rollouts first, then reference solutions. There may be none."""
         inputs, algorithm = self._prepare_inputs(generation_batch), self._algorithm
         if inputs:
             self._step_size = len(inputs["completion_ids"]), int(inputs["num_items_in_batch"])
@@ -270,7 +270,7 @@ class AdapterTrainer(GRPOTrainer):
     def _cross_entropy(self, model, inputs: dict, mask: torch.Tensor) -> torch.Tensor:
         """This minibatch's part of the mean negative log-probability of the references' tokens, in nats.
 
-        The temperature is that of the rollouts.
+        The temperature is the same as in the rollouts.
         """
         logps, *_ = self._get_per_token_logps_and_entropies(model, *_whole_rows(inputs), mask.shape[1])
         return -(logps * mask).sum() / inputs["num_items_in_batch"]

@@ -1,4 +1,4 @@
-"""The adapter that did best on the validation tasks, kept next to the one that trains."""
+"""The adapter that did best on the validation tasks, kept next to the adapter in training."""
 
 from __future__ import annotations
 

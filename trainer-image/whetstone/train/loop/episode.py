@@ -65,5 +65,5 @@ class Episode:
 
 
 def unaided(episodes: list[Episode]) -> list[Episode]:
-    """The episodes without hints, whose rewards show what the policy earns by itself; all, when each has hints."""
+    """The episodes without hints, whose rewards show the policy's own skill; all, when each has hints."""
     return [episode for episode in episodes if not episode.shown] or episodes

@@ -1,4 +1,4 @@
-"""What follows each iteration: progress line, stopping rule, report, checkpoint, and the wait for a compute slot."""
+"""The steps after each iteration: progress line, stopping rule, report, checkpoint, and the wait for a compute slot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IterationEnd(TrainerCallback):
-    """What follows each optimiser step. `lines` are the progress lines so far; on_log adds to them.
+    """The steps after each optimiser step. `lines` are the progress lines so far; on_log adds to them.
 
     `leaves()` is true when this process has to end.
     """
@@ -53,7 +53,7 @@ class IterationEnd(TrainerCallback):
         """Transformers calls it once an iteration, after the optimiser's step, with the gradient's norm.
 
         Raises Diverged when the adapter is not finite or the reward has collapsed, EnvironmentDiffers when the first
-        rewards are not those of the calibration.
+        rewards differ from the calibration's.
         """
         if not logs or "grad_norm" not in logs or state.global_step <= len(self._lines):
             return

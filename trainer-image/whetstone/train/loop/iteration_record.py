@@ -1,4 +1,4 @@
-"""What is recorded of an iteration: lengths, cut replies, failed calls, clipping, and some rollouts to read."""
+"""The record of an iteration: lengths, cut replies, failed calls, clipping, and some rollouts to read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHOWN_ROLLOUTS, SHOWN_CHARACTERS = 4, 6000
 # Characters that move a terminal's cursor, hide text or change its direction.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-# TRL's names of what it measures in the loss, and ours.
+# TRL's name of each figure of the loss, and our name.
 MEASURED = {"entropy": "entropy", "clip_ratio/region_mean": "clippedShare"}
 
 
@@ -38,7 +38,7 @@ def rollout_figures(episodes: list[Episode]) -> dict[str, float]:
 
 
 def measured_figures(metrics: dict[str, list[float]]) -> dict[str, float]:
-    """Means over an iteration's minibatches of what TRL measured."""
+    """TRL's figures, as means over an iteration's minibatches."""
     return {ours: sum(values) / len(values) for theirs, ours in MEASURED.items() if (values := metrics.get(theirs, []))}
 
 

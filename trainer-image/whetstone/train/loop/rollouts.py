@@ -39,7 +39,7 @@ class _Task:
 
 @dataclass(frozen=True)
 class Collected:
-    """`episodes` are those that the update learns from, group by group; `drawn` has those of replaced tasks as well."""
+    """The update learns from `episodes`, group by group; `drawn` also has the episodes of replaced tasks."""
 
     episodes: list[Episode]
     drawn: list[Episode]
@@ -93,7 +93,7 @@ class Rollouts:
             iteration, [_Task(group, self._first_task + count, self._place(count)) for group, count in enumerate(first)]
         )
         drawn = [episode for group in groups for episode in group]
-        # Further tasks are numbered after those of all iterations; each iteration has its own.
+        # The numbers of further tasks follow the numbers of all iterations' tasks; each iteration has its own.
         further = self._first_task + algorithm.iterations * algorithm.groups + iteration * algorithm.resampleGroups
         left = algorithm.resampleGroups
         while left and (constant := [place for place, group in enumerate(groups) if is_constant(group)]):
@@ -245,7 +245,7 @@ class Rollouts:
         return SampleRequest(list(episode.read), algorithm.maxCompletionTokens, algorithm.temperature, seed, self._stop)
 
     def _score(self, episodes: list[Episode]) -> None:
-        """Sets the rewards of all episodes. One that raised keeps reward 0 and is dropped from its process."""
+        """Sets the rewards of all episodes. An episode that raised keeps reward 0 and is dropped from its process."""
         whole = [episode for episode in episodes if not episode.raised]
         broken = [episode for episode in episodes if episode.raised]
         asked = [(e, {"method": "evaluate", "params": {"episode": self._name(e)}}) for e in whole]

@@ -1,6 +1,6 @@
 """Trains one adapter. `run_job` reads from top to bottom in the order in which a training runs.
 
-`run_job` opens what the job needs, hands over to transformers' loop and writes the result. Each iteration of the loop
+`run_job` opens the job's resources, hands over to transformers' loop and writes the result. Each iteration of the loop
 is
 
 1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, make
@@ -69,7 +69,7 @@ def run_job(
     quiet_libraries()
     with contextlib.ExitStack() as open_things:
         if job.sampler == "managed" and server is None:
-            # First, because it takes minutes; what follows is done meanwhile.
+            # This comes first, because it takes minutes; the steps below are done meanwhile.
             server = open_things.enter_context(managed_server([job], store.root))
         environments = [
             open_things.enter_context(open_environment(e.path, job.isolation, job.jailProfile or None))
@@ -106,7 +106,7 @@ def run_job(
             try:
                 trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
             except SamplerInterrupted:
-                # It has to end while it waits for the sampler. It keeps what it has learned so far.
+                # The process has to end while it waits for the sampler. It keeps its progress so far.
                 if trainer.state.global_step:
                     store.save_checkpoint(trainer.state.global_step, trainer.save_state)
                 return False

@@ -43,7 +43,7 @@ def run_to_exit_code(
 ) -> int:
     """Runs the job of an output directory and returns its exit code. A failure is written to the directory, too.
 
-    The arguments are those of run_job.
+    It takes the arguments of run_job.
     """
     try:
         if run_job(store.job, store, stop, started, base, turn, server):

@@ -1,4 +1,4 @@
-"""Asks a sampler, once per process, whether it computes what the trainer computes, with an adapter and without."""
+"""Checks, once per process, whether a sampler computes the same as the trainer, with an adapter and without."""
 
 from __future__ import annotations
 

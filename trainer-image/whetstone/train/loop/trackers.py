@@ -1,4 +1,4 @@
-"""Where the figures of each iteration go besides progress.jsonl: TensorBoard files, or a tracking service."""
+"""The places, other than progress.jsonl, of each iteration's figures: TensorBoard files, or a tracking service."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TensorBoardFiles(TrainerCallback):
             folder.mkdir(exist_ok=True)
             # A file's name holds the second of its start; a training that is resumed at once would overwrite it.
             self._writer = EventsWriter(str(folder / "events"), f".{iteration:06d}")
-            # Hides what an earlier process wrote about iterations that are repeated now.
+            # Hides an earlier process's events about iterations that are repeated now.
             start = SessionLog(status=SessionLog.START)
             self._writer.write_event(Event(wall_time=time.time(), step=iteration + 1, session_log=start))
         except OSError as error:

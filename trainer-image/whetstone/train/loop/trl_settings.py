@@ -23,7 +23,7 @@ def scales_rewards(algorithm: Algorithm) -> bool:
 
 
 def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRPOConfig:
-    """TRL's configuration: one on-policy optimiser step for each iteration. `name` is what a tracker calls the run."""
+    """TRL's configuration: one on-policy optimiser step for each iteration. `name` is the run's name in a tracker."""
     return GRPOConfig(
         output_dir=str(output),
         per_device_train_batch_size=algorithm.rollouts,

@@ -21,7 +21,7 @@ SHAPE = {"r": "rank", "lora_alpha": "alpha", "use_rslora": "use_rslora", "use_do
 
 
 class WarmStart:
-    """What a training begins from: the adapter that its job names, or zero.
+    """The start of a training: the adapter that its job names, or zero.
 
     An adapter that cannot be used does not end the training: it then begins from zero, as without `beginsFrom`, and the
     manifest says why. This is part of each checkpoint, so that a training that is resumed still knows it.
@@ -33,7 +33,7 @@ class WarmStart:
         """Why the adapter that the job names was not used, as a sentence; None where it was, or where there is none."""
 
     def put_into(self, model: PeftModel) -> None:
-        """Gives a new adapter the weights of the one that the job names. Without a usable one it stays as it is."""
+        """Gives a new adapter the weights of the adapter that the job names. Without a usable one it stays as it is."""
         if self._named is None:
             return
         try:
@@ -45,7 +45,7 @@ class WarmStart:
         set_peft_model_state_dict(model, weights)
 
     def save(self, checkpoint: Path) -> None:
-        """Adds to a checkpoint's directory what the training began from; nothing where its job names no adapter."""
+        """Writes the start of the training into a checkpoint's directory; nothing where its job names no adapter."""
         if self._named is not None:
             (checkpoint / FILE).write_text(json.dumps({"whyFromZero": self.why_from_zero}) + "\n")
 
@@ -70,7 +70,7 @@ class _Unusable(Exception):
 
 
 def _read(named: ServedAdapter, model: PeftModel) -> dict[str, torch.Tensor]:
-    """The adapter's weights. Raises _Unusable unless they are those of the hash, finite, and of the model's shape."""
+    """The adapter's weights. Raises _Unusable unless they match the hash, are finite, and have the model's shape."""
     directory = Path(named.path)
     try:
         found = tree_sha256(directory) if (directory / WEIGHTS).is_file() else None

@@ -1,4 +1,4 @@
-"""The rule that stops a training whose first rewards differ from those of its environment's calibration."""
+"""The rule that stops a training whose first rewards differ from its environment's calibration."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import math
 
 from ..job import CalibratedReward, TrainingJob
 
-# The rule is applied after each iteration, from so many tasks to so many.
+# The rule is applied after each iteration, while the number of tasks is between these two.
 FEWEST_TASKS, MOST_TASKS = 12, 40
-# The means must differ by more than so much, and by so many standard errors, after what training itself explains.
+# The least difference of the means, and its least number of standard errors, after the part that training itself
+# explains.
 SMALLEST_GAP, STANDARD_ERRORS = 0.15, 4.5
 # Weight, in tasks, of the variance that is assumed before any task was seen: the largest possible one.
 PRIOR_TASKS = 8
-# The rule is not applied any more once training may have changed the mean reward by so much.
+# The rule ends once training may have changed the mean reward by this much.
 MOST_MOVED = 0.25
 
 
 class EnvironmentDiffers(Exception):
-    """The rewards of an environment in training are not those of its calibration."""
+    """An environment's rewards in training differ from its calibration's."""
 
 
 def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
@@ -75,12 +76,12 @@ def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
 
 
 def _angle(mean: float) -> float:
-    """A mean on the scale on which a task with one rollout has the variance 1. Rounding may take a mean past 1."""
+    """A mean on a scale that gives a task with one rollout the variance 1. Rounding may take a mean past 1."""
     return 2 * math.asin(math.sqrt(min(1.0, max(0.0, mean))))
 
 
 def _spread(calibrated: CalibratedReward, variance: float) -> float:
-    """The variance of a task's mean as a share of that of one rollout, at most 1.
+    """The variance of a task's mean as a share of one rollout's variance, at most 1.
 
     It was estimated from the calibration's tasks. They are few, and may agree by chance, hence PRIOR_TASKS.
     """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-# A window has at least so many iterations and so many tasks (groups).
+# The least iterations and the least tasks (groups) of a window.
 WINDOW_ITERATIONS, WINDOW_TASKS = 10, 40
-# Two windows that differ by more standard errors do so not by chance.
+# If two windows differ by more standard errors than this, chance does not explain it.
 STANDARD_ERRORS = 4.5
 
 

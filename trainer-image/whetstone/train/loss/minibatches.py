@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-# TRL divides these losses by the rollouts of what it gets, or by its tokens. The others it divides by the whole step's.
+# TRL divides these losses by the rollouts, or by the tokens, that it gets. The others it divides by the whole step's.
 MEANS_OVER_ROLLOUTS, MEANS_OVER_TOKENS = frozenset({"grpo", "dr_grpo"}), frozenset({"bnpo"})
 
 
@@ -13,7 +13,7 @@ def minibatches(inputs: dict, tokens: int) -> list[dict]:
 
     `inputs` are TRL's tensors of a step, with one row for each rollout. Rows are sorted by length to save padding. The
     longest come first, so that a device with too little memory fails at the first part. A row over the limit is a part
-    of its own. `num_items_in_batch` stays that of the whole step: losses are divided by it, so they add up.
+    of its own. `num_items_in_batch` keeps the value of the whole step: losses are divided by it, so they add up.
     """
     if not tokens:
         return [inputs]
@@ -48,7 +48,7 @@ def _select(inputs: dict, rows: list[int], prompts: list[int], completions: list
 
 
 def part_weight(loss_type: str, part: dict, rollouts: int, tokens: int) -> float:
-    """The factor with which the losses of minibatches add up to that of the step.
+    """The factor with which the losses of minibatches add up to the step's loss.
 
     `part` are the minibatch's tensors, `rollouts` and `tokens` the sizes of the whole step.
     """
@@ -62,7 +62,7 @@ def part_weight(loss_type: str, part: dict, rollouts: int, tokens: int) -> float
 def token_mean(values: list[float], parts: list[dict]) -> float:
     """The mean over all tokens, from the mean of each part. 0 when there are no values.
 
-    Parts beyond the number of values are those of the supervised loss, which come last and have none.
+    The parts beyond the number of values belong to the supervised loss; they come last and have no value.
     """
     if len(values) < 2:
         return sum(values, 0.0)

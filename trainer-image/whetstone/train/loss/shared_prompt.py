@@ -1,9 +1,9 @@
 """Log-probabilities of rollouts that begin alike, with their common beginning computed once, for transformers models.
 
-The prompts of an iteration begin with the same system message and the same tools, and those of one group are alike to
-their end. The common beginning passes through the model by itself and leaves its keys and values in a cache, which the
-rest of every rollout attends to. The cache keeps its graph, so that the adapter's gradient comes from the beginning's
-keys and values, too.
+The prompts of an iteration begin with the same system message and the same tools. Within one group the prompts are
+alike to the end. The common beginning passes through the model by itself and leaves its keys and values in a cache,
+which the rest of every rollout attends to. The cache keeps its graph, so that the adapter's gradient comes from the
+beginning's keys and values, too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Part:
 
 
 def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
-    """How the rollouts share beginnings; None when that saves little.
+    """The way in which the rollouts share beginnings; None when that saves little.
 
     `rows` are their tokens, `prompts` the lengths of their prompts. Either all of them share what all begin with, or
     those with the same prompt share that prompt, whichever reads fewer tokens. The last token of a prompt is never
@@ -75,7 +75,7 @@ def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
         if len(numbers) == 1:
             return Part(numbers, 0)
         beginnings = [rows[number][: max(0, prompts[number] - 1)] for number in numbers]
-        # The common beginning of the smallest and the largest is that of all.
+        # All have in common what the smallest and the largest have in common.
         first, last = min(beginnings), max(beginnings)
         same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
         return Part(numbers, min(len(first), len(last)) if same is None else same)
@@ -131,7 +131,7 @@ def _read(model, rows, prompts, part: Part, completion: int, device) -> tuple[to
     rests = [rows[number][part.shared :] for number in part.rows]
     openings = [prompts[number] - part.shared for number in part.rows]
     width = max(2, *map(len, rests))
-    # Padding is on the right, where no token looks, so that positions continue those of the beginning.
+    # Padding is on the right, where no token looks, so that positions continue from the beginning's.
     ids = torch.zeros(len(rests), width, dtype=torch.long)
     present, labels = torch.zeros_like(ids), torch.full_like(ids, -100)
     for place, (rest, opening) in enumerate(zip(rests, openings, strict=True)):
@@ -151,7 +151,7 @@ def _read(model, rows, prompts, part: Part, completion: int, device) -> tuple[to
 
 
 def _beginning(model, ids: torch.Tensor, copies: int) -> DynamicCache:
-    """Keys and values of a beginning `[1, tokens]`, for so many rollouts."""
+    """Keys and values of a beginning `[1, tokens]`, repeated for this many rollouts."""
     cache = DynamicCache(config=model.get_base_model().config)
     model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
     for layer in cache.layers:

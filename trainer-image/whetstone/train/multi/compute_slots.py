@@ -39,7 +39,7 @@ class ComputeSlots:
         return ComputeSlot(theirs)
 
     def close_in_fork(self) -> None:
-        """Closes the parent's ends in a forked job, which must not keep those of other jobs open."""
+        """Closes the parent's ends in a forked job, which must not keep other jobs' ends open."""
         for end in self._ends:
             end.close()
         self._ends = {}

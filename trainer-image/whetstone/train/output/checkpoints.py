@@ -83,7 +83,7 @@ def _hashes(directory: Path) -> dict[str, str]:
 
 
 def _damage(directory: Path) -> str | None:
-    """What is wrong with a checkpoint, in a few words; None when it is whole. Raises OSError when it cannot be read."""
+    """The fault of a checkpoint, in a few words; None when it is whole. Raises OSError when it cannot be read."""
     try:
         expected = json.loads((directory / HASHES).read_text())
     except FileNotFoundError:

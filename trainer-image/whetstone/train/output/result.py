@@ -69,7 +69,7 @@ def save_result(
 
 
 def _rollouts(line: dict, job: TrainingJob) -> int:
-    """Rollouts of an iteration, those of tasks that were replaced and of a validation included."""
+    """Rollouts of an iteration, including the rollouts of replaced tasks and of a validation."""
     algorithm = job.algorithm
     further = line.get("resampledGroups", 0) * algorithm.rolloutsPerGroup
     return algorithm.rollouts + further + (algorithm.validationTasks if "validationReward" in line else 0)

@@ -27,7 +27,7 @@ from .notices import Notices
 from .worker_heartbeat import WorkerHeartbeat
 
 FAILURE = "failure.json"
-# Holds what the training waits for, as a sentence, while it waits.
+# Holds the reason of the training's wait, as a sentence, while it waits.
 WAITING = "waiting"
 DAMAGED_MANIFEST = "manifest.damaged.json"
 
@@ -121,7 +121,7 @@ class OutputStore:
 
     @property
     def done(self) -> bool:
-        """True when the manifest is there and the adapter is the one that it names.
+        """True when the manifest is there and names this adapter.
 
         A manifest without its adapter is reported and set aside: the job is trained again, from its last checkpoint.
         """
@@ -158,7 +158,7 @@ class OutputStore:
         return True
 
     def report_waiting(self, sentence: str | None) -> None:
-        """Writes what the training waits for to the log and to the file `waiting`. None: the wait is over."""
+        """Writes the reason of the training's wait to the log and to the file `waiting`. None: the wait is over."""
         if sentence is None:
             self.clear_waiting()
             print(f"whetstone.train: {self.root.name} continues", file=sys.stderr, flush=True)
@@ -198,7 +198,7 @@ class OutputStore:
         return lines
 
     def _read_progress(self) -> list[dict]:
-        """The lines of progress.jsonl, up to one that is cut short."""
+        """The lines of progress.jsonl, up to a line that is cut short."""
         lines: list[dict] = []
         for text in self._progress.read_text().splitlines() if self._progress.exists() else []:
             try:

@@ -48,7 +48,7 @@ def _platform(module: torch) -> str:
 
 
 def _count(module: torch) -> tuple[int, str]:
-    """How many devices can be used, and what the library says where there are none."""
+    """Number of usable devices, and the library's message where there are none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -33,7 +33,7 @@ def package_versions() -> dict[str, str]:
 
 
 def require_model(directory: Path, files: list[ModelFile]) -> None:
-    """Raises Unfit unless the base model is the one that the run began with, as far as names, sizes and hashes say."""
+    """Raises Unfit unless the base model is the same as when the run began, as far as names, sizes and hashes say."""
     try:
         json.loads((directory / "config.json").read_text())
     except OSError as error:

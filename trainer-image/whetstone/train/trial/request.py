@@ -1,4 +1,4 @@
-"""What a trial is asked to try: a job file with one more field, `trial` (docs/reference/protocols.md, section 6).
+"""The request for a trial: a job file with one more field, `trial` (docs/reference/protocols.md, section 6).
 
 A trainer that is too old for trials refuses that field and says which versions of worker and image do not fit together.
 """
