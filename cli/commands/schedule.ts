@@ -1,4 +1,5 @@
 import {
+  type Client,
   type ScheduleDescription,
   type ScheduleHandle,
   ScheduleNotFoundError,
@@ -24,6 +25,9 @@ export interface ScheduleFlags {
 
 /** Longest span: of a longer one the server makes some other time, without a word. */
 const MOST_DAYS = 365;
+
+/** Of a cron expression. */
+const FIELDS = 'minute, hour, day of month, month, day of week';
 
 /** A span like `90s`, `10m`, `2h`, `1d` in milliseconds, a year at most. @throws CliError (exit 2) */
 export function parseSpan(flag: string, text: string): number {
@@ -88,9 +92,8 @@ export async function scheduleCommand(
   if (cron !== undefined && flags.delete === true)
     throw new CliError('--cron and --delete together: name the one that is meant.', { type: 'Schedule.Invalid' });
   if (cron === undefined && flags.delete !== true)
-    throw new CliError("Say when: --cron '0 2 * * *' (minute, hour, day of month, month, day of week), or --delete.", {
-      type: 'Schedule.Invalid',
-    });
+    throw new CliError(`Say when: --cron '0 2 * * *' (${FIELDS}), or --delete.`, { type: 'Schedule.Invalid' });
+  if (cron !== undefined) refuseMoreFields(cron);
   const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
   await withTemporal(settings, async (temporal) => {
     const { client } = temporal;
@@ -103,18 +106,41 @@ export async function scheduleCommand(
       out.result({ scheduleId: handle.scheduleId, deleted: true }, `${handle.scheduleId}: deleted`);
       return;
     }
-    try {
-      if (existing === null) await client.schedule.create(options);
-      else await handle.update((previous) => ({ ...options, state: previous.state, action: options.action }));
-    } catch (error) {
-      throw badCron(error, cron ?? '');
-    }
-    const { info } = await handle.describe();
-    const next = info.nextActionTimes.slice(0, 3).map((time) => time.toISOString());
+    const next = await putSchedule(client, options, existing, flags);
     const done = existing === null ? 'created' : 'replaced';
-    const text = `${handle.scheduleId}: ${done}, next runs at ${next.join(', ') || '(none)'}`;
-    out.result({ scheduleId: handle.scheduleId, replaced: existing !== null, next }, text);
+    const late = options.spec.jitter === 0 ? '' : ` (up to ${flags.jitter} after the time of the cron expression)`;
+    const text = `${handle.scheduleId}: ${done}, next runs at ${next.join(', ')}${late}`;
+    out.result({ scheduleId: handle.scheduleId, replaced: existing !== null, next, jitter: flags.jitter }, text);
   });
+}
+
+/**
+ * Makes or replaces a schedule. Returns its next three times, ISO dates. Where it has none, it is as it was before.
+ * @throws CliError (exit 2) where the server refuses the times, or where they never come.
+ */
+async function putSchedule(
+  { schedule }: Client,
+  options: ScheduleOptions,
+  existing: ScheduleDescription | null,
+  { cron, timezone }: ScheduleFlags,
+): Promise<string[]> {
+  const handle = schedule.getHandle(options.scheduleId);
+  try {
+    if (existing === null) await schedule.create(options);
+    else await handle.update((previous) => ({ ...options, state: previous.state, action: options.action }));
+  } catch (error) {
+    // The client throws this for times that the server refuses.
+    if (!(error instanceof TypeError)) throw error;
+    throw badTimes({ cron, timezone }, error);
+  }
+  const next = (await handle.describe()).info.nextActionTimes.slice(0, 3).map((time) => time.toISOString());
+  if (next.length > 0) return next;
+  if (existing === null) await handle.delete();
+  else await handle.update(() => existing);
+  throw new CliError(
+    `--cron ${JSON.stringify(cron)}: this time never comes. Correct day of month and month, such as 31 in February.`,
+    { type: 'Schedule.Invalid' },
+  );
 }
 
 /** A schedule as the server has it; null when there is none. */
@@ -125,15 +151,24 @@ export function describeSchedule(handle: ScheduleHandle): Promise<ScheduleDescri
   });
 }
 
-/** The server checks the cron expression; its complaint becomes an error about the flag. */
-function badCron(error: unknown, cron: string): unknown {
-  const details = (error as { cause?: { details?: string } }).cause?.details ?? (error as Error).message;
-  if (!/cron|schedule spec|CalendarSpec/i.test(details)) return error;
-  return new CliError(
-    `--cron ${JSON.stringify(cron)}: ${details}. Five fields: minute, hour, day of month, month, day of week.`,
-    {
-      type: 'Schedule.Invalid',
-      cause: error,
-    },
+/** What the server says of a cron expression or a zone, as an error about the flag. */
+function badTimes({ cron, timezone }: Pick<ScheduleFlags, 'cron' | 'timezone'>, cause: Error): CliError {
+  const message = /time ?zone/i.test(cause.message)
+    ? `--timezone ${JSON.stringify(timezone)}: ${cause.message}. Name a zone as in Europe/Berlin, in this flag alone.`
+    : `--cron ${JSON.stringify(cron)}: ${cause.message}. Five fields: ${FIELDS}.`;
+  return new CliError(message, { type: 'Schedule.Invalid', cause });
+}
+
+/** The server takes a sixth field for a year, others the first for seconds. @throws CliError (exit 2) for both. */
+function refuseMoreFields(cron: string): void {
+  const fields = cron
+    .replace(/#.*$/, '')
+    .trim()
+    .replace(/^(CRON_)?TZ=\S+\s+/, '')
+    .split(/\s+/);
+  if (fields.length <= 5 || fields[0]!.startsWith('@')) return;
+  throw new CliError(
+    `--cron ${JSON.stringify(cron)}: ${fields.length} fields. Write five: ${FIELDS}; no seconds and no year.`,
+    { type: 'Schedule.Invalid' },
   );
 }

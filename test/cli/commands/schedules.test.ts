@@ -65,6 +65,56 @@ test('a schedule is listed, paused with a note, resumed and triggered', async ()
   ]);
 });
 
+test.each([
+  [{ cron: '0 25 * * *' }, '--cron "0 25 * * *": Hour is not in range [0-23]. Five fields: minute, hour'],
+  [{ cron: '*/0 * * * *' }, 'Minute has invalid Step'],
+  [{ cron: '0 2 L * *' }, 'DayOfMonth is not in range [1-31]'],
+  [{ cron: '0 2 * 13 *' }, 'Month is not in range [1-12]'],
+  [{ cron: '0 2 * * 8' }, 'DayOfWeek is not in range [0-7]'],
+  [{ cron: '0 2 * *' }, 'CronString does not have 5-7 fields'],
+  [{ cron: '@nightly' }, 'CronString does not have 5-7 fields'],
+  [{ cron: '@every 0s' }, 'interval is too small'],
+  [{ timezone: 'Europe/Berln' }, '--timezone "Europe/Berln": unknown time zone Europe/Berln. Name a zone as in'],
+  [{ timezone: '+01:00' }, '--timezone "+01:00": unknown time zone'],
+  [{ cron: 'CRON_TZ=Europe/Berlin 0 2 * * *' }, '--timezone "UTC": conflicting timezone names'],
+  [{ cron: '0 2 31 2 *' }, '--cron "0 2 31 2 *": this time never comes.'],
+  [{ cron: '0 2 31 apr,jun *' }, 'this time never comes.'],
+  [{ cron: '0 0 2 * * *' }, '--cron "0 0 2 * * *": 6 fields. Write five: minute, hour'],
+  [{ cron: '0 0 2 * * * 2030' }, '7 fields. Write five'],
+])('times that a schedule cannot have are refused, and leave what there was: %j', async (changed, sentence) => {
+  const path = writeSmallAgent(folder, 'times');
+  const schedule = (more: Partial<typeof flags>) =>
+    printed((context) => scheduleCommand(context, path, { ...flags, ...more }));
+  const before = { cron: '30 4 * * *', timezone: 'Asia/Tokyo', jitter: '0s' };
+  const refused = { type: 'Schedule.Invalid', exitCode: 2, message: expect.stringContaining(sentence) as string };
+  await expect(schedule(changed)).rejects.toMatchObject(refused);
+  expect(await printed(scheduleLsCommand)).not.toContainEqual(expect.objectContaining({ agent: 'times' }));
+
+  await schedule(before);
+  await expect(schedule(changed)).rejects.toMatchObject(refused);
+  const { spec, info } = await temporal.client.schedule.getHandle('whet-times').describe();
+  expect(spec.timezone).toBe('Asia/Tokyo');
+  expect(info.nextActionTimes[0]?.toISOString()).toMatch(/T19:30:00\.000Z$/);
+  expect(await printed(scheduleLsCommand)).toContainEqual(
+    expect.objectContaining({ agent: 'times', cron: '30 4 * * *' }),
+  );
+  await printed((context) => scheduleCommand(context, path, { ...flags, cron: undefined, delete: true }));
+});
+
+test('a schedule says its next three times and its jitter, also with names, a comment and a zone', async () => {
+  const path = writeSmallAgent(folder, 'times');
+  const { cron: _, ...others } = flags;
+  const given = { ...others, jitter: '10m', timezone: 'Europe/Berlin' };
+  for (const cron of ['0 2 * * *', '0 2 * jan-dec sun-sat  # every night', '@daily'])
+    expect(await printed((context) => scheduleCommand(context, path, { ...given, cron }))).toEqual({
+      scheduleId: 'whet-times',
+      replaced: cron !== '0 2 * * *',
+      next: Array.from({ length: 3 }, () => expect.stringMatching(/^20.*Z$/) as string),
+      jitter: '10m',
+    });
+  await printed((context) => scheduleCommand(context, path, { ...others, delete: true }));
+});
+
 test('a night that is triggered while another is at work is a run that says why it was skipped', async () => {
   const { activities } = fakeActivities();
   const { collectTrajectories } = activities.sandbox;
