@@ -18,10 +18,19 @@ const port = ({ fallback }: { fallback: number }) =>
   z.string().regex(/^\d+$/).transform(Number).pipe(z.number().int().min(1).max(65535)).default(fallback);
 const text = z.string().optional();
 
+/** `host:port` as the client takes it; an address of IPv6 stands in brackets. */
+function isHostAndPort(address: string): boolean {
+  const match = /^(?:\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(address);
+  return match !== null && Number(match[1]) >= 1 && Number(match[1]) <= 65535;
+}
+
 const variables = z.object({
   WHET_HOME: text,
   WHET_STORE: text,
-  TEMPORAL_ADDRESS: text,
+  TEMPORAL_ADDRESS: z
+    .string()
+    .refine(isHostAndPort, 'must be host:port, such as temporal.example:7233, without blanks')
+    .optional(),
   TEMPORAL_NAMESPACE: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs, without blanks')

@@ -19,3 +19,20 @@ describe('settings', () => {
     expect(readSettings({ OPENAI_API_KEY: 'k' }).analystConfigured).toBe(true);
   });
 });
+
+test.each(['a b', ' ', ' host:7233', 'host:7233 ', 'host', 'host:', ':', ':7233', 'host:0', 'host:99999', 'host:7x'])(
+  'TEMPORAL_ADDRESS %j is refused by its name',
+  (address) =>
+    expect(() => readSettings({ TEMPORAL_ADDRESS: address })).toThrow(
+      `TEMPORAL_ADDRESS=${JSON.stringify(address)}: must be host:port, such as temporal.example:7233, without blanks.`,
+    ),
+);
+
+test.each(['http://evil.example', 'https://host:7233', '1:2:3', '[::1]'])('TEMPORAL_ADDRESS %j is no host:port', (a) =>
+  expect(() => readSettings({ TEMPORAL_ADDRESS: a })).toThrow('must be host:port'),
+);
+
+test.each(['127.0.0.1:7233', 'localhost:1', 'temporal_frontend.whet-2.svc:65535', '[::1]:7233'])(
+  'TEMPORAL_ADDRESS %j is taken',
+  (address) => expect(readSettings({ TEMPORAL_ADDRESS: address }).temporalAddress).toBe(address),
+);
