@@ -18,6 +18,12 @@ def test_tool_calls_keep_their_bytes() -> None:
     assert parse_completion(swapped) == (None, [ToolCall("x", "{}")])
 
 
+@pytest.mark.parametrize("given", ["null", '""'])
+def test_null_and_empty_text_are_no_arguments(given: str) -> None:
+    text = f'<tool_call>{{"name":"x","arguments":{given}}}</tool_call>'
+    assert parse_completion(text) == (None, [ToolCall("x", "{}")])
+
+
 @pytest.mark.parametrize(
     "text",
     [

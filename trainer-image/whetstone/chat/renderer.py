@@ -293,7 +293,7 @@ def _calls(parsed: object) -> list[ToolCall]:
         if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
             raise ValueError("a tool call has no name")
         arguments = function.get("arguments")
-        arguments = {} if arguments is None else arguments
+        arguments = {} if arguments is None or arguments == "" else arguments
         if not isinstance(arguments, dict):
             raise ValueError("the arguments of a tool call are no object")
         given = function.get("id")

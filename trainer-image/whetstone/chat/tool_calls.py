@@ -12,7 +12,7 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the model wrote it. `arguments` is the JSON object's own text, unchanged; `id` may be empty."""
+    """A call as the model wrote it. `arguments` is the JSON object's own text, `{}` for none; `id` may be empty."""
 
     name: str
     arguments: str
@@ -23,7 +23,8 @@ def parse_completion(text: str) -> tuple[str | None, list[ToolCall]]:
     """Splits a completion into its content (None when there is none) and its tool calls.
 
     Calls count only when the text ends with them and each is a well-formed object with a `name` and an object
-    `arguments`. The text before the first call is then the content. Otherwise the whole text is content.
+    `arguments`. Null and empty text are no arguments. The text before the first call is then the content. Otherwise the
+    whole text is content.
     """
     start = text.find(TOOL_CALL_OPEN)
     if start < 0:
@@ -67,7 +68,9 @@ def _parse_call(body: str) -> ToolCall | None:
             if key == "name":
                 name = value
             elif key == "arguments" and not isinstance(value, dict):
-                return None
+                if value is not None and value != "":
+                    return None
+                fields[key] = "{}"
             at = _skip(body, at)
             if body[at] == "}":
                 break
