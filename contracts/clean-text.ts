@@ -65,6 +65,9 @@ export const cleanMarkdown = (text: string): string => cleanLine(text).replace(/
 export const cleanHtml = (text: string): string =>
   cleanText(text).replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 
+/** The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode and servers refuse. */
+export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd');
+
 /** The text, or as many of its whole words as fit into `most` characters, with an ellipsis. A longer word is cut. */
 export function wholeWords(text: string, most: number): string {
   if (text.length <= most) return text;

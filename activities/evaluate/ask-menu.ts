@@ -10,8 +10,8 @@ import { runModel } from '../endpoints/run-model';
 import { systemClock } from '../clock';
 import { inParallel } from '../in-parallel';
 import { startProgress } from '../progress';
-import { PolicyModel } from '../rollout';
-import { answerOrNull } from '../rollout/episode';
+import { modelFailure, ModelFault, PolicyModel } from '../rollout';
+import { answerOrFault } from '../rollout/episode';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { warnOfDamage } from '../warn-of-damage';
 
@@ -63,9 +63,18 @@ export async function askMenu(
     signal,
     onTrouble: (note) => progress.setNote(note),
   });
+  const refused: number[] = [];
+  let refusal: ModelFault | null = null;
+  const keep = async (seed: number, answer: RouterAnswer): Promise<void> => {
+    const record = routingDecision(seed, menu, answer);
+    await policy.confirm();
+    await segment.append(record);
+    answered.set(seed, record);
+    progress.advance();
+  };
   try {
     await inParallel(unanswered, evaluation.concurrency, { signal, stop }, async (seed) => {
-      const answer = await answerOrNull(() =>
+      const answer = await answerOrFault(() =>
         policy.chat({
           model: model.name,
           messages: [{ role: 'user', content: routerPrompt(openings.get(seed)!, menu) }],
@@ -77,12 +86,14 @@ export async function askMenu(
         }),
       );
       // A task that is longer than the model's context is for base, as it is in the gateway when its router fails.
-      const record = routingDecision(seed, menu, answer ?? NO_ANSWER);
-      await policy.confirm();
-      await segment.append(record);
-      answered.set(seed, record);
-      progress.advance();
+      if (!(answer instanceof ModelFault)) return keep(seed, answer);
+      if (answer.kind === 'too-long') return keep(seed, NO_ANSWER);
+      refusal = answer;
+      refused.push(seed);
     });
+    // So is a task that the server refuses. Where these are most, the server refuses the question itself.
+    if (refusal !== null && refused.length > unanswered.length / 2) throw modelFailure(refusal);
+    for (const seed of refused) await keep(seed, NO_ANSWER);
   } finally {
     progress.stop();
     await segment.close();

@@ -7,6 +7,7 @@ import type { EnvironmentHandle } from '../environment';
 import { isProcessFault } from './restarting-environment';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
+import { parseArguments } from './sent-messages';
 import type { ReadMessage } from '../../routing/opening-text';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 
@@ -54,6 +55,8 @@ export interface EpisodeParties {
   toleratesFaults: boolean;
   /** Called with each fault that was tolerated. */
   onFault?: (error: SandboxError) => void;
+  /** Called when the model server refused this conversation, which ends the episode as `refused`. */
+  onRefusal?: (fault: ModelFault) => void;
 }
 
 /** The runtime refuses a longer list. No agent makes that many calls on purpose. */
@@ -76,10 +79,12 @@ export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, nam
   return record.toTrajectory();
 }
 
-/** Whether the opening of an episode alone was longer than the model's context, so that the model said nothing. */
-export function isTooLongToOpen({ finish, messages }: Pick<Trajectory, 'finish' | 'messages'>): boolean {
-  return finish === 'context-length' && !messages.some(({ role }) => role === 'assistant');
-}
+/** Whether an episode's opening alone was too long for the model's context, so that the model said nothing. */
+export const isTooLongToOpen = (episode: Pick<Trajectory, 'finish' | 'messages'>): boolean =>
+  episode.finish === 'context-length' && hasNoAnswer(episode);
+
+const hasNoAnswer = ({ messages }: Pick<Trajectory, 'messages'>): boolean =>
+  !messages.some(({ role }) => role === 'assistant');
 
 /** The trajectory of an episode that ended its environment's process: it has no messages, only the failure. */
 export function abandonedEpisode(plan: EpisodePlan): Trajectory {
@@ -100,7 +105,7 @@ async function playEpisode(
   record.tags = opened.tags;
   const known = new Set(tools.map((tool) => tool.function.name));
   for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
-    const answer = await answerOrNull(() =>
+    const answer = await answerOrFault(() =>
       parties.chat({
         model: plan.modelAfter?.(record.messages) ?? plan.model,
         messages: record.messages,
@@ -110,8 +115,9 @@ async function playEpisode(
         maxTokens: settings.maxCompletionTokens,
       }),
     );
-    if (!answer) {
-      record.finish = 'context-length';
+    if (answer instanceof ModelFault) {
+      record.finish = answer.kind === 'too-long' ? 'context-length' : 'refused';
+      if (record.finish === 'refused') parties.onRefusal?.(answer);
       // There is nothing to evaluate: the agent has done nothing.
       if (turn === 0) return environment.drop(name);
       break;
@@ -138,13 +144,13 @@ async function playEpisode(
   record.diagnostics = diagnostics;
 }
 
-/** The model's answer; null when the conversation is too long for it. */
-export async function answerOrNull(chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | null> {
+/** The model's answer, or the fault that concerns only this conversation: it is too long, or the server refuses it. */
+export async function answerOrFault(chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | ModelFault> {
   try {
     return await chat();
   } catch (error) {
     const fault = error instanceof ApplicationFailure ? error.cause : null;
-    if (fault instanceof ModelFault && fault.kind === 'too-long') return null;
+    if (fault instanceof ModelFault && (fault.kind === 'too-long' || fault.kind === 'conversation')) return fault;
     throw error;
   }
 }
@@ -167,20 +173,6 @@ async function runCall(
     // The agent invented the tool name. An environment that raises for it must not end the run.
     if (!(error instanceof EnvironmentRaised) || known.has(name)) throw error;
     return { observation: `Error: there is no tool named ${name}.`, done: false };
-  }
-}
-
-function parseArguments(text: string): Record<string, unknown> | null {
-  try {
-    // A lone surrogate cannot be encoded as UTF-8, so the request to the environment would fail.
-    const value = JSON.parse(text, (_, member: unknown) =>
-      typeof member === 'string' ? member.replace(/\p{Surrogate}/gu, '\ufffd') : member,
-    ) as unknown;
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
   }
 }
 
@@ -232,7 +224,7 @@ class EpisodeRecord {
       samplingSeed,
       messages,
       reward,
-      success: finish !== 'environment-error' && !isTooLongToOpen({ finish, messages }) && reward >= this.successReward,
+      success: finish !== 'environment-error' && !hasNoAnswer({ messages }) && reward >= this.successReward,
       finish,
       steps,
       ...(cutReplies > 0 && { cutReplies }),

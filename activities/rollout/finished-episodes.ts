@@ -32,6 +32,7 @@ interface Finished {
   fault: string | null;
   isLost: boolean;
   isTooLong: boolean;
+  isRefused: boolean;
   /** Where its line is in the work file; null for a line that this attempt wrote, until it is looked for. */
   place: { start: number; end: number } | null;
 }
@@ -89,6 +90,11 @@ export class FinishedEpisodes {
     return [...this.episodes.values()].filter(({ isTooLong }) => isTooLong);
   }
 
+  /** Seed and trial of the episodes whose conversation the model server refused. */
+  get refused(): { seed: number; trial: number }[] {
+    return [...this.episodes.values()].filter(({ isRefused }) => isRefused);
+  }
+
   /** The faults, sorted by seed and trial. */
   get faults(): EpisodeFault[] {
     return this.sorted().flatMap(({ seed, trial, fault, isLost }) =>
@@ -133,6 +139,7 @@ export class FinishedEpisodes {
       fault,
       isLost: messages.length === 0,
       isTooLong: isTooLongToOpen(trajectory),
+      isRefused: trajectory.finish === 'refused',
       place,
     });
   }

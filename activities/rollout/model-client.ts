@@ -3,8 +3,9 @@ import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { hideSecret } from '../../contracts/hide-secret';
 import { belongsTo, keyRefusal } from '../endpoints/key-endpoints';
-import { faultOfAnswer, faultOfException, ModelFault } from './model-errors';
+import { ADDRESS_HINT, faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 import type { ModelCard } from './model-identity';
+import { requestText, sentMessages } from './sent-messages';
 
 /** A request for a chat completion. */
 export interface ChatRequest {
@@ -12,7 +13,7 @@ export interface ChatRequest {
   baseUrl: string;
   model: string;
   messages: readonly ChatMessage[];
-  tools?: readonly unknown[];
+  tools?: readonly { function: { name: string } }[];
   temperature: number;
   seed: number;
   maxTokens: number;
@@ -29,6 +30,7 @@ export interface ChatAnswer {
   reasoning: string | null;
   /** Whether the answer ended at the limit of tokens rather than at its own end. */
   cut: boolean;
+  /** `arguments` as the model wrote them; `{}` for none. */
   toolCalls: { name: string; arguments: string }[];
   promptTokens: number;
   completionTokens: number;
@@ -51,16 +53,28 @@ export interface ModelClient {
 }
 
 const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
+/** Text, or the parts that some servers write it in. */
+const contentSchema = z.union([
+  z.string(),
+  z.array(z.object({ text: z.string().nullish() })).transform((parts) => parts.map(({ text }) => text ?? '').join('')),
+]);
+/** Servers also write no arguments as null or as empty text, and some write the object itself. */
+const argumentsSchema = z
+  .union([z.string(), z.record(z.string(), z.unknown()).transform((object) => JSON.stringify(object))])
+  .nullish()
+  .transform((text) => (text?.trim() ? text : '{}'));
 const completionSchema = z.object({
   choices: z
     .array(
       z.object({
         message: z.object({
-          content: z.string().nullish(),
+          content: contentSchema.nullish(),
           // vLLM has used either name; other servers may mean something else by them.
           reasoning_content: z.string().nullish().catch(null),
           reasoning: z.string().nullish().catch(null),
-          tool_calls: z.array(z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })).nullish(),
+          tool_calls: z
+            .array(z.object({ function: z.object({ name: z.string(), arguments: argumentsSchema }) }))
+            .nullish(),
         }),
         finish_reason: z.string().nullish().catch(null),
         logprobs: z
@@ -72,6 +86,8 @@ const completionSchema = z.object({
   usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish(),
   system_fingerprint: z.string().nullish().catch(null),
 });
+/** What some proxies answer with status 200. */
+const errorAnswerSchema = z.object({ error: z.object({ code: z.number().int().min(400).max(599).catch(400) }) });
 const modelsSchema = z.object({
   data: z.array(
     z.object({
@@ -128,7 +144,7 @@ export class HttpModelClient implements ModelClient {
     const url = `${request.baseUrl}/chat/completions`;
     const body = {
       model: request.model,
-      messages: request.messages,
+      messages: sentMessages(request.messages, new Set(request.tools?.map((tool) => tool.function.name))),
       ...(request.tools?.length ? { tools: request.tools } : {}),
       temperature: request.temperature,
       seed: request.seed,
@@ -136,13 +152,9 @@ export class HttpModelClient implements ModelClient {
       ...(request.topLogprobs ? { logprobs: true, top_logprobs: request.topLogprobs } : {}),
       ...(request.choice ? { structured_outputs: { choice: request.choice } } : {}),
     };
-    const parsed = completionSchema.safeParse(await this.send('POST', url, body, signal));
-    if (!parsed.success)
-      throw new ModelFault(
-        'refused',
-        `The model server at ${url} answered with something that is not a chat completion: ` +
-          `${z.prettifyError(parsed.error).slice(0, 300)}`,
-      );
+    const answer = await this.send('POST', url, body, signal);
+    const parsed = completionSchema.safeParse(answer);
+    if (!parsed.success) throw this.noCompletion(answer, parsed.error, url);
     const { choices, usage, system_fingerprint: fingerprint } = parsed.data;
     const { message, logprobs, finish_reason: finish } = choices[0]!;
     return {
@@ -161,10 +173,7 @@ export class HttpModelClient implements ModelClient {
     const url = `${baseUrl}/models`;
     const parsed = modelsSchema.safeParse(await this.send('GET', url, undefined, signal));
     if (!parsed.success)
-      throw new ModelFault(
-        'refused',
-        `The server at ${url} did not answer with a list of models. Check model.baseUrl: it normally ends in /v1.`,
-      );
+      throw new ModelFault('refused', `The server at ${url} did not answer with a list of models. ${ADDRESS_HINT}`);
     return parsed.data.data.map((card) => ({
       id: card.id,
       weightsSha256: card.weights_sha256 ?? null,
@@ -181,6 +190,21 @@ export class HttpModelClient implements ModelClient {
   /** Closes the idle connections. */
   close(): Promise<void> {
     return this.agent.close();
+  }
+
+  /** The fault for an answer 2xx that is no chat completion. Text, such as a web page, means a wrong address. */
+  private noCompletion(answer: unknown, problem: z.ZodError, url: string): ModelFault {
+    const error = errorAnswerSchema.safeParse(answer);
+    if (error.success)
+      return faultOfAnswer(
+        { status: error.data.error.code, body: hideSecret(JSON.stringify(answer), this.apiKey) },
+        url,
+      );
+    return new ModelFault(
+      typeof answer === 'string' ? 'refused' : 'conversation',
+      `The model server at ${url} answered with something that is not a chat completion: ` +
+        `${z.prettifyError(problem).slice(0, 300)}${typeof answer === 'string' ? ` ${ADDRESS_HINT}` : ''}`,
+    );
   }
 
   private async send(
@@ -202,7 +226,7 @@ export class HttpModelClient implements ModelClient {
         path: pathname + search,
         method,
         headers: this.headers,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: requestText(body) }),
         ...(signal ? { signal } : {}),
       });
       text = await answer.body.text();

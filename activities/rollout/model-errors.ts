@@ -5,10 +5,12 @@ import { failure } from '../../contracts/typed-failure';
 /**
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server
  * does not serve this name (a restarted server has lost its adapters). `too-long`: the conversation is longer than the
- * model's context. `changed`: another model is served than the run began with. `unauthorised`: the server does not take
- * the API key. `refused`: the same call will fail again.
+ * model's context. `conversation`: the server refuses this conversation, and may answer others. `changed`: another
+ * model is served than the run began with. `unauthorised`: the server does not take the API key. `refused`: the same
+ * call will fail again.
  */
-export type ModelFaultKind = 'unreachable' | 'unknown-model' | 'too-long' | 'changed' | 'unauthorised' | 'refused';
+export type ModelFaultKind =
+  'unreachable' | 'unknown-model' | 'too-long' | 'conversation' | 'changed' | 'unauthorised' | 'refused';
 
 /** A failed call of the model endpoint. */
 export class ModelFault extends Error {
@@ -31,11 +33,28 @@ export interface FailedAnswer {
   retryAfter?: string | undefined;
 }
 
+/** What to check where the address does not lead to a model server. */
+export const ADDRESS_HINT = 'Check model.baseUrl: it normally ends in /v1.';
+
+/** Words of OpenAI's API, vLLM, SGLang and llama.cpp. */
+const TOO_LONG = /maximum (context|model) length|context (length|size|window)|exceed_context_size/i;
+/** Words of servers that answer 400 for a model that they do not serve. */
+const UNKNOWN_MODEL =
+  /\b(unknown|invalid|no such) (model|adapter)\b|\b(model|adapter)\b.{0,200}\b(does not exist|not found|is not served)/i;
+const BAD_KEY =
+  /\b(invalid|incorrect|missing|no) API.?key\b|\bAPI.?key (is )?(not valid|invalid|missing|required|expired)/i;
+
 /** The fault for an HTTP answer other than 2xx. `url` is only used in the message. */
 export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: string): ModelFault {
   const { message, code } = errorOf(body);
   const said = message ? `: ${message}` : '.';
-  if (status === 404 && (code === 'model_not_found' || /\bmodel\b|\badapter\b/i.test(message))) {
+  const isOfRequest = status === 400 || status === 413 || status === 422;
+  if (isOfRequest && (code === 'context_length_exceeded' || TOO_LONG.test(message)))
+    return new ModelFault('too-long', `The conversation is too long for the model at ${url}${said}`);
+  if (
+    (status === 404 && (code === 'model_not_found' || /\bmodel\b|\badapter\b/i.test(message))) ||
+    (isOfRequest && (code === 'model_not_found' || UNKNOWN_MODEL.test(message)))
+  ) {
     return new ModelFault('unknown-model', `The model server at ${url} does not serve the model${said}`);
   }
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
@@ -45,18 +64,18 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
       retryAfterMs(retryAfter),
     );
   }
-  if (status === 400 && (code === 'context_length_exceeded' || /maximum (context|model) length/i.test(message))) {
-    return new ModelFault('too-long', `The conversation is too long for the model at ${url}${said}`);
-  }
-  if (status === 401 || status === 403) {
+  if (status === 401 || status === 403 || (status === 400 && (code === 'invalid_api_key' || BAD_KEY.test(message)))) {
     return new ModelFault(
       'unauthorised',
       `The model server at ${url} refused the API key with ${status}${said} Set WHET_MODEL_API_KEY of the worker to a ` +
         'key that it accepts, start the worker again, then `whet retry RUN`.',
     );
   }
-  const hint = status === 404 ? ' Check model.baseUrl: it normally ends in /v1.' : '';
-  return new ModelFault('refused', `The model server at ${url} refused the request with ${status}${said}${hint}`);
+  const isOfAddress = status < 400 || status === 404 || status === 405;
+  return new ModelFault(
+    isOfAddress ? 'refused' : 'conversation',
+    `The model server at ${url} refused the request with ${status}${said}${isOfAddress ? ` ${ADDRESS_HINT}` : ''}`,
+  );
 }
 
 /** The fault for an exception of the HTTP client: there was no answer. */
@@ -74,6 +93,7 @@ const FAILURE_TYPES: Record<ModelFaultKind, FailureType> = {
   unreachable: 'Model.Unreachable',
   'unknown-model': 'Model.Refused',
   'too-long': 'Model.Refused',
+  conversation: 'Model.Refused',
   changed: 'Model.Changed',
   unauthorised: 'Model.Unauthorised',
   refused: 'Model.Refused',

@@ -13,6 +13,7 @@ import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } 
 import { systemClock } from '../clock';
 import { inParallel } from '../in-parallel';
 import type { RunModel } from '../endpoints/run-model';
+import type { ModelFault } from './model-errors';
 import { PolicyModel } from './policy-model';
 import type { ServedAdapter } from './served-adapter';
 import { type EpisodeFault, FinishedEpisodes } from './finished-episodes';
@@ -150,6 +151,7 @@ class RolloutSet {
   private readonly model: PolicyModel;
   private readonly isOwners: boolean;
   private runs = 0;
+  private lastRefusal: ModelFault | null = null;
 
   constructor(
     deps: RolloutDeps,
@@ -174,10 +176,10 @@ class RolloutSet {
   }
 
   async run(): Promise<void> {
-    const tooLong = this.tooLongToOpen();
-    const pending = this.options.plans.filter((plan) => !this.work.has(plan) || tooLong.has(episodeKey(plan)));
+    const again = new Set([...this.tooLongToOpen(), ...this.refused()]);
+    const pending = this.options.plans.filter((plan) => !this.work.has(plan) || again.has(episodeKey(plan)));
     if (pending.length === 0) return;
-    if (tooLong.size > 0) this.progress.setDone(this.work.size - tooLong.size);
+    if (again.size > 0) this.progress.setDone(this.work.size - again.size);
     await this.model.ensureAdapters();
     const suspects: EpisodePlan[] = [];
     await inParallel(pending, this.options.concurrency, { signal: this.signal, stop: this.stop }, async (plan) => {
@@ -202,6 +204,8 @@ class RolloutSet {
       }
     });
     if (this.tooLongToOpen().size > 0) throw this.contextTooShort();
+    if (this.refused().size > 0) throw this.refusesMost();
+    if (this.lastRefusal !== null) Context.current().log.warn(`Rollouts end as refused. ${this.lastRefusal.message}`);
   }
 
   /**
@@ -209,9 +213,25 @@ class RolloutSet {
    * then the context is wrong rather than a task. Empty for fewer, which count as failed episodes.
    */
   private tooLongToOpen(): ReadonlySet<string> {
-    if (!this.isOwners) return new Set();
-    const tooLong = this.work.tooLongToOpen.map(episodeKey);
-    return new Set(tooLong.length > this.options.plans.length / 2 ? tooLong : []);
+    return this.isOwners ? this.ifMost(this.work.tooLongToOpen) : new Set();
+  }
+
+  /** The same for conversations that the model server refused: where these are most, the server refuses them all. */
+  private refused(): ReadonlySet<string> {
+    return this.ifMost(this.work.refused);
+  }
+
+  private ifMost(episodes: { seed: number; trial: number }[]): ReadonlySet<string> {
+    return new Set(episodes.length > this.options.plans.length / 2 ? episodes.map(episodeKey) : []);
+  }
+
+  private refusesMost(): Error {
+    const count = `${this.refused().size} of ${this.options.plans.length}`;
+    return failure(
+      'Model.Refused',
+      `The model server refused the conversations of ${count} episodes, so the cause is the server or a setting. ` +
+        `The last answer: ${this.lastRefusal?.message} Correct what it names; \`whet retry RUN\` plays these tasks again.`,
+    );
   }
 
   private contextTooShort(): Error {
@@ -236,6 +256,7 @@ class RolloutSet {
       chat: this.model.chat.bind(this.model),
       toleratesFaults: !this.isOwners,
       onFault: (error: SandboxError) => (fault = error.message),
+      onRefusal: (refusal: ModelFault) => (this.lastRefusal = refusal),
     };
     // A repeated episode gets a new name, because the first one may still be open in the environment.
     const name = `${plan.seed}-${plan.trial}-${this.runs++}`;

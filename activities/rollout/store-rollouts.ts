@@ -26,12 +26,13 @@ export async function storeRollouts(
   { directory, name, stage, live = [] }: RolloutsArtifact,
 ): Promise<RolloutSummary> {
   const { heartbeat } = Context.current();
-  const sums = { episodes: 0, successes: 0, tooLong: 0, cut: 0, promptTokens: 0, completionTokens: 0 };
+  const sums = { episodes: 0, successes: 0, tooLong: 0, refused: 0, cut: 0, promptTokens: 0, completionTokens: 0 };
   const progress = startProgress({ stage, unit: 'trajectories written', total: episodes + live.length, heartbeat });
   async function* all() {
     for await (const trajectory of trajectories()) {
       count(trajectory);
       if (isTooLongToOpen(trajectory)) sums.tooLong++;
+      if (trajectory.finish === 'refused') sums.refused++;
       if (trajectory.cutReplies !== undefined) sums.cut++;
       sums.promptTokens += trajectory.usage.promptTokens;
       sums.completionTokens += trajectory.usage.completionTokens;
@@ -49,12 +50,13 @@ export async function storeRollouts(
   }
   try {
     const ref = await putLines(store, directory, name, all());
-    const { successes, tooLong, cut, promptTokens, completionTokens } = sums;
+    const { successes, tooLong, refused, cut, promptTokens, completionTokens } = sums;
     return {
       trajectories: ref,
       episodes: sums.episodes,
       ...(live.length > 0 && { live: live.length }),
       ...(tooLong > 0 && { tooLong }),
+      ...(refused > 0 && { refused }),
       ...(cut > 0 && { cut }),
       ...(damagedLines > 0 && { damagedLines }),
       successes,

@@ -18,10 +18,17 @@ export const chatMessageSchema = z.object({
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 
 /**
- * Why an episode ended. `context-length`: its conversation became longer than the model's context; without any answer
- * of the model, the opening alone was too long, and the episode has failed.
+ * Why an episode ended. `context-length`: its conversation became longer than the model's context. `refused`: the model
+ * server refused this conversation. After either, an episode without any answer of the model has failed.
  */
-const FINISH_REASONS = ['done', 'turn-limit', 'no-tool-call', 'context-length', 'environment-error'] as const;
+const FINISH_REASONS = [
+  'done',
+  'turn-limit',
+  'no-tool-call',
+  'context-length',
+  'refused',
+  'environment-error',
+] as const;
 
 /** `model` of a live conversation whose turns were answered by different models. No model can have this name. */
 export const SEVERAL_MODELS = '';
@@ -82,6 +89,8 @@ export interface RolloutSummary {
   live?: number;
   /** Number of the episodes whose opening alone was longer than the model's context. Absent: none. */
   tooLong?: number;
+  /** Number of the rollouts that ended because the model server refused their conversation. Absent: none. */
+  refused?: number;
   /** Rollouts, among the episodes, with a reply that was cut at the limit of tokens. Absent: none. */
   cut?: number;
   /** Lines of live traffic that are no trajectories and were left out. Absent: none. */

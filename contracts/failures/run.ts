@@ -70,8 +70,8 @@ export const FAILURES = {
   'Model.Refused': {
     retryable: false,
     curedBy: 'operator',
-    meaning: 'The model server refused the request as wrong.',
-    remedy: 'Read the message: usually an unknown model name.',
+    meaning: 'The model server does not serve the model, is not at this address, or refuses most conversations.',
+    remedy: "Correct what the message names, with the server's words; then `whet retry RUN`.",
   },
   'Model.Unauthorised': {
     retryable: false,

@@ -373,13 +373,15 @@ async function amendSpec(run: Run, specPath: string): Promise<string[]> {
 }
 
 function describeCollected(collected: RolloutSummary): string {
-  const { episodes, live = 0, successes, tooLong = 0, cut = 0, unreadable = 0, damagedLines = 0 } = collected;
+  const { episodes, live = 0, successes, tooLong = 0, cut = 0, damagedLines = 0 } = collected;
+  const { refused = 0, unreadable = 0 } = collected;
   const conversations = live > 0 ? ` and ${live} conversations of live traffic` : '';
   const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';
   const again = damagedLines > 0 ? `; ${damagedLines} damaged lines of the work file set aside and played again` : '';
   const long = tooLong > 0 ? `; ${tooLong} failed because their opening is longer than the model's context` : '';
+  const ended = refused > 0 ? `; ${refused} ended because the model server refused their conversation` : '';
   const short = cut > 0 ? `; ${cut} have a reply that was cut at model.maxCompletionTokens` : '';
-  return `${episodes - live} rollouts${conversations}, ${successes} successes${long}${short}${lost}${again}`;
+  return `${episodes - live} rollouts${conversations}, ${successes} successes${long}${ended}${short}${lost}${again}`;
 }
 
 const describeIdentified = ({ kept, candidates }: IdentifyResult) =>

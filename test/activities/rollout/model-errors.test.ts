@@ -24,6 +24,24 @@ describe('errors of the model endpoint', () => {
     });
   });
 
+  test.each([
+    [400, "This model's maximum context length is 2048 tokens.", 'too-long'],
+    [400, "The input (9 tokens) is longer than the model's context length (4 tokens).", 'too-long'],
+    [400, 'the request exceeds the available context size', 'too-long'],
+    [413, 'Payload Too Large', 'conversation'],
+    [400, 'Unterminated string starting at: line 1 column 9', 'conversation'],
+    [400, 'The prompt mentions an API key and a model.', 'conversation'],
+    [422, 'tool_calls.0.function.arguments: not valid', 'conversation'],
+    [400, 'Invalid model name passed in model=x', 'unknown-model'],
+    [400, 'The model `x` does not exist.', 'unknown-model'],
+    [400, 'API key not valid. Please pass a valid API key.', 'unauthorised'],
+    [400, 'Incorrect API key provided', 'unauthorised'],
+    [405, 'Method Not Allowed', 'refused'],
+    [301, 'moved', 'refused'],
+  ])('%i with "%s" is %s', (status, message, kind) => {
+    expect(fault(status, { error: { message } }).kind).toBe(kind);
+  });
+
   test('429 passes on how long the server wants to be left alone', () => {
     expect(modelFailure(fault(429, {}, '3'))).toMatchObject({ nextRetryDelay: 3000 });
   });
