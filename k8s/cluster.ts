@@ -14,7 +14,7 @@ import {
   type V1Pod,
   type V1TokenReview,
 } from '@kubernetes/client-node';
-import { MANAGER, TRAINER_SELECTOR } from './names';
+import { CONTAINER, MANAGER, TRAINER_SELECTOR } from './names';
 import { NamespaceWatch } from './namespace-watch';
 import { SupervisedInformer } from './supervised-informer';
 
@@ -121,7 +121,7 @@ export class Cluster {
    *   request.
    */
   async podLog(namespace: string, name: string, maxBytes: number): Promise<string | null> {
-    const request = { namespace, name, tailLines: LOG_LINES, timestamps: true };
+    const request = { namespace, name, container: CONTAINER, tailLines: LOG_LINES, timestamps: true };
     const log = await found(this.core.readNamespacedPodLog(request)).catch(() => null);
     if (log === null || Buffer.byteLength(log) <= maxBytes) return log;
     return Buffer.from(log).subarray(-maxBytes).toString();

@@ -108,6 +108,8 @@ export function nextAction(
       return fail('Trainer.OutOfMemory');
     case 'GpuOutOfMemory':
       return fail('Trainer.GpuOutOfMemory');
+    case 'DiskLimit':
+      return fail('Trainer.DiskLimit');
     case 'DiskFull':
       return fail('Trainer.DiskFull');
     case 'Preempted':
@@ -125,7 +127,8 @@ export function nextAction(
       if (code === TRAINER_EXIT_CODES.locked)
         return isOver(pod, snapshot) ? replace('disruptions', 'Trainer.Disrupted') : { kind: 'wait' };
       // Until the Job's backoffLimit is reached Kubernetes starts the next pod by itself.
-      return conditionOf(snapshot.job?.status?.conditions, 'Failed')
+      // A sidecar that runs on keeps the pod, and so the Job, from ending.
+      return conditionOf(snapshot.job?.status?.conditions, 'Failed') || (code !== null && hasSidecar(pod, forMs))
         ? replace('crashes', 'Trainer.Failed')
         : { kind: 'wait' };
     }
@@ -140,10 +143,15 @@ function afterTraining({ message }: Reason, { trainingMinutes }: KubernetesSpec[
   return { kind: 'fail', type: 'Trainer.Deadline', message: said };
 }
 
-/** Whether nothing of this pod runs any more. */
+/** Whether only other containers of the pod still run, long after the trainer has ended. */
+const hasSidecar = (pod: V1Pod | null, endedForMs: number): boolean =>
+  pod?.status?.phase === 'Running' && endedForMs > FILE_LAG_MS;
+
+/** Whether nothing of this pod's trainer runs any more. */
 function isOver(pod: V1Pod | null, { job }: TrainingSnapshot): boolean {
   return (
     pod === null ||
+    exitCode(pod) !== null ||
     pod.status?.phase === 'Failed' ||
     pod.status?.phase === 'Succeeded' ||
     conditionOf(job?.status?.conditions, 'Failed') !== undefined

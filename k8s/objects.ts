@@ -1,4 +1,5 @@
-import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
+import type { CoreV1Event, V1ContainerStatus, V1Job, V1Pod } from '@kubernetes/client-node';
+import { CONTAINER } from './names';
 
 /** The condition of this type if its status is True; else undefined. */
 export function conditionOf<C extends { type: string; status: string }>(
@@ -13,6 +14,16 @@ const time = (value: Date | string | undefined): number => (value === undefined 
 /** The pod that was created last; null when there is none. */
 export function newestPod(pods: readonly V1Pod[]): V1Pod | null {
   return [...pods].sort((a, b) => time(b.metadata?.creationTimestamp) - time(a.metadata?.creationTimestamp))[0] ?? null;
+}
+
+/** The status of a pod's trainer. Others sort before it: a cluster adds containers, such as a proxy, to every pod. */
+export function trainerStatus(pod: V1Pod): V1ContainerStatus | undefined {
+  return pod.status?.containerStatuses?.find(({ name }) => name === CONTAINER);
+}
+
+/** The arguments of a Job's trainer; empty when there is no Job. */
+export function trainerArguments(job: V1Job | null): string[] {
+  return job?.spec?.template.spec?.containers.find(({ name }) => name === CONTAINER)?.args ?? [];
 }
 
 /** When an event was last seen, in milliseconds since 1970. */

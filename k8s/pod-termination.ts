@@ -1,6 +1,7 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node';
 import { TRAINER_EXIT_CODES } from './exit-codes';
-import { conditionOf } from './objects';
+import { CONTAINER } from './names';
+import { conditionOf, trainerStatus } from './objects';
 import { relevantLines } from './relevant-lines';
 import type { Reason } from './training-snapshot';
 
@@ -19,16 +20,29 @@ const DISRUPTIONS: Record<string, Reason['kind']> = {
 const CUDA_ABORT =
   /^\s*what\(\):\s+(?:\[.*?\] )?CUDA error: (?:uncorrectable|unspecified launch failure|device not ready|unknown)/im;
 const ABORTED_EXIT_CODE = 134;
+/**
+ * The kubelet's words for a pod that it evicts for its own use, which would end the same way on any node: a limit of
+ * its disk use, or more than what the trainer asked for. Whoever asked for 0 is named for the smallest use.
+ */
+const OWN_DISK_LIMIT = new RegExp(
+  '^(Usage of EmptyDir volume .* exceeds the limit|Pod ephemeral local storage usage exceeds the total limit|' +
+    'Container \\S+ exceeded its local ephemeral storage limit)',
+);
+const OWN_REQUEST = new RegExp(
+  `Container ${CONTAINER} was using [^,]+, request is (?!0,)[^,]+, has larger consumption of ([a-z-]+)`,
+);
 /** How much of the log's end goes into a message. */
 const LOG_TAIL_CHARACTERS = 400;
 
 /** Why a pod ended, or is about to end; null while it runs undisturbed. */
 export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = []): Reason | null {
   const { status, metadata } = pod;
-  const terminated = status?.containerStatuses?.[0]?.state?.terminated;
+  const terminated = trainerStatus(pod)?.state?.terminated;
   const log = (terminated?.message ?? '').trim();
   const own = terminated ? ownReason(terminated.exitCode, log, pod) : null;
   if (own !== null) return own;
+  const overuse = status?.reason === 'Evicted' ? ownUse(status.message ?? '') : null;
+  if (overuse !== null) return overuse;
   const lost = lostNode(pod, events);
   if (lost !== null && !terminated) return { kind: 'NodeLost', message: lost };
   const disruption = conditionOf(status?.conditions, 'DisruptionTarget');
@@ -50,7 +64,7 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
   if (metadata?.deletionTimestamp) return { kind: 'Preempted', message: 'the pod was deleted' };
   if (!terminated)
     return status?.phase === 'Failed'
-      ? { kind: 'CodeError', message: status.message ?? status.reason ?? 'the pod failed' }
+      ? { kind: 'CodeError', message: status.message ?? failedInit(pod) ?? status.reason ?? 'the pod failed' }
       : null;
   if (terminated.exitCode === 0) return { kind: 'Finished', message: 'the trainer is done' };
   if (terminated.reason === 'StartError' || terminated.reason === 'ContainerCannotRun')
@@ -89,9 +103,25 @@ function ownReason(code: number, log: string, pod: V1Pod): Reason | null {
   }
 }
 
+/** The reason of a pod that was evicted for what it used itself; null for a node that ran low on something. */
+function ownUse(message: string): Reason | null {
+  const used = OWN_DISK_LIMIT.test(message) ? 'ephemeral-storage' : OWN_REQUEST.exec(message)?.[1];
+  if (used === undefined) return null;
+  return { kind: used === 'memory' ? 'OOMKilled' : 'DiskLimit', message: `the pod was evicted: ${message.trim()}` };
+}
+
+/** How a container that runs before the trainer has failed; undefined when none has. */
+function failedInit(pod: V1Pod): string | undefined {
+  const failed = pod.status?.initContainerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  const ended = failed?.state?.terminated;
+  if (failed === undefined || ended === undefined) return undefined;
+  const said = ended.message ? `: ${tail(ended.message)}` : '';
+  return `the container ${failed.name}, which runs before the trainer, ended with code ${ended.exitCode}${said}`;
+}
+
 /** Exit code of a pod's trainer; null while it runs, or when the node was lost before it reported one. */
 export function exitCode(pod: V1Pod): number | null {
-  return pod.status?.containerStatuses?.[0]?.state?.terminated?.exitCode ?? null;
+  return trainerStatus(pod)?.state?.terminated?.exitCode ?? null;
 }
 
 function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
@@ -102,12 +132,13 @@ function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
   // When a node falls silent, the control plane sets the pod's condition Ready to False. The container's own status
   // stays as the node last reported it.
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const containerReady = status?.containerStatuses?.[0]?.ready;
+  const containerReady = trainerStatus(pod)?.ready;
   const silent = ready?.status === 'False' && containerReady === true && status?.phase === 'Running';
   return about !== undefined && silent ? `node ${spec?.nodeName} has fallen silent` : null;
 }
 
-const memoryOf = (pod: V1Pod): string => pod.spec?.containers[0]?.resources?.limits?.['memory'] ?? 'limit';
+const memoryOf = (pod: V1Pod): string =>
+  pod.spec?.containers.find(({ name }) => name === CONTAINER)?.resources?.limits?.['memory'] ?? 'limit';
 
 /** The relevant lines of a log, cut to a length that fits into a message. */
 const tail = (log: string): string => relevantLines(log, { lines: 6, characters: LOG_TAIL_CHARACTERS });

@@ -1,5 +1,5 @@
-import type { V1Pod } from '@kubernetes/client-node';
-import { conditionOf, newestEvent, newestPod } from './objects';
+import type { V1ContainerState, V1Pod } from '@kubernetes/client-node';
+import { conditionOf, newestEvent, newestPod, trainerStatus } from './objects';
 import { terminationReason } from './pod-termination';
 import type { Reason, TrainingSnapshot } from './training-snapshot';
 
@@ -95,8 +95,9 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
     const message = scheduled.message ?? 'the scheduler finds no node';
     return { kind: scheduled.reason === 'SchedulingGated' ? 'Queued' : 'Unschedulable', message };
   }
-  const state = pod.status?.containerStatuses?.[0]?.state;
-  if (state?.running || state?.terminated) return null;
+  const own = trainerStatus(pod)?.state;
+  if (own?.running || own?.terminated) return null;
+  const state = heldState(pod) ?? own;
   const about = events.filter(({ involvedObject }) => involvedObject.uid === pod.metadata?.uid);
   const waiting = state?.waiting;
   const warning = (pattern: RegExp) =>
@@ -121,6 +122,14 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
   };
 }
 
+/** The state of a container that runs before the trainer and cannot start, so that the trainer waits for it. */
+function heldState(pod: V1Pod): V1ContainerState | undefined {
+  return pod.status?.initContainerStatuses?.find(({ state }) => {
+    const held = state?.waiting?.reason ?? '';
+    return IMAGE_ERRORS.has(held) || CONTAINER_ERRORS.has(held);
+  })?.state;
+}
+
 function runningReason(
   { trainer, waiting }: TrainingSnapshot,
   pod: V1Pod,
@@ -129,7 +138,7 @@ function runningReason(
 ): Reason {
   // It is alive, and another pod would wait, too.
   if (waiting) return { kind: 'Training', message: waiting };
-  const started = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt;
+  const started = trainerStatus(pod)?.state?.running?.startedAt;
   const startedMs = started ? new Date(started).getTime() : nowMs;
   // startedAt is in whole seconds.
   if (trainer === null || trainer.atMs < startedMs - 1_000) {

@@ -1,3 +1,4 @@
+import { trainerArguments } from '../../k8s/objects';
 import type { Cluster } from '../../k8s/cluster';
 import { jobFilePath } from '../../k8s/group-member';
 import { buildJob } from '../../k8s/job-manifest';
@@ -137,7 +138,7 @@ export class KubernetesBackend implements TrainingBackend {
     const { cluster, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
     try {
       const job = await this.jobClient(cluster, training).find();
-      const started = job?.spec?.template.spec?.containers[0]?.args ?? [];
+      const started = trainerArguments(job);
       return job !== null && !isOver(job) && started.includes(jobFilePath(training.planned.directory));
     } finally {
       release();

@@ -209,6 +209,7 @@ export type TrainingReasonKind =
   | 'GpuOutOfMemory'
   | 'OOMKilled'
   | 'DiskFull'
+  | 'DiskLimit'
   | 'Deadline'
   | 'CodeError'
   | 'Unreachable'

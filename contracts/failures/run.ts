@@ -272,6 +272,14 @@ export const FAILURES = {
     meaning: 'The disk of the training directory is full; the last checkpoint is whole.',
     remedy: 'Make room on the disk that the message names. The training is then started again by itself.',
   },
+  'Trainer.DiskLimit': {
+    retryable: false,
+    curedBy: 'cluster',
+    meaning: 'The pod of the trainer used more local disk than it may and was evicted.',
+    remedy:
+      'The message has the limit: that of /tmp is fixed; others come from the namespace (`kubectl get limitrange`). ' +
+      'Raise those, or let the environment write less; `whet retry RUN CAPABILITY` continues from the last checkpoint.',
+  },
   'Trainer.Stalled': {
     retryable: false,
     curedBy: 'cluster',

@@ -110,9 +110,20 @@ test('after a crash Kubernetes starts the next pod, until the Job has failed', (
   });
 });
 
+test('a sidecar that runs on after the trainer does not hold it', () => {
+  const pods = [pod({ phase: 'Running', state: ended(139) })];
+  expect(action('CodeError', 5, { snapshot: { pods } })).toEqual({ kind: 'wait' });
+  expect(action('CodeError', 31, { snapshot: { pods } })).toEqual({ kind: 'replace', counter: 'crashes' });
+  expect(action('GpuFault', 0, { snapshot: { pods: [pod({ phase: 'Running', state: ended(67) })] } })).toEqual({
+    kind: 'replace',
+    counter: 'disruptions',
+  });
+});
+
 test('too little memory and deadlines end the attempt', () => {
   expect(action('OOMKilled', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.OutOfMemory' });
   expect(action('GpuOutOfMemory', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.GpuOutOfMemory' });
+  expect(action('DiskLimit', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.DiskLimit' });
   expect(action('DiskFull', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.DiskFull' });
   expect(action('Deadline', 0)).toMatchObject({ kind: 'fail', type: 'Trainer.Deadline' });
 });

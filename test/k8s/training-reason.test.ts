@@ -297,6 +297,61 @@ test.each(TABLE)('%s', (_, changes, kind, message) => {
   expect(reason).toEqual({ kind, message: expect.stringMatching(message) as string });
 });
 
+const proxy = (state: object) => ({ name: 'istio-proxy', image: '', imageID: '', ready: true, restartCount: 0, state });
+test.each(TABLE)('beside a container that the cluster adds: %s', (_, changes, kind, message) => {
+  const pods = (changes.pods ?? []).map((one) => ({
+    ...one,
+    spec: { ...one.spec, containers: [{ name: 'istio-proxy' }, ...one.spec!.containers] },
+    status: {
+      ...one.status,
+      containerStatuses: [proxy(running(3_600)), ...(one.status!.containerStatuses ?? [])],
+      initContainerStatuses: [proxy({ terminated: { exitCode: 0 } }), proxy(running(3_600))],
+    },
+  }));
+  const reason = trainingReason(snapshot({ ...changes, pods }), { stalledMs: 600_000 }, NOW);
+  expect(reason).toEqual({ kind, message: expect.stringMatching(message) as string });
+});
+
+test('a container that runs before the trainer is named where it holds the trainer, or fails', () => {
+  const withInit = (phase: string, state: object) => {
+    const one = pod({ phase, state: waiting('PodInitializing') });
+    const pods = [{ ...one, status: { ...one.status, initContainerStatuses: [proxy(state)] } }];
+    return trainingReason(snapshot({ pods }), { stalledMs: 600_000 }, NOW);
+  };
+  expect(withInit('Pending', waiting('ImagePullBackOff', 'Back-off pulling')).kind).toBe('ImagePull');
+  expect(withInit('Failed', { terminated: { exitCode: 3, message: 'no route' } }).message).toMatch(
+    /istio-proxy.*code 3: no route/,
+  );
+});
+
+test.each<[string, Reason['kind']]>([
+  ['Usage of EmptyDir volume "tmp" exceeds the limit "2Gi". ', 'DiskLimit'],
+  ['Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ', 'DiskLimit'],
+  ['Container trainer exceeded its local ephemeral storage limit "1Gi". ', 'DiskLimit'],
+  [
+    'The node was low on resource: memory. Container trainer was using 9Gi, request is 8Gi, has larger consumption of memory. ',
+    'OOMKilled',
+  ],
+  [
+    'The node was low on resource: ephemeral-storage. Container trainer was using 3Gi, request is 1Gi, has larger consumption of ephemeral-storage. ',
+    'DiskLimit',
+  ],
+  [
+    'The node was low on resource: ephemeral-storage. Container trainer was using 36Ki, request is 0, has larger consumption of ephemeral-storage. ',
+    'Preempted',
+  ],
+  [
+    'The node was low on resource: memory. Container istio-proxy was using 1Gi, request is 40Mi, has larger consumption of memory. ',
+    'Preempted',
+  ],
+  ['The node had condition: [DiskPressure]. ', 'Preempted'],
+])('evicted with the words "%s": %s', (message, kind) => {
+  for (const conditions of [[], [disrupted('TerminationByKubelet', message)]]) {
+    const pods = [pod({ phase: 'Failed', reason: 'Evicted', message, state: ended(137), conditions })];
+    expect(trainingReason(snapshot({ pods }), { stalledMs: 600_000 }, NOW).kind).toBe(kind);
+  }
+});
+
 test('the newest pod counts, in whatever order the list is', () => {
   const old = {
     ...pod({ phase: 'Failed', state: ended(1) }),

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventTime } from '../../../k8s/objects';
+import { eventTime, trainerStatus } from '../../../k8s/objects';
 import { exitCode } from '../../../k8s/pod-termination';
 import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
@@ -40,7 +40,7 @@ export async function recordOutcome(
       phase: pod.status?.phase,
       exitCode: exitCode(pod),
       conditions: pod.status?.conditions ?? [],
-      container: pod.status?.containerStatuses?.[0]?.state ?? null,
+      container: trainerStatus(pod)?.state ?? null,
     })),
     events: [...events]
       .sort((a, b) => eventTime(a) - eventTime(b))

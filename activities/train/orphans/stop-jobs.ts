@@ -1,3 +1,4 @@
+import { trainerArguments } from '../../../k8s/objects';
 import { join } from 'node:path';
 import type { V1Job } from '@kubernetes/client-node';
 import type { Cluster } from '../../../k8s/cluster';
@@ -28,7 +29,7 @@ export async function stopOrphanJobs(
   const sweep = async (namespace: string) => {
     for (const job of await cluster.listJobs(namespace)) {
       const runId = await runOf(job, storeRoot);
-      const directories = directoriesOf(job.spec?.template.spec?.containers[0]?.args ?? []);
+      const directories = directoriesOf(trainerArguments(job));
       if (runId === null || !(await isOrphan(runId, directories, readStatus))) continue;
       await cluster.deleteJob(namespace, job.metadata?.name ?? '', job.metadata?.uid ?? '');
       stopped.add(runId);
