@@ -52,17 +52,15 @@ setup_start=$SECONDS
 scripts/setup.sh || exit 1
 echo "== setup: $((SECONDS - setup_start)) s"
 
-with_services() {
-  local install=
-  if [ -n "${WHET_WITH_VLLM:-}" ]; then scripts/vllm.sh & install=$!; fi
-  if [ -n "${WHET_WITH_CLUSTER:-}" ]; then check cluster scripts/test-cluster.sh; fi
-  if [ -n "$install" ]; then
-    wait "$install"
-    check vllm scripts/test-vllm.sh
-  fi
-}
-services=
-if [ ${#suites[@]} -gt 0 ]; then in_parallel services with_services; services=$started; fi
+in_background=()
+if [ -n "${WHET_WITH_CLUSTER:-}" ]; then
+  in_parallel cluster check cluster scripts/test-cluster.sh
+  in_background+=(cluster)
+fi
+if [ -n "${WHET_WITH_VLLM:-}" ]; then
+  in_parallel vllm check vllm scripts/test-vllm.sh
+  in_background+=(vllm)
+fi
 
 in_parallel lint check lint npm run --silent lint:check
 lint=$started
@@ -80,13 +78,13 @@ cat "$results/lint.log"
 # As many files in parallel as with jest. Where Python may not write compiled modules, every process that a test starts
 # would compile what the setup did not.
 check pytest env -u PYTHONDONTWRITEBYTECODE pytest -q -n 3 --dist loadfile --junitxml="$results/pytest.xml"
+# The end-to-end test starts every service, trains models, and waits for them more than it computes.
+in_parallel end-to-end check end-to-end \
+  env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
+in_background+=(end-to-end)
 check jest npx --no-install jest --json --outputFile="$results/jest.json" ${CI:+--ci}
-# Last: it starts every service and trains models.
-check end-to-end env WHET_E2E=1 npx --no-install jest test/e2e --json --outputFile="$results/e2e.json" ${CI:+--ci}
-if [ -n "$services" ]; then
-  wait "$services"
-  cat "$results/services.log"
-fi
+wait
+for suite in "${in_background[@]}"; do cat "$results/$suite.log"; done
 
 mapfile -t failed_checks < "$failed"
 node scripts/test-summary.js "$results" "${suites[@]+"${suites[@]}"}" "${failed_checks[@]+"${failed_checks[@]}"}"
