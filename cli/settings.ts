@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { hostAndPortSchema } from '../contracts/config/host-and-port';
 import { CliError } from './errors';
 
 /** Ports of the embedded services: the variable that sets each, and its value where that is unset. */
@@ -18,19 +19,10 @@ const port = ({ fallback }: { fallback: number }) =>
   z.string().regex(/^\d+$/).transform(Number).pipe(z.number().int().min(1).max(65535)).default(fallback);
 const text = z.string().optional();
 
-/** `host:port` as the client takes it; an address of IPv6 stands in brackets. */
-function isHostAndPort(address: string): boolean {
-  const match = /^(?:\[[\da-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(address);
-  return match !== null && Number(match[1]) >= 1 && Number(match[1]) <= 65535;
-}
-
 const variables = z.object({
   WHET_HOME: text,
   WHET_STORE: text,
-  TEMPORAL_ADDRESS: z
-    .string()
-    .refine(isHostAndPort, 'must be host:port, such as temporal.example:7233, without blanks')
-    .optional(),
+  TEMPORAL_ADDRESS: hostAndPortSchema.optional(),
   TEMPORAL_NAMESPACE: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'must be letters, digits and signs, without blanks')

@@ -2,7 +2,7 @@
  * Entry point of a worker process: `node dist/workers/main.js [--queues orchestration,llm,sandbox,jobs]`. Wiring only.
  */
 import { Client } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { cleanStandardStreams } from '../contracts/clean-streams';
 import { logFatalErrors } from '../contracts/log-fatal-errors';
 import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
@@ -15,6 +15,7 @@ import { EnvironmentPool } from '../sandbox';
 import { createActivities, openDefaultCluster } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
+import { connectToTemporal } from './connect';
 import { openTrainerReports } from './trainer-reports';
 import { sweepOrphans } from './orphan-sweep';
 import { failureInterceptor } from './failure-interceptor';
@@ -42,7 +43,7 @@ async function main(): Promise<void> {
     shutdownSignals: ['SIGTERM', 'SIGINT'],
     workerHeartbeatInterval: WORKER_HEARTBEAT_MS,
   });
-  const connection = await NativeConnection.connect({ address: config.temporalAddress });
+  const connection = await connectToTemporal(config.temporalAddress);
   if (config.queues.includes('orchestration')) await prepareNamespace(connection, config);
   const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;
   const jails = new EnvironmentPool();

@@ -2,12 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { lastPollAt } from '../../cli/pollers';
 import { TASK_QUEUES } from '../../contracts/names';
+import { freePort } from '../../cli/supervisor/ports';
 import { missingSearchAttributes } from '../../contracts/search-attributes';
 import { startTemporal } from '../helpers/temporal';
 
@@ -57,6 +59,34 @@ test('a worker registers the search attributes of its namespace before it takes 
   }
   worker.kill('SIGTERM');
   await ended;
+});
+
+test('a worker that starts before its server waits, says for what, and then takes work', async () => {
+  const port = await freePort();
+  const worker = spawn(process.execPath, [join(dist, 'workers', 'main.js'), '--queues', 'llm'], {
+    env: { ...process.env, WHET_HOME: folder, TEMPORAL_ADDRESS: `127.0.0.1:${port}` },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(worker, 'exit');
+  const [said] = (await once(worker.stderr, 'data')) as [Buffer];
+  expect(said.toString()).toMatch(
+    new RegExp(
+      `^Waiting for Temporal at 127.0.0.1:${port}: Connection refused\\. The worker starts when it answers\\.`,
+    ),
+  );
+  const [host, serverPort] = server.address.split(':') as [string, string];
+  const relay = createServer((socket) => {
+    const upstream = connect(Number(serverPort), host);
+    socket.on('error', () => upstream.destroy()).pipe(upstream);
+    upstream.on('error', () => socket.destroy()).pipe(socket);
+  }).listen(port, '127.0.0.1');
+  while ((await lastPollAt(server.client, TASK_QUEUES.llm)) === null) {
+    if (worker.exitCode !== null) throw new Error(`The worker ended with ${worker.exitCode}.`);
+    await sleep(100);
+  }
+  worker.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+  relay.close();
 });
 
 test('a worker whose log lies on a full disk goes on working', async () => {
