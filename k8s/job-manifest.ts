@@ -154,7 +154,7 @@ function appArmorProfile(profile: string | undefined): Pick<V1PodSecurityContext
 
 function container(request: JobRequest): V1Container {
   const { spec, members, threads, reportUrl } = request;
-  const { cpu, memory, gpus, gpuResource } = spec.resources;
+  const { cpu, cpuLimit, memory, gpus, gpuResource } = spec.resources;
   const gpu = gpus === 0 ? {} : { [gpuResource]: String(gpus) };
   const reports = reportUrl === null ? {} : reportVariables(reportUrl, members, () => POD_TOKEN_FILE);
   return {
@@ -170,8 +170,12 @@ function container(request: JobRequest): V1Container {
       { name: 'WHET_FENCE', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
       ...Object.entries(reports).map(([name, value]) => ({ name, value })),
     ],
-    // The container may use more CPU than it requests, but no more memory. Requests and limits of GPUs must be equal.
-    resources: { requests: { cpu, memory, ...gpu }, limits: { memory, ...gpu } },
+    // Without cpuLimit the container may use more CPU than it requests, but no more memory. Requests and limits of GPUs
+    // must be equal.
+    resources: {
+      requests: { cpu, memory, ...gpu },
+      limits: { ...(cpuLimit !== undefined && { cpu: cpuLimit }), memory, ...gpu },
+    },
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
     // The pod's status keeps the end of the log, so that a reason can quote it without asking the node.
     terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -196,14 +200,23 @@ function mounts({ spec, members, storeRoot, baseModel, reportUrl }: JobRequest):
     ...members.map(({ directoryKey }) => fromStore(directoryKey, false)),
     ...(isModelInStore ? [fromStore(modelKey, true)] : []),
     { name: 'tmp', mountPath: '/tmp' },
+    { name: 'shared-memory', mountPath: '/dev/shm' },
     ...(reportUrl !== null ? [{ name: 'report-token', mountPath: POD_TOKEN_FOLDER, readOnly: true }] : []),
-    ...spec.volumes.map(({ mountPath, subPath, readOnly }, index) => ({
-      name: `volume-${index}`,
-      mountPath,
-      readOnly,
-      ...(subPath === undefined ? {} : { subPath }),
+    ...spec.volumes.map((volume) => ({
+      name: volumeName(spec, volume),
+      mountPath: volume.mountPath,
+      readOnly: volume.readOnly,
+      ...(volume.subPath === undefined ? {} : { subPath: volume.subPath }),
     })),
   ];
+}
+
+type Source = Pick<KubernetesSpec['store'], 'claim' | 'hostPath'>;
+
+/** The pod's volume for a claim or folder. Named twice, it is one volume: some drivers attach no claim twice. */
+function volumeName({ store, volumes }: KubernetesSpec, wanted: Source): string {
+  const isWanted = ({ claim, hostPath }: Source) => claim === wanted.claim && hostPath === wanted.hostPath;
+  return isWanted(store) ? 'store' : `volume-${volumes.findIndex(isWanted)}`;
 }
 
 function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
@@ -211,6 +224,8 @@ function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
     { name: 'store', ...source(spec.store) },
     // For the jail's Python tree and the libraries' scratch files; counts against the pod's ephemeral storage.
     { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
+    // A container's own has 64 MiB, too little for the processes of a vLLM. Counts against the memory limit.
+    { name: 'shared-memory', emptyDir: { medium: 'Memory' } },
     ...(reportUrl === null
       ? []
       : [
@@ -223,11 +238,13 @@ function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
             },
           },
         ]),
-    ...spec.volumes.map((volume, index) => ({ name: `volume-${index}`, ...source(volume) })),
+    ...spec.volumes
+      .map((volume) => ({ name: volumeName(spec, volume), ...source(volume) }))
+      .filter(({ name }, index) => name === `volume-${index}`),
   ];
 }
 
-function source({ claim, hostPath }: { claim?: string | undefined; hostPath?: string | undefined }): Partial<V1Volume> {
+function source({ claim, hostPath }: Source): Partial<V1Volume> {
   return claim === undefined
     ? { hostPath: { path: hostPath ?? '', type: 'Directory' } }
     : { persistentVolumeClaim: { claimName: claim } };

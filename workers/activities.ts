@@ -58,6 +58,7 @@ export function createActivities(
   jails: EnvironmentPool,
   client: () => Client,
 ): ActivitiesByQueue {
+  const { webhook, clusterPolicy } = config;
   const store = new LocalStore(config.storeRoot);
   const analyst = createAnalystFactory(
     store,
@@ -78,9 +79,9 @@ export function createActivities(
   return {
     orchestration: {
       ...createScheduleTurnActivities({ client, webhookUrl: config.webhook.url }),
-      ...createPrepareActivities({ ...rollout, endpoints: config, webhook: config.webhook, probeJail }),
-      ...createAmendActivities({ store, endpoints: config, webhook: config.webhook }),
-      ...createNotifyActivities({ store, webhook: config.webhook }),
+      ...createPrepareActivities({ ...rollout, endpoints: config, webhook, clusterPolicy, probeJail }),
+      ...createAmendActivities({ store, endpoints: config, webhook, clusterPolicy }),
+      ...createNotifyActivities({ store, webhook }),
       ...createHistoryActivities({ store }),
       ...createNightActivities(store),
       ...createCompareActivities(store),
@@ -118,6 +119,7 @@ export function createActivities(
         }),
         kubernetes: new KubernetesBackend({
           storeRoot: config.storeRoot,
+          policy: clusterPolicy,
           openCluster: openDefaultCluster,
           reports: reports?.podUrl ? { inbox: reports.inbox, url: reports.podUrl } : null,
         }),

@@ -2,9 +2,12 @@ import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { hostAndPortSchema } from '../contracts/config/host-and-port';
 import { httpUrlSchema } from '../contracts/config/http-url';
 import { SECRET_VARIABLE } from '../contracts/config/notify-spec';
 import { withoutPasswords } from '../loaders/schema-problems';
+import { loadClusterPolicy } from '../loaders/cluster-policy';
+import type { WorkerPolicy } from '../k8s/refused-by-policy';
 import { projectRoot } from '../contracts/project-root';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
@@ -23,7 +26,7 @@ const addresses = z
 const schema = z.object({
   WHET_HOME: z.string().default('.whetstone'),
   WHET_STORE: z.string().optional(),
-  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
+  TEMPORAL_ADDRESS: hostAndPortSchema.default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   WHET_PYTHON: z.string().default(join(projectRoot(), '.toolchain', 'venv', 'bin', 'python')),
   WHET_JAIL_PROFILE: z
@@ -33,6 +36,7 @@ const schema = z.object({
       'the absolute path of a profile: sandbox/profile.json, or sandbox/profile-pod.json in a container',
     )
     .optional(),
+  WHET_POLICY: z.string().refine(isAbsolute, 'an absolute path').optional(),
   WHET_KEY_ENDPOINTS: addresses,
   WHET_WEBHOOK_URL: httpUrlSchema.optional(),
   WHET_WEBHOOK_ENDPOINTS: addresses,
@@ -63,6 +67,8 @@ export interface WorkerConfig {
   python: string;
   /** Path of the profile of the jail in which generated environments and local trainers run. */
   jailProfile: string;
+  /** What agents may ask of the cluster. */
+  clusterPolicy: WorkerPolicy;
   /** Address of the policy server, for agents whose spec names none. */
   modelUrl: string | null;
   /** Where model servers load adapters, by their address, where that is another one. */
@@ -96,7 +102,10 @@ export interface WorkerConfig {
   trainers: number;
 }
 
-/** Reads and checks it. Throws Error whose message names the variable or flag, its value and the allowed values. */
+/**
+ * Reads and checks it, and the file that WHET_POLICY names. Throws Error whose message names the variable, flag or
+ * field, its value and the allowed values.
+ */
 export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): WorkerConfig {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = schema.safeParse(present);
@@ -124,6 +133,10 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     temporalNamespace: value.TEMPORAL_NAMESPACE,
     python: value.WHET_PYTHON,
     jailProfile: value.WHET_JAIL_PROFILE ?? join(projectRoot(), 'sandbox', 'profile.json'),
+    clusterPolicy:
+      value.WHET_POLICY === undefined
+        ? null
+        : { file: value.WHET_POLICY, policy: loadClusterPolicy(value.WHET_POLICY) },
     modelUrl: value.WHET_MODEL_URL ?? null,
     adapterUrls: adapterUrls(value.WHET_MODEL_URL, value.WHET_MODEL_ADMIN_URL),
     modelApiKey: value.WHET_MODEL_API_KEY ?? null,

@@ -5,6 +5,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
+import { refusedByPolicy, type WorkerPolicy } from '../../k8s/refused-by-policy';
 import { type ArtifactStore, layout, putJson } from '../../store';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
@@ -59,14 +60,17 @@ export function createAmendActivities({
   store,
   endpoints,
   webhook,
+  clusterPolicy,
 }: {
   store: ArtifactStore;
   endpoints: KnownEndpoints;
   webhook: Pick<WebhookSettings, 'endpoints'>;
+  clusterPolicy: WorkerPolicy;
 }): Pick<OrchestrationActivities, 'amendSpec'> {
   return {
     /**
      * Freezes the run's spec again, with the changes of a corrected agent.yaml. The earlier one stays in the store.
+     * @throws Spec.NotAllowed.
      * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
      */
     async amendSpec({ context, specPath }) {
@@ -76,6 +80,7 @@ export function createAmendActivities({
       const refused = changes.filter(({ path }) => !isAmendable(path));
       if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
       const spec = withFieldsOf(before.spec, file);
+      requireAllowed(spec, clusterPolicy);
       const deadlines = waitDeadlines(spec, true);
       if (changes.length === 0) return { spec: context.spec, changed: [], deadlines };
       const problem = webhookProblem(spec.notify, webhook);
@@ -105,6 +110,13 @@ export function readSpec(path: string): AgentSpec {
     if (error instanceof AgentSpecError) throw failure('Spec.Invalid', error.message, { cause: error });
     throw error;
   }
+}
+
+/** @throws Spec.NotAllowed where a spec's trainings ask for more than the policy of this worker allows. */
+export function requireAllowed({ name, training }: AgentSpec, policy: WorkerPolicy): void {
+  if (training.backend !== 'kubernetes' || training.kubernetes === undefined) return;
+  const refused = refusedByPolicy(policy, name, training.kubernetes);
+  if (refused !== null) throw failure('Spec.NotAllowed', refused);
 }
 
 const isAmendable = (path: string) => AMENDABLE_FIELDS.some((field) => path === field || path.startsWith(`${field}.`));

@@ -11,6 +11,7 @@ import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solva
 import { failure } from '../../contracts/typed-failure';
 import { isInKubernetes, isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, layout, putJson } from '../../store';
+import type { WorkerPolicy } from '../../k8s/refused-by-policy';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
 import { startProgress } from '../progress';
@@ -22,13 +23,15 @@ import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endp
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
 import { waitDeadlines } from '../wait-deadlines';
-import { readSpec } from './amend-spec';
+import { readSpec, requireAllowed } from './amend-spec';
 
 /** Dependencies of `prepareRun`. */
 export interface PrepareDeps extends RolloutDeps {
   endpoints: KnownEndpoints;
   /** Where notices may be posted. */
   webhook: Pick<WebhookSettings, 'url' | 'endpoints'>;
+  /** What agents may ask of the cluster. */
+  clusterPolicy: WorkerPolicy;
   /** Tries every layer of the jail; normally `probeJail` of `sandbox/`. */
   probeJail: () => Promise<JailProbe>;
 }
@@ -39,7 +42,7 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
     /**
      * Reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. So a
      * mistake fails now and not an hour later, and edits of the file do not affect a run that has begun.
-     * @throws Spec.Invalid, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
+     * @throws Spec.Invalid, Spec.NotAllowed, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
      */
     async prepareRun({ runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput): Promise<RunPlan> {
       const signal = Context.current().cancellationSignal;
@@ -52,6 +55,7 @@ export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationAc
         );
       const problem = webhookProblem(spec.notify, deps.webhook);
       if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
+      requireAllowed(spec, deps.clusterPolicy);
       const folder = dirname(resolve(specPath));
       const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
       const environmentPath = resolve(folder, spec.environment.path);

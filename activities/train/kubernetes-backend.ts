@@ -5,7 +5,9 @@ import { buildJob } from '../../k8s/job-manifest';
 import { jobName } from '../../k8s/names';
 import { nextAction } from '../../k8s/next-action';
 import { trainingReason } from '../../k8s/training-reason';
+import { refusedByPolicy, type WorkerPolicy } from '../../k8s/refused-by-policy';
 import type { Reason, TrainingSnapshot } from '../../k8s/training-snapshot';
+import { failure } from '../../contracts/typed-failure';
 import { systemClock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { applyAction } from './cluster/apply-action';
@@ -35,6 +37,8 @@ const GONE_MS = 2_000;
 interface KubernetesBackendOptions {
   /** Absolute path of the store's root, which pods have at the same path. */
   storeRoot: string;
+  /** What agents may ask of the cluster. */
+  policy: WorkerPolicy;
   /** Opens the cluster; called at the first training. Throws where there is none. */
   openCluster: () => Promise<Cluster>;
   /** Takes the trainers' reports, at an address that pods reach; null: trainers send none. */
@@ -56,11 +60,13 @@ export class KubernetesBackend implements TrainingBackend {
 
   async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {
     const { reports } = this.options;
-    const { group, planned, input, signal } = training;
+    const { group, planned, prepared, input, signal } = training;
     // An earlier attempt's trainer may have finished it.
     const done = await memberOutcome(training);
     if (done !== null) return done;
     const spec = kubernetesSpecOf(training);
+    const refused = refusedByPolicy(this.options.policy, prepared.spec.name, spec);
+    if (refused !== null) throw failure('Spec.NotAllowed', refused);
     const { cluster, watch, release } = await this.watches.acquire(spec.namespace);
     await rememberNamespace(this.options.storeRoot, spec.namespace);
     const jobClient = this.jobClient(cluster, training);

@@ -52,6 +52,7 @@ export const kubernetesSpecSchema = z.strictObject({
   resources: z
     .strictObject({
       cpu: quantity.default('2').describe('Processors of a trainer.'),
+      cpuLimit: quantity.optional().describe('Processors that it never exceeds. Absent: it may use idle ones.'),
       memory: quantity.default('8Gi').describe('Also the limit: a trainer above it is killed.'),
       gpus: z
         .number()
@@ -87,7 +88,9 @@ export const kubernetesSpecSchema = z.strictObject({
   seccomp: z
     .union([
       z.literal('RuntimeDefault'),
-      z.string().regex(/^localhost\/[\w./-]+$/, "RuntimeDefault or localhost/<file in the kubelet's seccomp folder>"),
+      z
+        .string()
+        .regex(/^localhost\/(?!.*\.\.)[\w./-]+$/, "RuntimeDefault or localhost/<file in the kubelet's seccomp folder>"),
     ])
     .default('RuntimeDefault')
     .describe(
@@ -97,7 +100,12 @@ export const kubernetesSpecSchema = z.strictObject({
   appArmor: z
     .union([
       z.enum(['RuntimeDefault', 'Unconfined']),
-      z.string().regex(/^localhost\/[\w./-]+$/, 'RuntimeDefault, Unconfined or localhost/<profile loaded on the node>'),
+      z
+        .string()
+        .regex(
+          /^localhost\/(?!.*\.\.)[\w./-]+$/,
+          'RuntimeDefault, Unconfined or localhost/<profile loaded on the node>',
+        ),
     ])
     .optional()
     .describe(

@@ -15,6 +15,7 @@ import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { Cluster } from '../../k8s/cluster';
 import { getJson, layout, putJson } from '../../store';
 import { RunFixture } from '../activities/run-fixture';
+import { openPolicy } from '../helpers/open-policy';
 
 export const root = join(__dirname, '..', '..');
 export const python = process.env['WHET_PYTHON'] ?? join(root, '.toolchain', 'venv', 'bin', 'python');
@@ -128,6 +129,7 @@ export class ClusterFixture {
         }),
         kubernetes: new KubernetesBackend({
           storeRoot: this.run.folder,
+          policy: openPolicy,
           openCluster: async () => this.cluster,
           reports: reportUrl === null ? null : { inbox, url: reportUrl },
         }),

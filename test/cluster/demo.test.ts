@@ -7,6 +7,7 @@ import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import { type TrainingManifest, trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { AgentSpecInput } from '../../contracts/config/agent-spec';
 import { layout } from '../../store';
+import { openPolicy } from '../helpers/open-policy';
 import { ClusterFixture, root } from './cluster-fixture';
 
 /** The small demo. With the large one this test takes about a quarter of an hour. */
@@ -53,7 +54,9 @@ describe('the demo on a cluster', () => {
     const home = join(folder, backend);
     mkdirSync(home, { recursive: true });
     writeAgent(backend, home);
-    const env: NodeJS.ProcessEnv = { ...process.env, WHET_HOME: home };
+    const policy = join(home, 'policy.yaml');
+    writeFileSync(policy, JSON.stringify(openPolicy!.policy));
+    const env: NodeJS.ProcessEnv = { ...process.env, WHET_HOME: home, WHET_POLICY: policy };
     for (const name of [
       'OPENAI_API_KEY',
       'OPENAI_BASE_URL',

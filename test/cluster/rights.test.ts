@@ -9,10 +9,14 @@ import {
   KubernetesObjectApi,
   PatchStrategy,
   type V1ConfigMap,
+  type V1Deployment,
 } from '@kubernetes/client-node';
 import { parse, parseAllDocuments } from 'yaml';
+import { clusterPolicySchema } from '../../contracts/config/cluster-policy';
+import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { Cluster } from '../../k8s/cluster';
 import { buildJob } from '../../k8s/job-manifest';
+import { refusedByPolicy } from '../../k8s/refused-by-policy';
 import { checkGatewayConfig } from '../../loaders/gateway-config';
 import { request } from '../k8s/cluster-objects';
 import { ClusterFixture, root } from './cluster-fixture';
@@ -88,13 +92,46 @@ describe("the jobs worker's rights", () => {
     }
   });
 
+  const fileOf = (name: string, file: string, ...values: string[]): unknown => {
+    const map = rendered(...values).find(({ kind, metadata }) => kind === 'ConfigMap' && metadata?.name === name);
+    return parse((map as V1ConfigMap).data![file]!);
+  };
+  const withAll = ['--values', join(__dirname, 'chart-values.yaml')];
+
   test("the gateway accepts the chart's gateway.yaml", () => {
-    const map = rendered('--values', join(__dirname, 'chart-values.yaml')).find(
-      ({ kind }) => kind === 'ConfigMap',
-    ) as V1ConfigMap;
-    expect(checkGatewayConfig(parse(map.data!['gateway.yaml']!), 'gateway.yaml')).toMatchObject({
-      host: '0.0.0.0',
-      port: 8400,
+    const config = fileOf('whetstone-gateway', 'gateway.yaml', ...withAll);
+    expect(checkGatewayConfig(config, 'gateway.yaml')).toMatchObject({ host: '0.0.0.0', port: 8400 });
+  });
+
+  test("the workers accept the chart's policy: its own namespace, store and profile, and nothing else", () => {
+    const policy = clusterPolicySchema.parse(fileOf('whetstone-policy', 'policy.yaml'));
+    const spec = kubernetesSpecSchema.parse({
+      image: 'any',
+      store: { claim: 'whetstone-store' },
+      seccomp: 'localhost/whetstone-trainer.json',
+    });
+    const refused = refusedByPolicy({ file: 'policy.yaml', policy }, 'orders-desk', spec);
+    expect(refused).toMatch(/^training.kubernetes.image: "any" is not allowed.*\nThe policy of this worker/);
+    expect(clusterPolicySchema.parse(fileOf('whetstone-policy', 'policy.yaml', ...withAll)).agents).toMatchObject({
+      'orders-desk': { images: ['registry.example/trainer@*'] },
+    });
+  });
+
+  test('each worker gets the Secrets of its queue and no other', () => {
+    const secretsOf = Object.fromEntries(
+      rendered(...withAll)
+        .filter((object) => isWorkload(object))
+        .map((object) => {
+          const { containers } = (object as V1Deployment).spec!.template.spec!;
+          return [object.metadata!.name, (containers[0]!.envFrom ?? []).map(({ secretRef }) => secretRef!.name)];
+        }),
+    );
+    expect(secretsOf).toEqual({
+      'whetstone-orchestration': [],
+      'whetstone-llm': ['analyst-key', 'proxy'],
+      'whetstone-sandbox': ['model-key'],
+      'whetstone-jobs': [],
+      'whetstone-gateway': [],
     });
   });
 

@@ -46,7 +46,7 @@ test('the pod has no rights and writes only to the store and its scratch folder'
     containerOf()
       .volumeMounts!.filter(({ readOnly }) => readOnly !== true)
       .map(({ mountPath }) => mountPath),
-  ).toEqual(['/store/runs/orders-desk:2026-01-01/training/verify-before-refund-0123456789ab', '/tmp']);
+  ).toEqual(['/store/runs/orders-desk:2026-01-01/training/verify-before-refund-0123456789ab', '/tmp', '/dev/shm']);
   expect(podOf({ seccomp: 'localhost/a.json' }).securityContext!.seccompProfile).toEqual({
     type: 'Localhost',
     localhostProfile: 'a.json',
@@ -88,6 +88,45 @@ describe('of the store a pod sees', () => {
     });
     expect(storeMounts({ ...request(), baseModel: '/store-of-models/base' })).toHaveLength(1);
   });
+});
+
+test('a claim that is named twice is one volume, mounted twice', () => {
+  const models = (subPath: string) => ({ claim: 'models', subPath, mountPath: `/models/${subPath}` });
+  const volumes = [
+    models('a'),
+    { claim: 'store', mountPath: '/all' },
+    { claim: 'data', mountPath: '/data' },
+    models('b'),
+  ];
+  const own = ({ name }: { name: string }) => name === 'store' || name.startsWith('volume-');
+  expect(podOf({ volumes }).volumes!.filter(own)).toEqual([
+    { name: 'store', persistentVolumeClaim: { claimName: 'store' } },
+    { name: 'volume-0', persistentVolumeClaim: { claimName: 'models' } },
+    { name: 'volume-2', persistentVolumeClaim: { claimName: 'data' } },
+  ]);
+  expect(
+    containerOf({ volumes })
+      .volumeMounts!.filter(own)
+      .map(({ name, mountPath }) => [name, mountPath]),
+  ).toEqual([
+    ['store', '/store/runs/orders-desk:2026-01-01/training/verify-before-refund-0123456789ab'],
+    ['volume-0', '/models/a'],
+    ['store', '/all'],
+    ['volume-2', '/data'],
+    ['volume-0', '/models/b'],
+  ]);
+});
+
+test('a limit of processors is set where the spec has one, as a quota may demand', () => {
+  expect(containerOf().resources!.limits).not.toHaveProperty('cpu');
+  expect(containerOf({ resources: { cpuLimit: '4' } }).resources).toMatchObject({
+    requests: { cpu: '2' },
+    limits: { cpu: '4' },
+  });
+});
+
+test('shared memory is as large as the memory of the pod', () => {
+  expect(podOf().volumes).toContainEqual({ name: 'shared-memory', emptyDir: { medium: 'Memory' } });
 });
 
 test('AppArmor is left to the cluster, or set to what the spec names', () => {
@@ -205,6 +244,8 @@ test.each([
   [{ resources: { memory: 'lots' } }, 'resources.memory', /quantity/],
   [{ seccomp: 'Unconfined' }, 'seccomp', /./],
   [{ appArmor: 'unconfined' }, 'appArmor', /./],
+  [{ seccomp: 'localhost/../../etc/x' }, 'seccomp', /./],
+  [{ appArmor: 'localhost/a/../../x' }, 'appArmor', /./],
 ])('%j is refused', (changes, path, message) => {
   const problems = kubernetesSpecSchema.safeParse({ image: 'x', store: { claim: 'store' }, ...changes }).error!.issues;
   expect(problems.map((problem) => [problem.path.join('.'), problem.message])).toContainEqual([

@@ -1,4 +1,6 @@
 // tier: unit
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { projectRoot } from '../../contracts/project-root';
 import { readConfig } from '../../workers/config';
@@ -24,6 +26,42 @@ test.each(['WHET_MODEL_URL', 'OPENAI_BASE_URL', 'WHET_KEY_ENDPOINTS', 'WHET_REPO
     const read = () => readConfig([], { [name]: 'https://user:hunter2@host.example/v1' });
     expect(read).toThrow(`${name}=`);
     expect(read).toThrow(/^(?![^]*hunter2)/);
+  },
+);
+
+describe('the policy of the cluster', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-policy-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const policyOf = (text: string) => {
+    const file = join(folder, 'policy.yaml');
+    writeFileSync(file, text);
+    return readConfig([], { WHET_POLICY: file }).clusterPolicy;
+  };
+
+  test('is the file that WHET_POLICY names, or none', () => {
+    expect(readConfig([], {}).clusterPolicy).toBeNull();
+    expect(policyOf('all: { images: [a] }')?.policy.all.images).toEqual(['a']);
+  });
+
+  test.each([
+    ['all: { image: [a] }', /policy\.yaml.*all.*image/],
+    ['agents: { Desk: { images: [a] } }', /agents/],
+    ['all: { images: a }', /all\.images/],
+    ['all: [', /policy\.yaml/],
+  ])('%s is refused with file and field', (text, message) => {
+    expect(() => policyOf(text)).toThrow(message);
+  });
+
+  test('a file that is not there is refused', () => {
+    expect(() => readConfig([], { WHET_POLICY: '/nowhere.yaml' })).toThrow('/nowhere.yaml');
+    expect(() => readConfig([], { WHET_POLICY: 'policy.yaml' })).toThrow(/WHET_POLICY=.*an absolute path/);
+  });
+});
+
+test.each(['temporal', 'temporal:', 'http://temporal:7233', 'temporal:99999'])(
+  'TEMPORAL_ADDRESS=%s is refused with the form it must have',
+  (address) => {
+    expect(() => readConfig([], { TEMPORAL_ADDRESS: address })).toThrow(/TEMPORAL_ADDRESS=.*must be host:port/);
   },
 );
 

@@ -9,6 +9,8 @@ import type { RunContext } from '../../../contracts/messages/run-context';
 import { loadAgentSpec } from '../../../loaders/agent-spec';
 import { getJson, layout, putJson } from '../../../store';
 import { RunFixture } from '../run-fixture';
+import { openPolicy } from '../../helpers/open-policy';
+import type { WorkerPolicy } from '../../../k8s/refused-by-policy';
 
 let fixture: RunFixture;
 let analyst: Server;
@@ -55,7 +57,7 @@ afterEach(async () => {
   await fixture.dispose();
 });
 
-const amend = () => {
+const amend = (policy: WorkerPolicy = openPolicy) => {
   const known = {
     modelUrl: 'http://model/v1',
     modelPath: null,
@@ -63,7 +65,12 @@ const amend = () => {
     keyEndpoints: [`http://127.0.0.1:${(analyst.address() as AddressInfo).port}`],
     analyst: { demoUrl: null, model: 'small', apiKey: 'k', baseUrl: 'http://analyst/v1' },
   };
-  const { amendSpec } = createAmendActivities({ store: fixture.store, endpoints: known, webhook: { endpoints: [] } });
+  const { amendSpec } = createAmendActivities({
+    store: fixture.store,
+    endpoints: known,
+    webhook: { endpoints: [] },
+    clusterPolicy: policy,
+  });
   return fixture.run(amendSpec, { context, specPath: file });
 };
 
@@ -106,6 +113,20 @@ test.each([
     `${file}: ${path}: the run was started with ${before}, the file has ${after}.`,
   );
   expect((error as Error).message).toContain('training.kubernetes');
+});
+
+test('refuses what the policy of the worker does not allow', async () => {
+  const onCluster = yaml(KUBERNETES.replace('training:', 'training:\n  backend: kubernetes').replace('MEMORY', '8Gi'));
+  writeFileSync(file, onCluster);
+  const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+  const { training } = loadAgentSpec(file);
+  const frozen = { ...prepared, spec: { ...prepared.spec, training } };
+  context = { ...context, spec: await putJson(fixture.store, layout.run('run-1'), 'on-cluster.json', frozen) };
+  writeFileSync(file, onCluster.replace('image: a', 'image: b'));
+  await expect(amend(null)).rejects.toMatchObject({
+    type: 'Spec.NotAllowed',
+    message: expect.stringContaining('training.kubernetes.image: "b" is not allowed') as string,
+  });
 });
 
 test('refuses a file that is no agent.yaml', async () => {

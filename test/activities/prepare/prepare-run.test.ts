@@ -10,6 +10,8 @@ import type { JailProbe } from '../../../sandbox';
 import { getJson } from '../../../store';
 import { FakePolicyServer } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
+import { openPolicy } from '../../helpers/open-policy';
+import type { WorkerPolicy } from '../../../k8s/refused-by-policy';
 
 const jail: JailProbe = {
   ok: true,
@@ -75,12 +77,14 @@ ${more}`;
       analystModel?: string;
       modelUrl?: string | null;
       attempt?: number;
+      policy?: WorkerPolicy;
     } = {},
   ) =>
     fixture.run(
       createPrepareActivities({
         ...fixture.deps,
         webhook: { url: null, endpoints: [] },
+        clusterPolicy: options.policy ?? null,
         probeJail: () => Promise.resolve(options.probe ?? jail),
         endpoints: {
           modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
@@ -123,6 +127,15 @@ ${more}`;
     });
   });
 
+  test('refuses a place in the cluster that the policy of the worker does not allow', async () => {
+    const training = 'training:\n  backend: kubernetes\n  kubernetes: { image: evil, store: { claim: store } }\n';
+    writeFileSync(join(folder, 'agent.yaml'), yaml() + training);
+    await expect(prepare()).rejects.toMatchObject({
+      type: 'Spec.NotAllowed',
+      message: expect.stringContaining('training.kubernetes.image: "evil" is not allowed') as string,
+    });
+  });
+
   test('freezes what the model server says of its model', async () => {
     model.root = '/models/base';
     const { servedModel } = await getJson(fixture.store, (await prepare()).context.spec, preparedSpecSchema);
@@ -160,7 +173,7 @@ ${more}`;
     try {
       const store = '{ image: trainer, store: { claim: store } }';
       writeFileSync(join(folder, 'agent.yaml'), yaml(`training: { backend: kubernetes, kubernetes: ${store} }\n`));
-      const failure = prepare();
+      const failure = prepare({ policy: openPolicy });
       await expect(failure).rejects.toMatchObject({ type: 'Sandbox.Unavailable' });
       await expect(failure).rejects.toThrow(/WHET_SANDBOX=unsafe is refused on Kubernetes/);
       writeFileSync(join(folder, 'agent.yaml'), yaml());

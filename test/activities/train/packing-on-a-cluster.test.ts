@@ -11,6 +11,7 @@ import type { RunContext } from '../../../contracts/messages/run-context';
 import { RunFixture } from '../run-fixture';
 import { FakeCluster, fakeTrainer } from '../../fakes/kubernetes-cluster';
 import { TrainingFiles, until } from './training-files';
+import { openPolicy } from '../../helpers/open-policy';
 
 const root = join(__dirname, '..', '..', '..');
 
@@ -69,6 +70,7 @@ describe('packed trainings on a cluster', () => {
         }),
         kubernetes: new KubernetesBackend({
           storeRoot: fixture.folder,
+          policy: openPolicy,
           openCluster: async () => fake.cluster,
           reports: null,
         }),

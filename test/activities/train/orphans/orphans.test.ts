@@ -16,6 +16,7 @@ import { FakeCluster, fakeTrainer } from '../../../fakes/kubernetes-cluster';
 import { startTemporal } from '../../../helpers/temporal';
 import { RunFixture } from '../../run-fixture';
 import { until } from '../training-files';
+import { openPolicy } from '../../../helpers/open-policy';
 
 const root = join(__dirname, '..', '..', '..', '..');
 const { path: pythonPath, script } = fakeTrainer(root);
@@ -54,6 +55,7 @@ async function orphan(training: AgentSpecInput['training'] = {}, job = 'stamps')
       }),
       kubernetes: new KubernetesBackend({
         storeRoot: fixture.folder,
+        policy: openPolicy,
         openCluster: async () => fake.cluster,
         reports: null,
       }),

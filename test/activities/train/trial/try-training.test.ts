@@ -15,6 +15,7 @@ import { modelDirectorySha256 } from '../../../../store/model-hash';
 import { FakeCluster } from '../../../fakes/kubernetes-cluster';
 import { RunFixture } from '../../run-fixture';
 import { until } from '../training-files';
+import { openPolicy } from '../../../helpers/open-policy';
 
 const root = join(__dirname, '..', '..', '..', '..');
 const trainer = { python: 'python3', pythonPath: join(root, 'trainer-image') };
@@ -68,6 +69,7 @@ const activities = () =>
       kubernetes: Object.assign(
         new KubernetesBackend({
           storeRoot: fixture.folder,
+          policy: openPolicy,
           openCluster: async () => fake.cluster,
           reports: null,
         }),

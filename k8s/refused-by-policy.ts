@@ -1,0 +1,58 @@
+import type { ClusterPolicy, RightsList } from '../contracts/config/cluster-policy';
+import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
+
+/** The policy of a worker, and its file; null: WHET_POLICY names none, so nothing is allowed. */
+export type WorkerPolicy = { file: string; policy: ClusterPolicy } | null;
+
+interface Wish {
+  /** Field below `training.kubernetes`. */
+  field: string;
+  value: string;
+  list: RightsList;
+}
+
+/**
+ * Says what the section `training.kubernetes` of an agent asks for and the operator's policy does not allow: a line for
+ * each field, with the entry that would allow it. Null: all of it is allowed. What a Job gets where agent.yaml is
+ * silent needs no entry, except for namespace, image and store.
+ */
+export function refusedByPolicy(worker: WorkerPolicy, agent: string, spec: KubernetesSpec): string | null {
+  const own = worker?.policy.agents[agent];
+  const isAllowed = ({ list, value }: Wish) =>
+    [...(worker?.policy.all[list] ?? []), ...(own?.[list] ?? [])].some((entry) =>
+      entry.endsWith('*') ? value.startsWith(entry.slice(0, -1)) : value === entry,
+    );
+  const refused = wishesOf(spec).filter((wish) => !isAllowed(wish));
+  if (refused.length === 0) return null;
+  const lines = refused.map(
+    ({ field, value, list }) =>
+      `training.kubernetes.${field}: ${JSON.stringify(value)} is not allowed. An operator allows it with the line ` +
+      `agents: { ${JSON.stringify(agent)}: { ${list}: [${JSON.stringify(value)}] } }`,
+  );
+  const place =
+    worker === null
+      ? 'This worker has no policy, so it allows nothing. Name a file in its variable WHET_POLICY.'
+      : `The policy of this worker is ${worker.file}.`;
+  return [...lines, place].join('\n');
+}
+
+function wishesOf(spec: KubernetesSpec): Wish[] {
+  const { namespace, image, serviceAccount, seccomp, appArmor, priorityClass, store, volumes } = spec;
+  const wishes: (Wish | null)[] = [
+    { field: 'namespace', value: namespace, list: 'namespaces' },
+    { field: 'image', value: image, list: 'images' },
+    serviceAccount === 'default' ? null : { field: 'serviceAccount', value: serviceAccount, list: 'serviceAccounts' },
+    seccomp === 'RuntimeDefault' ? null : { field: 'seccomp', value: seccomp, list: 'seccomp' },
+    appArmor === undefined || appArmor === 'RuntimeDefault'
+      ? null
+      : { field: 'appArmor', value: appArmor, list: 'appArmor' },
+    priorityClass === undefined ? null : { field: 'priorityClass', value: priorityClass, list: 'priorityClasses' },
+    { field: 'store', value: store.claim ?? store.hostPath ?? '', list: 'stores' },
+    ...volumes.map(({ claim, hostPath, readOnly }, index): Wish => ({
+      field: `volumes.${index}.${claim === undefined ? 'hostPath' : 'claim'}`,
+      value: claim ?? hostPath ?? '',
+      list: readOnly ? 'volumes' : 'writableVolumes',
+    })),
+  ];
+  return wishes.filter((wish) => wish !== null);
+}
