@@ -14,6 +14,7 @@ import { applyAction } from './cluster/apply-action';
 import { ClusterWatches } from './cluster/cluster-watches';
 import { checkpointedIterations } from './checkpoints';
 import { buildJobRequest, giveDirectoriesToPod, kubernetesSpecOf } from './cluster/job-request';
+import { endSidecars } from './cluster/end-sidecars';
 import { recordOutcome } from './cluster/record-outcome';
 import { StatusReporter } from './cluster/status-reporter';
 import { isOver, POLL_MS, TrainerJobClient } from './cluster/trainer-job-client';
@@ -24,7 +25,7 @@ import { trackProgress } from './progress-tracker';
 import { readRestarts } from './restart-record';
 import { podTokenCheck } from './reports/pod-token';
 import type { ReportInbox } from './reports/report-inbox';
-import { groupJobName, isShared } from './trainer-group';
+import { groupJobName, isShared, remainingMembers } from './trainer-group';
 
 /** Path of the jail's profile for pods in the trainer image. */
 const POD_JAIL_PROFILE = '/opt/whetstone/sandbox/profile-pod.json';
@@ -91,6 +92,8 @@ export class KubernetesBackend implements TrainingBackend {
         });
         if (manifest !== null) {
           await record(snapshot, { kind: 'Finished', message: 'the manifest is in the store' });
+          if (!isShared(group) || (await remainingMembers(group)).length === 0)
+            await endSidecars(watch, jobClient, job.metadata?.uid ?? '').catch(() => undefined);
           return manifest;
         }
         if (snapshot.job !== null) {

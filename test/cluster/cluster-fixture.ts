@@ -36,10 +36,10 @@ export class ClusterFixture {
   readonly cluster: Cluster;
   private model = '';
 
-  constructor() {
+  constructor(open: (config: KubeConfig) => Cluster = (config) => new Cluster(config)) {
     this.config.loadFromDefault();
     this.core = this.config.makeApiClient(CoreV1Api);
-    this.cluster = new Cluster(this.config);
+    this.cluster = open(this.config);
     chmodSync(this.run.folder, 0o755);
   }
 

@@ -20,6 +20,8 @@ interface Running {
 export class FakeCluster {
   /** Every Job that was made, the newest last. */
   readonly made: V1Job[] = [];
+  /** Whether each pod gets a proxy that does not end by itself. */
+  withProxy = false;
   private readonly jobs = new Map<string, Running>();
 
   constructor(private readonly python: { path: string; script: string }) {}
@@ -111,8 +113,10 @@ export class FakeCluster {
       status: { phase: 'Running', conditions: [] },
     };
     const status = (state: object) => {
+      const common = { image: '', imageID: '', ready: true, restartCount: 0 };
       pod.status!.containerStatuses = [
-        { name: 'trainer', image: '', imageID: '', ready: true, restartCount: 0, state },
+        ...(this.withProxy ? [{ ...common, name: 'istio-proxy', state: { running: {} } }] : []),
+        { ...common, name: 'trainer', state },
       ];
     };
     entry.pods = [...entry.pods, pod];
@@ -132,6 +136,7 @@ export class FakeCluster {
       // Without its interpreter's word: the trainer had not yet asked for the signal.
       const exitCode = code ?? (signal === 'SIGTERM' ? TRAINER_EXIT_CODES.stopped : 137);
       status({ terminated: { exitCode, message: '', reason: exitCode === 0 ? 'Completed' : 'Error' } });
+      if (this.withProxy && entry.job.metadata?.deletionTimestamp === undefined) return;
       pod.status!.phase = exitCode === 0 ? 'Succeeded' : 'Failed';
       this.podEnded(entry, pod, exitCode);
     });

@@ -125,6 +125,26 @@ describe('packed trainings on a cluster', () => {
     await expect(train('scales')).resolves.toMatchObject({ capabilityId: 'scales' });
   });
 
+  test('a proxy that the cluster added to the pod ends with its only training', async () => {
+    await pack({ packing: 1 });
+    fake.withProxy = true;
+    await train('letters');
+    expect(fake.active).toEqual([]);
+  });
+
+  test('a proxy that the cluster added to the pod ends with the last training of a pack', async () => {
+    await pack();
+    fake.withProxy = true;
+    process.env['FAKE_HOLD'] = 'letters';
+    const letters = train('letters');
+    await train('stamps');
+    expect(fake.active).toHaveLength(1);
+    files.go('letters');
+    await letters;
+    expect(fake.made).toHaveLength(1);
+    expect(fake.active).toEqual([]);
+  });
+
   test('what ends the whole trainer is the same failure for all members, and no attempt starts it again', async () => {
     await pack();
     process.env['FAKE_TRAINER'] = 'exit 1';
