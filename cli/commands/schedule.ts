@@ -94,6 +94,7 @@ export async function scheduleCommand(
   if (cron === undefined && flags.delete !== true)
     throw new CliError(`Say when: --cron '0 2 * * *' (${FIELDS}), or --delete.`, { type: 'Schedule.Invalid' });
   if (cron !== undefined) refuseMoreFields(cron);
+  refuseLocalZone(flags);
   const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
   await withTemporal(settings, async (temporal) => {
     const { client } = temporal;
@@ -157,6 +158,14 @@ function badTimes({ cron, timezone }: Pick<ScheduleFlags, 'cron' | 'timezone'>, 
     ? `--timezone ${JSON.stringify(timezone)}: ${cause.message}. Name a zone as in Europe/Berlin, in this flag alone.`
     : `--cron ${JSON.stringify(cron)}: ${cause.message}. Five fields: ${FIELDS}.`;
   return new CliError(message, { type: 'Schedule.Invalid', cause });
+}
+
+/** The server takes `Local` for the zone of its own machine, which nobody here knows. @throws CliError (exit 2) */
+function refuseLocalZone({ cron, timezone }: ScheduleFlags): void {
+  if (timezone !== 'Local' && !/^\s*(CRON_)?TZ=Local\s/.test(cron ?? '')) return;
+  throw new CliError("Local is the zone of Temporal's machine. Name a zone as in Europe/Berlin, with --timezone.", {
+    type: 'Schedule.Invalid',
+  });
 }
 
 /** The server takes a sixth field for a year, others the first for seconds. @throws CliError (exit 2) for both. */

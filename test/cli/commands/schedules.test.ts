@@ -76,6 +76,8 @@ test.each([
   [{ cron: '@every 0s' }, 'interval is too small'],
   [{ timezone: 'Europe/Berln' }, '--timezone "Europe/Berln": unknown time zone Europe/Berln. Name a zone as in'],
   [{ timezone: '+01:00' }, '--timezone "+01:00": unknown time zone'],
+  [{ timezone: 'Local' }, "Local is the zone of Temporal's machine"],
+  [{ cron: 'TZ=Local 0 2 * * *' }, "Local is the zone of Temporal's machine"],
   [{ cron: 'CRON_TZ=Europe/Berlin 0 2 * * *' }, '--timezone "UTC": conflicting timezone names'],
   [{ cron: '0 2 31 2 *' }, '--cron "0 2 31 2 *": this time never comes.'],
   [{ cron: '0 2 31 apr,jun *' }, 'this time never comes.'],
