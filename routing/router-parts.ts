@@ -3,20 +3,14 @@ import { z } from 'zod';
 import { LATER_MESSAGES } from '../contracts/artifacts/router-choice';
 
 const sparseVectorSchema = z.strictObject({
-  positions: z
-    .array(z.number().int().nonnegative())
-    .readonly()
-    .describe('Positions that are not 0, in ascending order.'),
+  positions: z.array(z.int().nonnegative()).readonly().describe('Positions that are not 0, in ascending order.'),
   values: z.array(z.number()).readonly().describe('Their values.'),
 });
 
 /** The map from a text to numbers. */
 export const vocabularySchema = z
   .strictObject({
-    terms: z
-      .array(z.number().int().nonnegative())
-      .readonly()
-      .describe('Hashes of words and word pairs, in ascending order.'),
+    terms: z.array(z.int().nonnegative()).readonly().describe('Hashes of words and word pairs, in ascending order.'),
     weights: z.array(z.number()).readonly().describe('Inverse document frequency of each.'),
   })
   .describe('The words that are read, with their weights.');

@@ -3,8 +3,8 @@ import { mean } from '../statistics/mean';
 
 /** The part of a trajectory that a comparison needs; the messages are not kept in memory. */
 export const outcomeSchema = z.object({
-  task: z.object({ seed: z.number().int() }),
-  trial: z.number().int(),
+  task: z.object({ seed: z.int() }),
+  trial: z.int(),
   success: z.boolean(),
   tags: z.array(z.string()),
 });

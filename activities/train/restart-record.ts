@@ -4,7 +4,7 @@ import type { RestartCounts } from '../../k8s/next-action';
 import { replaceFile } from '../../store';
 import { readJsonFile } from './files';
 
-const count = z.number().int().nonnegative();
+const count = z.int().nonnegative();
 /** How often a trainer was started or replaced since its last checkpoint, by cause. */
 const countsSchema = z.object({
   /** Starts of a trainer of this machine. */

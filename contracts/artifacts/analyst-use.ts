@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-const count = z.number().int().nonnegative();
+const count = z.int().nonnegative();
 
 /** The use of one kind of calls to the analyst. */
 const callUseSchema = z.strictObject({

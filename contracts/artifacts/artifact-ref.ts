@@ -7,8 +7,8 @@ export const artifactRefSchema = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .describe('Hash of its bytes, in hex.'),
-  bytes: z.number().int().nonnegative().describe('Size.'),
+  bytes: z.int().nonnegative().describe('Size.'),
   mediaType: z.string().describe('MIME type.'),
-  records: z.number().int().nonnegative().optional().describe('Number of records, for line-delimited artifacts.'),
+  records: z.int().nonnegative().optional().describe('Number of records, for line-delimited artifacts.'),
 });
 export type ArtifactRef = z.infer<typeof artifactRefSchema>;

@@ -4,7 +4,7 @@ import { environmentCheckSchema, transferEstimateSchema, validationSchema } from
 import { intervalSchema } from './evaluation';
 
 const rangeSchema = z.strictObject({
-  tasks: z.number().int().describe('Tasks of this range of seeds.'),
+  tasks: z.int().describe('Tasks of this range of seeds.'),
   meanReward: z
     .number()
     .describe('Mean reward of these tasks, over the rollouts that `meanReward` of the calibration uses.'),
@@ -12,17 +12,16 @@ const rangeSchema = z.strictObject({
 
 /** Calibration of an environment by rollouts of the base model (paper, section 3). */
 export const calibrationResultSchema = z.strictObject({
-  seeds: z.number().int().describe('Tasks rolled out; one group each.'),
+  seeds: z.int().describe('Tasks rolled out; one group each.'),
   rolloutsPerSeed: z
-    .number()
     .int()
     .describe('Rollouts of the base model on each task, at most: a group that more would not change gets fewer.'),
-  rollouts: z.number().int().describe('Rollouts made.'),
-  planned: z.number().int().describe('Rollouts that the fixed design would have made.'),
+  rollouts: z.int().describe('Rollouts made.'),
+  planned: z.int().describe('Rollouts that the fixed design would have made.'),
   doubt: z
     .number()
     .describe('Highest probability that those left out would have changed the verdict; 0 when none were.'),
-  rolloutsInMeans: z.number().int().describe('Rollouts of each task, the first ones, that the means use.'),
+  rolloutsInMeans: z.int().describe('Rollouts of each task, the first ones, that the means use.'),
   meanReward: z.number().describe("Over each task's first rollouts, of which every task has as many."),
   meanSuccess: z.number().describe('Over the same.'),
   allSuccessGroups: z.number().describe('Share of groups in which every rollout succeeds.'),
@@ -66,7 +65,7 @@ export type CalibrationResult = z.infer<typeof calibrationResultSchema>;
 
 /** One attempt at an environment for a capability. */
 export const environmentAttemptSchema = z.strictObject({
-  attempt: z.number().int().min(1).describe('Counts from 1.'),
+  attempt: z.int().min(1).describe('Counts from 1.'),
   source: artifactRefSchema.describe('The Python module that the analyst wrote.'),
   validation: validationSchema.describe('Checks of the module before any rollout.'),
   calibration: calibrationResultSchema.nullable().describe('null when validation failed.'),

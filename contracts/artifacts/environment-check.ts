@@ -48,7 +48,6 @@ export type Validation = z.infer<typeof validationSchema>;
 /** How well success on an environment's tasks predicts success on the agent's (docs/explanations/environments.md). */
 export const transferEstimateSchema = z.strictObject({
   tasks: z
-    .number()
     .int()
     .describe("The agent's train tasks and live conversations that need the capability and have a prediction."),
   discrimination: intervalSchema

@@ -3,24 +3,24 @@ import { seedRangeSchema } from './seed-range';
 
 /** How strictly a comparison is judged: all comparisons with the same rival share the chance of a false promotion. */
 export const judgingSchema = z.strictObject({
-  against: z.number().int().nullable().describe('Version that is served; null: the base model alone.'),
-  comparison: z.number().int().positive().describe('How many comparisons with it there are, this one included.'),
+  against: z.int().nullable().describe('Version that is served; null: the base model alone.'),
+  comparison: z.int().positive().describe('How many comparisons with it there are, this one included.'),
   confidence: z.number().describe('Coverage of the intervals by which a promotion is decided.'),
 });
 export type Judging = z.infer<typeof judgingSchema>;
 
 /** `evaluation-plan.json`: the size and strictness of an evaluation. Written before any held-out task is played. */
 export const evaluationPlanSchema = z.strictObject({
-  tasks: z.number().int().describe('Held-out tasks.'),
+  tasks: z.int().describe('Held-out tasks.'),
   rotation: z
     .strictObject({
-      block: z.number().int().positive().describe('Number of the block, counted from the first run of the agent.'),
-      of: z.number().int().describe('Held-out tasks of the agent in all.'),
+      block: z.int().positive().describe('Number of the block, counted from the first run of the agent.'),
+      of: z.int().describe('Held-out tasks of the agent in all.'),
       seeds: z.array(seedRangeSchema).describe('Seeds of the tasks in the block.'),
     })
     .optional()
     .describe('Which of the held-out tasks are played; absent where all are.'),
-  trials: z.number().int().describe('Trials of each task by each arm.'),
+  trials: z.int().describe('Trials of each task by each arm.'),
   basePassRate: z.number().describe('Share of its rollouts on train tasks that base passed.'),
   minimumDetectableGain: z
     .number()
@@ -28,8 +28,8 @@ export const evaluationPlanSchema = z.strictObject({
   aim: z
     .strictObject({
       gain: z.number().describe('Gain over base that the owner wants proved: `evaluation.detectableGain`.'),
-      leastTrials: z.number().int().describe('Trials that are played in any case.'),
-      mostTrials: z.number().int().describe('Most trials that may be played.'),
+      leastTrials: z.int().describe('Trials that are played in any case.'),
+      mostTrials: z.int().describe('Most trials that may be played.'),
       reached: z.boolean().describe('Whether the planned trials prove it with the stated power.'),
       floor: z
         .number()
@@ -38,15 +38,11 @@ export const evaluationPlanSchema = z.strictObject({
     .optional()
     .describe('Why so many trials are played; absent where the owner names no gain.'),
   power: z.number().describe('Chance with which a gain of that size is proved.'),
-  active: z
-    .number()
-    .int()
-    .nullable()
-    .describe('Version that was active when the evaluation began; null: the base model alone.'),
+  active: z.int().nullable().describe('Version that was active when the evaluation began; null: the base model alone.'),
   noIncumbent: z.string().nullable().describe('Why the active version is no arm; null when it is one.'),
   canary: z
     .strictObject({
-      version: z.number().int().describe('Its version.'),
+      version: z.int().describe('Its version.'),
       share: z.number().describe('Share of the conversations that it gets.'),
     })
     .nullable()

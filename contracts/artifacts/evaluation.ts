@@ -20,7 +20,6 @@ export const armSchema = z.strictObject({
     .optional()
     .describe('Chance that k trials of a task all pass, averaged over tasks: pass^k. Absent for the oracle.'),
   episodes: z
-    .number()
     .int()
     .describe(
       'Episodes that the figures rest on: tasks times trials. 0 for the oracle, which is computed from the other arms.',
@@ -29,7 +28,7 @@ export const armSchema = z.strictObject({
 export type Arm = z.infer<typeof armSchema>;
 
 const regressionFields = {
-  tasks: z.number().int().describe('Tasks that enter with at least one trial.'),
+  tasks: z.int().describe('Tasks that enter with at least one trial.'),
   loss: intervalSchema.describe(
     'Share lost by routed; positive = loss. Trials that select a task are not compared on.',
   ),
@@ -38,10 +37,10 @@ const regressionFields = {
 
 /** The active version as an arm. */
 const incumbentSchema = z.strictObject({
-  version: z.number().int().describe('Its number in the registry.'),
+  version: z.int().describe('Its number in the registry.'),
   arm: armSchema.describe('Its adapters through its router, as the gateway serves them.'),
   routedMinus: intervalSchema.describe('Routed minus the active version, paired over tasks.'),
-  differing: z.number().int().describe('Held-out tasks that get another adapter than in the active version.'),
+  differing: z.int().describe('Held-out tasks that get another adapter than in the active version.'),
   regression: z
     .strictObject(regressionFields)
     .describe('Loss among tasks that the active version passed in at least half of its trials.'),
@@ -59,15 +58,14 @@ const judgedSchema = judgingSchema.extend({
 
 /** `evaluation.json`: all arms on the same held-out tasks. */
 export const evaluationSchema = z.strictObject({
-  tasks: z.number().int().describe('Held-out tasks that every arm ran in full.'),
-  trials: z.number().int().describe('Trials of each task by each arm.'),
+  tasks: z.int().describe('Held-out tasks that every arm ran in full.'),
+  trials: z.int().describe('Trials of each task by each arm.'),
   allOf: z
-    .number()
     .int()
     .optional()
     .describe('k of pass^k: `evaluation.trials`, where more trials were planned. Absent: `trials`.'),
   confidence: z.number().describe('Nominal coverage of every interval outside of `judged`, for example 0.95.'),
-  bootstrapSamples: z.number().int().describe('Resamples of tasks behind each interval.'),
+  bootstrapSamples: z.int().describe('Resamples of tasks behind each interval.'),
   base: armSchema.describe('The deployed agent as it is.'),
   bestSingle: armSchema.describe(
     'The adapter with the highest pass rate when it answers every task. Picked by the result, so its rate is ' +
@@ -109,7 +107,7 @@ export const evaluationSchema = z.strictObject({
         tag: z
           .string()
           .describe("The task's only tag, `several` for tasks with more than one, `none` for tasks without."),
-        tasks: z.number().int().describe('Tasks in this group. The groups do not overlap.'),
+        tasks: z.int().describe('Tasks in this group. The groups do not overlap.'),
         base: z.number().describe('Pass rate of base.'),
         routed: z.number().describe('Pass rate of the routed system.'),
         minusBase: intervalSchema.describe('Routed minus base in this group, paired over tasks.'),
@@ -142,7 +140,7 @@ export const evaluationSchema = z.strictObject({
           z.strictObject({
             truth: z.string().describe('Kind of task, as in byTag, or `untagged`.'),
             chosen: z.string().describe('Capability that the router chose, or `none`.'),
-            tasks: z.number().int().describe('Tasks of this kind that were sent there.'),
+            tasks: z.int().describe('Tasks of this kind that were sent there.'),
           }),
         )
         .describe('Non-zero cells only.'),
@@ -166,7 +164,7 @@ export type Evaluation = z.infer<typeof evaluationSchema>;
 
 /** One line of `routing.jsonl`: the router's decision for one held-out task. */
 export const routingRecordSchema = z.strictObject({
-  seed: z.number().int(),
+  seed: z.int(),
   capabilityId: z.string(),
   /** Probability of each label, renormalised over the menu, in menu order. */
   probabilities: z.array(z.number()),

@@ -27,7 +27,7 @@ export const labelRecordSchema = z.strictObject({
   capabilityId: z.string(),
   label: z.enum(LABELS).nullable(),
   /** Index of the message that shows it best, as the analyst names it. */
-  step: z.number().int().nonnegative().nullable(),
+  step: z.int().nonnegative().nullable(),
   reason: z.string().max(500),
   /**
    * Key of the label (`labelKey`): a hash of prompt version, analyst model, trajectory, wording of the capability and
@@ -47,10 +47,10 @@ export const consensusLabelSchema = z.strictObject({
   /** The label that most runs gave; PRESENT before NA before LACKING where they are split. Null when no run has one. */
   label: z.enum(LABELS).nullable(),
   /** Step and reason of the first run that gave this label. */
-  step: z.number().int().nonnegative().nullable(),
+  step: z.int().nonnegative().nullable(),
   reason: z.string().max(500),
   /** Runs that gave each label. */
-  votes: z.strictObject({ NA: z.number().int(), PRESENT: z.number().int(), LACKING: z.number().int() }),
+  votes: z.strictObject({ NA: z.int(), PRESENT: z.int(), LACKING: z.int() }),
 });
 export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
 
@@ -61,7 +61,7 @@ export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as cons
 /** How a capability has changed since the last run of the agent. */
 export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
 
-const count = z.number().int();
+const count = z.int();
 
 /** The result of one labelling run for one candidate (paper, section 2). */
 export const runContrastSchema = z.strictObject({

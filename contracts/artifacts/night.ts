@@ -3,7 +3,7 @@ import { artifactRefSchema } from './artifact-ref';
 import { intervalSchema } from './evaluation';
 import { seedRangeSchema } from './seed-range';
 
-const count = z.number().int().nonnegative();
+const count = z.int().nonnegative();
 
 /** Hashes of everything that the result of a night depends on. */
 const contentSchema = z.strictObject({ environment: z.string(), baseModel: z.string(), options: z.string() });
@@ -11,7 +11,7 @@ const contentSchema = z.strictObject({ environment: z.string(), baseModel: z.str
 /** The cost of a changed base model, estimated from the former cost of the same work. */
 export const remakingSchema = z.strictObject({
   sentence: z.string().describe('All of it in a sentence.'),
-  version: z.number().int().describe('The active version, which does not fit the base model.'),
+  version: z.int().describe('The active version, which does not fit the base model.'),
   adapters: count.describe(
     "Its adapters that have to be trained again: not those that today's base model has already.",
   ),
@@ -39,7 +39,7 @@ export type Remaking = z.infer<typeof remakingSchema>;
 /** `night-plan.json`: the plan of a run's measuring night, written before the run spends anything. */
 export const nightPlanSchema = z.strictObject({
   night: count.describe('Number of the measuring night of the agent; 0 for a run that does not measure.'),
-  active: z.number().int().nullable().describe('Version that is served; null for base.'),
+  active: z.int().nullable().describe('Version that is served; null for base.'),
   measures: z.boolean().describe('Whether it begins by measuring the active version.'),
   why: z.string().describe('A sentence: what it measures, or why it does not.'),
   seeds: z.array(seedRangeSchema).describe('Train tasks that are played, with one trial in each arm.'),
@@ -101,7 +101,7 @@ export type CapabilityDrift = z.infer<typeof capabilityDriftSchema>;
  */
 export const nightDecisionSchema = z.strictObject({
   night: count.describe('Number of the measuring night.'),
-  version: z.number().int().describe('Version that was measured.'),
+  version: z.int().describe('Version that was measured.'),
   outcome: z
     .enum(['goes-on', 'nothing-new', 'too-little-power'])
     .describe('`goes-on`: there is something to sharpen. The others end the run.'),
@@ -163,7 +163,7 @@ export type NightDecision = z.infer<typeof nightDecisionSchema>;
 const comparisonSchema = z.strictObject({
   runId: z.string(),
   /** Version that was served; null: the base model alone. */
-  against: z.number().int().nullable(),
+  against: z.int().nullable(),
   baseModel: z.string(),
 });
 export type Comparison = z.infer<typeof comparisonSchema>;
@@ -175,7 +175,7 @@ export const nightsSchema = z.strictObject({
     z.strictObject({
       runId: z.string(),
       night: count,
-      version: z.number().int(),
+      version: z.int(),
       content: contentSchema,
       /** Null while the night has not decided. */
       outcome: z.enum(['goes-on', 'nothing-new', 'too-little-power']).nullable(),
@@ -205,6 +205,6 @@ export const nightsSchema = z.strictObject({
   /** No comparison is ever dropped: their number decides how strictly the next one is judged. */
   comparisons: z.array(comparisonSchema),
   /** The block of held-out tasks that a run judges on, where they rotate. */
-  heldOutBlocks: z.array(z.strictObject({ runId: z.string(), block: z.number().int().positive() })).optional(),
+  heldOutBlocks: z.array(z.strictObject({ runId: z.string(), block: z.int().positive() })).optional(),
 });
 export type Nights = z.infer<typeof nightsSchema>;

@@ -19,13 +19,13 @@ const trainedSchema = z.strictObject({
   name: z.string().describe('Served name.'),
   sha256: z.string().describe('Hash of the adapter.'),
   key: z.string().describe("Its directory, relative to the store's root."),
-  rollouts: z.number().int().describe('Rollouts it was trained with.'),
+  rollouts: z.int().describe('Rollouts it was trained with.'),
   seconds: z.number().describe('Time of its training, start of the process included.'),
   reusedFrom: z.string().optional().describe('The earlier run that trained it; absent: this one did.'),
   beginsFrom: z
     .strictObject({
       name: z.string().describe('Name of that adapter.'),
-      version: z.number().int().describe('The version of the registry that had it.'),
+      version: z.int().describe('The version of the registry that had it.'),
     })
     .optional()
     .describe('The served adapter that its training began from; absent: it began from zero.'),
@@ -63,7 +63,7 @@ export const reportSchema = z.strictObject({
   runId: z.string().describe('Also the id of the workflow.'),
   agent: z.string().describe('Name of the agent.'),
   createdAt: z.string().describe('ISO 8601, UTC.'),
-  seed: z.number().int().describe('Seed of the run: sampling and statistics are functions of it.'),
+  seed: z.int().describe('Seed of the run: sampling and statistics are functions of it.'),
   verdict: z.enum(RUN_OUTCOMES).describe('How the run ended.'),
   notes: z
     .array(z.string())
@@ -93,20 +93,17 @@ export const reportSchema = z.strictObject({
             .describe('The loss on tasks that passed before must lie below this, with its interval.'),
         })
         .describe('Conditions of promotion.'),
-      rolloutsPerIteration: z.number().int().describe('Rollouts behind one point of a learning curve.'),
+      rolloutsPerIteration: z.int().describe('Rollouts behind one point of a learning curve.'),
     })
     .describe('Settings behind the thresholds of the plots.'),
   collect: z
     .strictObject({
-      episodes: z
-        .number()
-        .int()
-        .describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
-      live: z.number().int().describe('Of those, conversations of live traffic.'),
-      successes: z.number().int().describe('Of those, successes.'),
-      failures: z.number().int().describe('Of those, failures.'),
-      tasks: z.number().int().describe('Train tasks.'),
-      trials: z.number().int().describe('Trials of each task.'),
+      episodes: z.int().describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
+      live: z.int().describe('Of those, conversations of live traffic.'),
+      successes: z.int().describe('Of those, successes.'),
+      failures: z.int().describe('Of those, failures.'),
+      tasks: z.int().describe('Train tasks.'),
+      trials: z.int().describe('Trials of each task.'),
     })
     .describe('What identification was made from.'),
   night: nightDecisionSchema
@@ -127,19 +124,15 @@ export const reportSchema = z.strictObject({
     ),
   evaluation: evaluationSchema.nullable().describe('Held-out tasks; null when there was no adapter to evaluate.'),
   gate: gateSchema.nullable().describe('null without an evaluation.'),
-  promotedVersion: z
-    .number()
-    .int()
-    .nullable()
-    .describe("Version in the agent's registry; null when nothing was promoted."),
+  promotedVersion: z.int().nullable().describe("Version in the agent's registry; null when nothing was promoted."),
   stages: z.array(stageTimingSchema).describe('Time by stage, in order.'),
   tokens: z
     .array(
       z.strictObject({
         stage: z.string().describe('Stage.'),
         model: z.string().describe('Who generated: the base model, an adapter or the analyst.'),
-        promptTokens: z.number().int().describe('Tokens read.'),
-        completionTokens: z.number().int().describe('Tokens generated.'),
+        promptTokens: z.int().describe('Tokens read.'),
+        completionTokens: z.int().describe('Tokens generated.'),
       }),
     )
     .describe('Tokens by stage and model.'),

@@ -42,16 +42,15 @@ export const routerChoiceSchema = z.strictObject({
     .enum(ROUTER_KINDS)
     .describe('The simplest kind within one standard error of the best; `mixed` at most one point behind it.'),
   pinned: z.boolean().describe('agent.yaml names the kind.'),
-  trainTasks: z.number().int().describe('Train tasks with an opening and labels.'),
-  compared: z.number().int().describe('Of those, tasks on which every kind that was left could be compared.'),
+  trainTasks: z.int().describe('Train tasks with an opening and labels.'),
+  compared: z.int().describe('Of those, tasks on which every kind that was left could be compared.'),
   comparedMixed: z
-    .number()
     .int()
     .optional()
     .describe('Of those, tasks on which the mixed adapter was compared with the best router; absent without one.'),
   mixedOnBaseTasks: z
     .strictObject({
-      tasks: z.number().int().describe('Compared tasks that the best router leaves to base.'),
+      tasks: z.int().describe('Compared tasks that the best router leaves to base.'),
       gain: z.number().describe('Pass rate of the mixed adapter on them minus that of base.'),
       standardError: z.number().describe('Standard error of that difference, paired over tasks.'),
       harms: z.boolean().describe('It loses by more than two standard errors, so it is not chosen over a router.'),
@@ -60,14 +59,14 @@ export const routerChoiceSchema = z.strictObject({
     .describe(
       'The effect of the mixed adapter on tasks that need no adapter; absent without it, or with under five of them.',
     ),
-  rollouts: z.number().int().describe('Rollouts bought for the comparison.'),
-  budget: z.number().int().describe('Most rollouts allowed.'),
+  rollouts: z.int().describe('Rollouts bought for the comparison.'),
+  budget: z.int().describe('Most rollouts allowed.'),
   competitors: z.array(competitorSchema).describe('The kinds, the simplest first.'),
   adapters: z
     .array(
       z.strictObject({
         capabilityId: z.string().describe('Its capability.'),
-        tasks: z.number().int().describe('Compared tasks that the chosen router gives to it.'),
+        tasks: z.int().describe('Compared tasks that the chosen router gives to it.'),
         gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
         leftOut: z.boolean().describe('It loses tasks, so base gets them.'),
         reason: z
@@ -85,7 +84,7 @@ export const routerChoiceSchema = z.strictObject({
           .describe('One-sided upper 95 % bound of the pass rate of base minus its own on these tasks.'),
         alone: z
           .strictObject({
-            tasks: z.number().int().describe('Train tasks that it was played on, whichever kind gave them to it.'),
+            tasks: z.int().describe('Train tasks that it was played on, whichever kind gave them to it.'),
             gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
           })
           .optional()
@@ -95,7 +94,7 @@ export const routerChoiceSchema = z.strictObject({
     .describe('Each adapter through the chosen router.'),
   harm: z
     .strictObject({
-      tasks: z.number().int().describe('Train tasks that it gives to an adapter and that were played.'),
+      tasks: z.int().describe('Train tasks that it gives to an adapter and that were played.'),
       given: z.number().describe('Share of all train tasks that it gives to an adapter.'),
       loss: z
         .number()
@@ -104,7 +103,7 @@ export const routerChoiceSchema = z.strictObject({
       boundOverall: z.number().describe('The same bound over all train tasks; those that base gets lose nothing.'),
       margin: z.number().describe('`gate.lossMargin`.'),
       above: z.boolean().describe('The bound is above the margin: harm cannot be excluded.'),
-      bought: z.number().int().describe('Rollouts bought to narrow the bounds of adapters that were above the margin.'),
+      bought: z.int().describe('Rollouts bought to narrow the bounds of adapters that were above the margin.'),
     })
     .optional()
     .describe(
@@ -115,10 +114,9 @@ export const routerChoiceSchema = z.strictObject({
     .array(
       z.strictObject({
         step: z.enum(SPENDING_STEPS).describe('What was bought.'),
-        rollouts: z.number().int().describe('Rollouts bought so far, those for later turns included.'),
+        rollouts: z.int().describe('Rollouts bought so far, those for later turns included.'),
         kind: z.enum(ROUTER_KINDS).describe('The kind that would then have been chosen.'),
         tasks: z
-          .number()
           .int()
           .describe('Train tasks on which its gain was then known, up to the first of a drawn order where it was not.'),
         gain: z.number().describe('Its pass rate minus that of base on these tasks.'),
@@ -135,7 +133,7 @@ export const routerChoiceSchema = z.strictObject({
     .describe("What the rollouts bought: the gain of the best kind, and of the oracle, after each step's rollouts."),
   severalNeeds: z
     .strictObject({
-      tasks: z.number().int().describe('Compared train tasks whose opening calls for several capabilities.'),
+      tasks: z.int().describe('Compared train tasks whose opening calls for several capabilities.'),
       gain: z
         .number()
         .describe('Pass rate of the mixed adapter on them minus that of the best router, with its switches.'),
@@ -151,13 +149,12 @@ export const routerChoiceSchema = z.strictObject({
     .strictObject({
       reads: z.enum(LATER_MESSAGES).describe('Which later messages were read.'),
       tasks: z
-        .number()
         .int()
         .describe(
           'Compared train tasks in which a later message, or what the opening asks for first, calls for another ' +
             'adapter.',
         ),
-      rollouts: z.number().int().describe('Rollouts bought for this comparison; not among `rollouts`.'),
+      rollouts: z.int().describe('Rollouts bought for this comparison; not among `rollouts`.'),
       gain: z.number().describe('Pass rate of these tasks with the switch minus without it.'),
       standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
       leftOut: z.array(z.string()).describe('Capabilities to which no conversation switches, because that lost tasks.'),
@@ -165,7 +162,6 @@ export const routerChoiceSchema = z.strictObject({
       twoNeeds: z
         .strictObject({
           tasks: z
-            .number()
             .int()
             .describe(
               'Compared train tasks whose opening calls for two capabilities, where the one that it asks for first ' +
@@ -183,7 +179,7 @@ export const routerChoiceSchema = z.strictObject({
     .describe('Whether a later message switches the adapter; absent where too few tasks have such a message.'),
   reliability: z
     .strictObject({
-      tasks: z.number().int().describe('Train tasks that it was measured on, each by a router that did not see it.'),
+      tasks: z.int().describe('Train tasks that it was measured on, each by a router that did not see it.'),
       right: z.number().describe('Share of them that went where their labels say.'),
       error: z.number().describe('Expected calibration error: mean distance of probability and share right.'),
       steps: z
@@ -191,7 +187,7 @@ export const routerChoiceSchema = z.strictObject({
           z.strictObject({
             from: z.number().describe('Lowest probability of this step.'),
             to: z.number().describe('Highest probability of this step.'),
-            tasks: z.number().int().describe('Tasks whose choice has a probability in this step.'),
+            tasks: z.int().describe('Tasks whose choice has a probability in this step.'),
             meanProbability: z.number().describe('Mean probability of their choices.'),
             right: z.number().describe('Share of them that went where their labels say.'),
           }),

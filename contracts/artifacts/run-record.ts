@@ -4,7 +4,7 @@ import { intervalSchema } from './evaluation';
 import { judgingSchema } from './evaluation-plan';
 import type { Report } from './report';
 
-const count = z.number().int().nonnegative();
+const count = z.int().nonnegative();
 const capabilitySchema = z.strictObject({ id: z.string(), name: z.string() });
 
 /** The findings, changes and use of a run; null where it left no report. */
@@ -25,7 +25,7 @@ const runFiguresSchema = z.strictObject({
   reused: z.array(capabilitySchema.extend({ from: z.string() })),
   /** Capabilities whose adapters the night wanted to do without, and why; absent: none. */
   retires: z.array(capabilitySchema.extend({ why: z.enum(['harms', 'no-longer-helps']) })).optional(),
-  promotedVersion: z.number().int().nullable(),
+  promotedVersion: z.int().nullable(),
   /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
   gain: intervalSchema.nullable(),
   /** How strictly the gate judged; absent where it did not. */

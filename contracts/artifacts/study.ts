@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { artifactRefSchema } from './artifact-ref';
 import { IDENTIFY_VERDICTS } from './identification';
 
-const count = z.number().int();
+const count = z.int();
 
 /** Mean and spread of a figure over the identifications of a study. */
 const spreadSchema = z.strictObject({

@@ -4,7 +4,7 @@ import { algorithmOptions, jobOptions, required } from '../config/training-optio
 /** An adapter of the active version, with that version's number: a training may start warm from it. */
 const servedAdapterSchema = z.strictObject({
   name: z.string(),
-  version: z.number().int().positive(),
+  version: z.int().positive(),
   key: z.string(),
   sha256: z.string(),
 });
@@ -13,10 +13,10 @@ type ServedAdapter = z.infer<typeof servedAdapterSchema>;
 /** The trainer's job file (docs/reference/protocols.md, section 6). Paths are absolute. */
 export const trainingJobSchema = z.strictObject({
   jobId: z.string(),
-  seed: z.number().int().nonnegative(),
+  seed: z.int().nonnegative(),
   baseModel: z.string(),
   environments: z.array(z.strictObject({ id: z.string(), path: z.string(), sha256: z.string() })).min(1),
-  taskSeedStart: z.number().int().nonnegative(),
+  taskSeedStart: z.int().nonnegative(),
   outputDir: z.string(),
   isolation: z.enum(['jail', 'process']),
   jailProfile: z.string(),
@@ -27,7 +27,7 @@ export const trainingJobSchema = z.strictObject({
   sampler: z.enum(['engine', 'vllm', 'managed']),
   samplerUrl: z.string().optional(),
   /** Absent: the model's own length. */
-  maxModelLength: z.number().int().positive().optional(),
+  maxModelLength: z.int().positive().optional(),
   /** The adapter of a warm start, with a copy of its files at `path`. Absent: the training begins from zero. */
   beginsFrom: servedAdapterSchema.extend({ path: z.string() }).optional(),
   /**
@@ -38,7 +38,7 @@ export const trainingJobSchema = z.strictObject({
   calibratedReward: z
     .strictObject({
       mean: z.number(),
-      tasks: z.number().int().positive(),
+      tasks: z.int().positive(),
       standardError: z.number().nonnegative(),
       betweenTasks: z.number().nonnegative(),
       withinTask: z.number().nonnegative(),
@@ -54,7 +54,7 @@ export type TrainingJob = z.infer<typeof trainingJobSchema>;
 export const trialJobSchema = trainingJobSchema.extend({
   trial: z.strictObject({
     /** GPUs that torch must see; with 0 the trainer does not load torch. */
-    gpus: z.number().int().nonnegative(),
+    gpus: z.int().nonnegative(),
     /** Files of the base model; the small ones with their hash. Empty where the worker does not see it. */
     modelFiles: z.array(z.strictObject({ name: z.string(), bytes: z.number(), sha256: z.string().nullable() })),
   }),
@@ -72,7 +72,7 @@ export const trialManifestSchema = z.object({
   platformVersion: z.string().nullable(),
   devices: z.array(z.object({ name: z.string(), memoryBytes: z.number(), capability: z.string() })),
   /** Files of the base model that were compared. */
-  modelFiles: z.number().int(),
+  modelFiles: z.int(),
   /** Whether every layer of the jail was tried and held. */
   jail: z.boolean(),
   seconds: z.number(),
@@ -87,14 +87,14 @@ const samplerMismatchSchema = z.object({ mean: z.number(), max: z.number(), clip
 
 /** A line of progress.jsonl. */
 export const trainingProgressSchema = z.object({
-  iteration: z.number().int(),
-  iterations: z.number().int(),
+  iteration: z.int(),
+  iterations: z.int(),
   reward: z.number(),
   rewardStd: z.number(),
   loss: z.number(),
   kl: z.number(),
   gradNorm: z.number(),
-  completionTokens: z.number().int(),
+  completionTokens: z.int(),
   // Figures of the iteration's rollouts (docs/explanations/training.md).
   meanTokens: z.number(),
   maxTokens: z.number(),
@@ -105,7 +105,7 @@ export const trainingProgressSchema = z.object({
   clippedShare: z.number().optional(),
   entropy: z.number().optional(),
   /** Groups that were drawn in place of others; absent without `resampleGroups`. */
-  resampledGroups: z.number().int().optional(),
+  resampledGroups: z.int().optional(),
   /** Mean reward of the validation after this iteration; absent where there was none. */
   validationReward: z.number().optional(),
   secondsGeneration: z.number(),
@@ -121,12 +121,12 @@ export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
  */
 export const trainingReportSchema = z.strictObject({
   /** Grows with every report of a token, so that a report counts once. */
-  sequence: z.number().int().nonnegative(),
-  iteration: z.number().int().positive(),
-  iterations: z.number().int().positive(),
+  sequence: z.int().nonnegative(),
+  iteration: z.int().positive(),
+  iterations: z.int().positive(),
   reward: z.number(),
   kl: z.number(),
-  completionTokens: z.number().int().nonnegative(),
+  completionTokens: z.int().nonnegative(),
   secondsLeft: z.number().nonnegative().nullable(),
 });
 export type TrainingReport = z.infer<typeof trainingReportSchema>;
@@ -135,7 +135,7 @@ export type TrainingReport = z.infer<typeof trainingReportSchema>;
  * failure.json: how a training ended that shares its trainer with others, which continue. The code is the exit code
  * that it would have had alone.
  */
-export const trainingFailureSchema = z.object({ code: z.number().int(), message: z.string() });
+export const trainingFailureSchema = z.object({ code: z.int(), message: z.string() });
 export type TrainingFailure = z.infer<typeof trainingFailureSchema>;
 
 /** The last file that the trainer writes: when it is there, the job is done. */
@@ -146,10 +146,10 @@ export const trainingManifestSchema = z.object({
   trainerVersion: z.string(),
   adapterSha256: z.string(),
   adapterDir: z.string(),
-  iterations: z.number().int(),
-  rollouts: z.number().int(),
+  iterations: z.int(),
+  rollouts: z.int(),
   seconds: z.object({ total: z.number(), generation: z.number(), update: z.number(), startup: z.number() }),
-  completionTokens: z.number().int(),
+  completionTokens: z.int(),
   curve: z.array(
     z.object({
       iteration: z.number(),
@@ -162,7 +162,7 @@ export const trainingManifestSchema = z.object({
   ),
   finalReward: z.number(),
   /** The validation at which this adapter was the best; absent: the adapter is the last iteration's. */
-  best: z.object({ iteration: z.number().int(), reward: z.number() }).optional(),
+  best: z.object({ iteration: z.int(), reward: z.number() }).optional(),
   environmentSha256: z.array(z.string()),
   /** The adapter that the training began from; absent: it began from zero. */
   beginsFrom: servedAdapterSchema.optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { count, countOrNone, fraction, positive, whole } from './numbers';
 import { agentNameSchema } from './agent-name';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { isWrittenPlainly, PLAIN_ADDRESS } from './http-url';
@@ -9,25 +10,18 @@ import { notifySpecSchema } from './notify-spec';
 import { algorithmOptions, jobOptions } from './training-options';
 import { ROUTER_KINDS } from './router-kinds';
 
-const fraction = z.number().min(0).max(1);
-const count = z.number().int().positive();
-const hours = z.number().positive().max(8_760);
+const hours = positive.max(8_760);
 
 /** Tasks by their seeds. */
 const seedRange = z.strictObject({
-  start: z.number().int().nonnegative().describe('First seed.'),
+  start: countOrNone.describe('First seed.'),
   count: count.describe('How many seeds, from the first one on.'),
 });
 
 const liveSchema = z
   .strictObject({
-    days: z.number().int().min(1).max(90).default(7).describe('Days of traffic, today included.'),
-    most: z
-      .number()
-      .int()
-      .nonnegative()
-      .default(500)
-      .describe('Conversations at most, the newest days first; 0: none.'),
+    days: whole(1, 90).default(7).describe('Days of traffic, today included.'),
+    most: countOrNone.default(500).describe('Conversations at most, the newest days first; 0: none.'),
     models: z
       .enum(['base', 'any'])
       .default('base')
@@ -48,12 +42,7 @@ const band = z
 const calibrationSchema = z
   .strictObject({
     seeds: count.default(100).describe('Distinct tasks rolled out.'),
-    rolloutsPerSeed: z
-      .number()
-      .int()
-      .min(2)
-      .default(16)
-      .describe('Rollouts of the base model on each task; one group.'),
+    rolloutsPerSeed: z.int().min(2).default(16).describe('Rollouts of the base model on each task; one group.'),
     meanReward: band.default([0.2, 0.6]).describe('Lowest and highest mean reward.'),
     meanSuccess: band.default([0.2, 0.6]).describe('Lowest and highest success rate.'),
     maxAllSuccessGroups: fraction.default(0.2).describe('Most tasks, as a share, that every rollout solves.'),
@@ -67,12 +56,8 @@ const calibrationSchema = z
 /** The extent of the scripted checks of a synthesised environment (docs/explanations/environments.md). */
 const certificateSpecSchema = z
   .strictObject({
-    seeds: z.number().int().min(10).max(1000).default(100).describe('Tasks behind each scripted check.'),
-    diversitySeeds: z
-      .number()
-      .int()
-      .min(45)
-      .max(1000)
+    seeds: whole(10, 1000).default(100).describe('Tasks behind each scripted check.'),
+    diversitySeeds: whole(45, 1000)
       .default(200)
       .describe(
         'Tasks compared for near-duplicates. Fewer than 45 that all differ would not show that there are 1,000 tasks.',
@@ -124,11 +109,7 @@ const trainingSchema = z
         'A training for a capability whose adapter is served begins from that adapter; false: every training begins ' +
           'from zero.',
       ),
-    packing: z
-      .number()
-      .int()
-      .min(1)
-      .max(16)
+    packing: whole(1, 16)
       .default(1)
       .describe(
         'Most adapters that one trainer trains side by side over one base model in memory; 1: a trainer each ' +
@@ -181,13 +162,7 @@ export const agentSpecSchema = z.strictObject({
     .prefault({}),
   identify: z
     .strictObject({
-      runs: z
-        .number()
-        .int()
-        .min(1)
-        .max(30)
-        .default(10)
-        .describe('Independent labelling runs; every label is asked once in each.'),
+      runs: whole(1, 30).default(10).describe('Independent labelling runs; every label is asked once in each.'),
       quorum: count
         .optional()
         .describe(
@@ -203,7 +178,7 @@ export const agentSpecSchema = z.strictObject({
       discoveryBatches: count.default(4).describe('Questions of discovery, each with a batch of failed episodes.'),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
       maxCandidates: count.default(10).describe('Most capabilities that are labelled and tested.'),
-      chunkCalls: z.number().int().min(10).max(2000).default(200).describe('Labels asked by one activity.'),
+      chunkCalls: whole(10, 2000).default(200).describe('Labels asked by one activity.'),
       arm: z
         .enum(IDENTIFY_ARMS)
         .default('contrast')
@@ -230,13 +205,7 @@ export const agentSpecSchema = z.strictObject({
     .prefault({}),
   synthesis: z
     .strictObject({
-      maxAttempts: z
-        .number()
-        .int()
-        .min(1)
-        .max(5)
-        .default(5)
-        .describe('Environments that the analyst may write for one capability.'),
+      maxAttempts: whole(1, 5).default(5).describe('Environments that the analyst may write for one capability.'),
       onRejected: z
         .enum(['wait', 'skip'])
         .default('wait')
@@ -267,15 +236,11 @@ export const agentSpecSchema = z.strictObject({
           'Gain over base that the evaluation should prove in four of five cases, for example 0.05. More trials are ' +
             'planned until it does, before any is played. Absent: `trials` are played.',
         ),
-      maxTrials: z
-        .number()
-        .int()
-        .min(1)
-        .max(1000)
+      maxTrials: whole(1, 1000)
         .optional()
         .describe('Most trials that `detectableGain` may lead to. Absent: twice `trials`.'),
       concurrency: count.default(64).describe('Episodes at a time.'),
-      bootstrapSamples: z.number().int().min(1000).default(10_000).describe('Resamples behind each interval.'),
+      bootstrapSamples: z.int().min(1000).default(10_000).describe('Resamples behind each interval.'),
       confidence: z.number().gt(0.5).lt(1).default(0.95).describe('Of the intervals.'),
       mixedAdapter: z
         .boolean()
@@ -292,11 +257,7 @@ export const agentSpecSchema = z.strictObject({
             '`mixed`: the mixed adapter gets every conversation. `outcomes-mixed`: the arm that is likeliest to ' +
             'pass; without a mixed adapter `labels`.',
         ),
-      routingRollouts: z
-        .number()
-        .int()
-        .min(0)
-        .max(100_000)
+      routingRollouts: whole(0, 100_000)
         .default(500)
         .describe('Most rollouts on train tasks that are bought to compare routers.'),
     })
@@ -353,7 +314,7 @@ export const agentSpecSchema = z.strictObject({
       'Only for agents whose deficits were planted to test Whetstone; ' +
         'the report then says what was found, missed and invented.',
     ),
-  seed: z.number().int().nonnegative().default(1).describe('Sampling and statistics of a run are functions of it.'),
+  seed: countOrNone.default(1).describe('Sampling and statistics of a run are functions of it.'),
 });
 export type AgentSpec = z.infer<typeof agentSpecSchema>;
 export type AgentSpecInput = z.input<typeof agentSpecSchema>;

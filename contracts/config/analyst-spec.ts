@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { count, countOrNone, positive } from './numbers';
 import { LONGEST_TIMER_MS } from './milliseconds';
 import { httpUrlSchema } from './http-url';
 
-const count = z.number().int().positive();
 const dollars = z.number().nonnegative();
 
 /** Kinds of personal data that are recognised without a pattern of one's own. */
@@ -49,12 +49,7 @@ export const analystSpecSchema = z
     baseUrl: httpUrlSchema.optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
     model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
     concurrency: count.default(16).describe('Questions at a time.'),
-    maxReasks: z
-      .number()
-      .int()
-      .nonnegative()
-      .default(2)
-      .describe('Times a malformed answer is asked again with its errors.'),
+    maxReasks: countOrNone.default(2).describe('Times a malformed answer is asked again with its errors.'),
     timeoutSeconds: count
       .max(Math.floor(LONGEST_TIMER_MS / 1000))
       .default(600)
@@ -71,7 +66,6 @@ export const analystSpecSchema = z
       .describe('Limit of the endpoint, over all workers. Absent: learned from its headers and from 429 answers.'),
     tokensPerMinute: count.optional().describe('As requestsPerMinute.'),
     maxPromptTokens: z
-      .number()
       .int()
       .min(500)
       .default(100_000)
@@ -90,7 +84,7 @@ export const analystSpecSchema = z
  */
 export const budgetSpecSchema = z
   .strictObject({
-    usd: z.number().positive().optional().describe("US dollars, by the analyst's prices. Absent: no limit."),
+    usd: positive.optional().describe("US dollars, by the analyst's prices. Absent: no limit."),
     tokens: count.optional().describe('Prompt and completion tokens together. Absent: no limit.'),
   })
   .prefault({});

@@ -1,18 +1,14 @@
 /** Schemas of gateway.yaml and of what clients post to the gateway. Headers that clients and gateway exchange. */
 import { z } from 'zod';
+import { count, countOrNone, fraction, whole } from './numbers';
 import { agentNameSchema } from './agent-name';
 import { httpUrlSchema } from './http-url';
 import { milliseconds, millisecondsOrNone } from './milliseconds';
 import { REDACTION_RULES } from './analyst-spec';
 
-const count = z.number().int().positive();
-
 const tracesSchema = z
   .strictObject({
-    sample: z
-      .number()
-      .min(0)
-      .max(1)
+    sample: fraction
       .default(0)
       .describe('Share of conversations, by hash, that are written to the store once their outcome is known.'),
     redact: z
@@ -23,12 +19,7 @@ const tracesSchema = z
       .array(z.string())
       .default([])
       .describe('Further regular expressions, applied before the others; matches are replaced.'),
-    successReward: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(1)
-      .describe('A conversation with at least this reward is a success.'),
+    successReward: fraction.default(1).describe('A conversation with at least this reward is a success.'),
   })
   .prefault({});
 export type TraceSettings = z.infer<typeof tracesSchema>;
@@ -38,11 +29,7 @@ const gatewayAgentSchema = z.strictObject({
   name: agentNameSchema.describe('What clients send as `model`, and the name of the registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
   replicas: z.array(httpUrlSchema).min(1).describe('Model servers, each ending in /v1.'),
-  adminPort: z
-    .number()
-    .int()
-    .min(1)
-    .max(65535)
+  adminPort: whole(1, 65535)
     .optional()
     .describe("Port at which these servers load adapters (the policy server's --admin-port); absent: the API's."),
   router: z
@@ -77,7 +64,7 @@ export type GatewayKey = z.infer<typeof gatewayKeySchema>;
 export const gatewayConfigSchema = z.strictObject({
   version: z.literal(1),
   host: z.string().default('127.0.0.1'),
-  port: z.number().int().min(0).max(65535).default(8400).describe('0 takes a free one.'),
+  port: whole(0, 65535).default(8400).describe('0 takes a free one.'),
   agents: z.array(gatewayAgentSchema).min(1),
   keys: z
     .array(gatewayKeySchema)
@@ -92,7 +79,7 @@ export const gatewayConfigSchema = z.strictObject({
   admin: z
     .strictObject({
       host: z.string().default('127.0.0.1'),
-      port: z.number().int().min(0).max(65535).describe('0 takes a free one.'),
+      port: whole(0, 65535).describe('0 takes a free one.'),
     })
     .optional()
     .describe('Where /metrics and the details of /readyz are. Absent: beside the API without keys, nowhere with keys.'),
@@ -130,10 +117,7 @@ export const gatewayConfigSchema = z.strictObject({
       drainMs: milliseconds.default(30_000).describe('After that, for requests under way.'),
     })
     .prefault({}),
-  retries: z
-    .number()
-    .int()
-    .nonnegative()
+  retries: countOrNone
     .default(2)
     .describe('Further attempts on another or a restarted model server, before the first byte only.'),
   registryPollMs: milliseconds.default(250),
@@ -158,7 +142,7 @@ export type GatewayConfigInput = z.input<typeof gatewayConfigSchema>;
 /** Body of POST /v1/outcomes: how a conversation went. */
 export const outcomeSchema = z.strictObject({
   conversation: z.string().min(1).max(200).describe('The value of `x-whet-conversation` in the answers.'),
-  reward: z.number().min(0).max(1).describe('1 is success.'),
+  reward: fraction.describe('1 is success.'),
   agent: agentNameSchema
     .optional()
     .describe('Agent of the conversation. Needed when conversations of several agents have the same name.'),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
+import { count, countOrNone, positive } from './numbers';
 
-const count = z.number().int().positive();
-const minutes = z.number().positive();
 const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'lower-case letters, digits and dashes, at most 63 characters');
@@ -55,7 +54,6 @@ export const kubernetesSpecSchema = z.strictObject({
       cpuLimit: quantity.optional().describe('Processors that it never exceeds. Absent: it may use idle ones.'),
       memory: quantity.default('8Gi').describe('Also the limit: a trainer above it is killed.'),
       gpus: z
-        .number()
         .int()
         .min(0)
         .max(1, 'must be 0 or 1: a trainer uses one GPU, and the others would be paid for and idle')
@@ -113,7 +111,6 @@ export const kubernetesSpecSchema = z.strictObject({
         "jail's tree is made.",
     ),
   runAsUser: z
-    .number()
     .int()
     .min(1)
     .default(10_001)
@@ -123,35 +120,22 @@ export const kubernetesSpecSchema = z.strictObject({
     .default(60)
     .describe('A finished Job is removed after this time; log, events and outcome are in the store by then.'),
   graceSeconds: count.default(30).describe('From SIGTERM, at which the trainer saves a checkpoint, to SIGKILL.'),
-  backoffLimit: z
-    .number()
-    .int()
-    .nonnegative()
+  backoffLimit: countOrNone
     .default(3)
     .describe('Failures of pods that Kubernetes repeats by itself, disruptions not counted.'),
   limits: z
     .strictObject({
-      queuedMinutes: minutes
+      queuedMinutes: positive
         .optional()
         .describe('Waiting for admission or a node. Absent: as long as it takes, with the reason shown.'),
-      imageMinutes: minutes.default(10).describe('Errors of pulling the image or of mounting and configuring.'),
-      startMinutes: minutes.default(15).describe('From the start of the container to the first iteration.'),
-      stalledMinutes: minutes
+      imageMinutes: positive.default(10).describe('Errors of pulling the image or of mounting and configuring.'),
+      startMinutes: positive.default(15).describe('From the start of the container to the first iteration.'),
+      stalledMinutes: positive
         .default(10)
         .describe('Without an iteration, or ten times the median iteration where that is more.'),
-      trainingMinutes: minutes.optional().describe('From the first iteration of the run.'),
-      stalls: z
-        .number()
-        .int()
-        .nonnegative()
-        .default(2)
-        .describe('Stalled pods that are replaced before training is given up.'),
-      disruptions: z
-        .number()
-        .int()
-        .nonnegative()
-        .default(50)
-        .describe('Preemptions, evictions and lost nodes that are resumed from.'),
+      trainingMinutes: positive.optional().describe('From the first iteration of the run.'),
+      stalls: countOrNone.default(2).describe('Stalled pods that are replaced before training is given up.'),
+      disruptions: countOrNone.default(50).describe('Preemptions, evictions and lost nodes that are resumed from.'),
     })
     .prefault({}),
 });

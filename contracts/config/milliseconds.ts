@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** A span for a timer, in whole milliseconds, at least 1. */
-export const milliseconds = z.number().int().positive().max(LONGEST_TIMER_MS);
+export const milliseconds = z.int().positive().max(LONGEST_TIMER_MS);
 
 /** The same, or 0. */
-export const millisecondsOrNone = z.number().int().nonnegative().max(LONGEST_TIMER_MS);
+export const millisecondsOrNone = z.int().nonnegative().max(LONGEST_TIMER_MS);

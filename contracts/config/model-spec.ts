@@ -1,7 +1,6 @@
 import { z } from 'zod';
+import { count } from './numbers';
 import { httpUrlSchema } from './http-url';
-
-const count = z.number().int().positive();
 
 /** Flags that other fields of agent.yaml decide, or `whet up`, which must find the server again. */
 const OWN_FLAGS = [

@@ -6,21 +6,17 @@
  * How to add an option is in CONTRIBUTING.md.
  */
 import { z } from 'zod';
-
-const fraction = z.number().min(0).max(1);
-const count = z.number().int().positive();
+import { count, countOrNone, fraction, positive, whole } from './numbers';
 
 /** Options of a job's section `algorithm`, in the order of the job file. */
 export const algorithmOptions = {
-  rank: z.number().int().min(1).max(512).default(32).describe('Rank of the LoRA adapter.'),
-  alpha: z.number().positive().default(64).describe("The adapter's update is multiplied by alpha / rank."),
+  rank: whole(1, 512).default(32).describe('Rank of the LoRA adapter.'),
+  alpha: positive.default(64).describe("The adapter's update is multiplied by alpha / rank."),
   groups: count.default(4).describe('Tasks per iteration (G).'),
-  rolloutsPerGroup: z.number().int().min(2).default(4).describe('Rollouts per task (K), compared with each other.'),
+  rolloutsPerGroup: z.int().min(2).default(4).describe('Rollouts per task (K), compared with each other.'),
   iterations: count.default(40).describe('Iterations, each of which is one optimiser step.'),
-  learningRate: z.number().positive().default(1e-5).describe('Learning rate after the warm-up.'),
-  clip: z
-    .number()
-    .positive()
+  learningRate: positive.default(1e-5).describe('Learning rate after the warm-up.'),
+  clip: positive
     .default(0.2)
     .describe(
       'Half-width of the trust region of the probability ratio. Without effect: with one step an iteration the ratio ' +
@@ -31,16 +27,13 @@ export const algorithmOptions = {
     .nonnegative()
     .default(0.01)
     .describe('Weight of the KL divergence from the base model; 0: not computed.'),
-  temperature: z.number().positive().default(1).describe('Sampling temperature of the rollouts.'),
+  temperature: positive.default(1).describe('Sampling temperature of the rollouts.'),
   maxTurns: count.default(12).describe('Most turns of the agent in one episode.'),
   maxCompletionTokens: count.default(512).describe('Most tokens that the agent generates in one turn.'),
-  warmupIterations: z
-    .number()
-    .int()
-    .nonnegative()
+  warmupIterations: countOrNone
     .default(2)
     .describe('Iterations in which the learning rate rises from 0. In the first of them it is 0.'),
-  maxGradNorm: z.number().positive().default(1).describe('A gradient with a larger norm is scaled down to this norm.'),
+  maxGradNorm: positive.default(1).describe('A gradient with a larger norm is scaled down to this norm.'),
   dropConstantGroups: z
     .boolean()
     .default(true)
@@ -57,11 +50,7 @@ export const algorithmOptions = {
     .max(100)
     .default(0)
     .describe('Weight of the cross-entropy of the reference solutions, added to the loss.'),
-  updateTokens: z
-    .number()
-    .int()
-    .min(0)
-    .max(2 ** 31)
+  updateTokens: whole(0, 2 ** 31)
     .default(0)
     .describe('Most tokens of one minibatch of the update; 0: one pass. Changes memory use, not the step.'),
   rewardCollapse: z
@@ -78,11 +67,7 @@ export const algorithmOptions = {
     .enum(['constant', 'linear', 'cosine'])
     .default('constant')
     .describe('Course of the learning rate after the warm-up: constant, or falling to 0.'),
-  maxKl: z
-    .number()
-    .positive()
-    .default(25)
-    .describe('Stop when the policy is further from the base model, in nats a token.'),
+  maxKl: positive.default(25).describe('Stop when the policy is further from the base model, in nats a token.'),
   hintBaseline: z
     .boolean()
     .default(false)
@@ -99,18 +84,10 @@ export const algorithmOptions = {
     .enum(['auto', 'eager', 'sdpa', 'flash_attention_2'])
     .default('auto')
     .describe("Implementation of attention in the update; auto: transformers' choice."),
-  resampleGroups: z
-    .number()
-    .int()
-    .min(0)
-    .max(1000)
+  resampleGroups: whole(0, 1000)
     .default(0)
     .describe('Most further tasks of an iteration, drawn in place of those whose rollouts all earn the same.'),
-  validateEvery: z
-    .number()
-    .int()
-    .min(0)
-    .max(2 ** 31)
+  validateEvery: whole(0, 2 ** 31)
     .default(0)
     .describe('Iterations between validations; the adapter of the best one is the result. 0: the last adapter is.'),
   validationTasks: count.max(100_000).default(32).describe('Synthetic tasks of a validation, with one rollout each.'),

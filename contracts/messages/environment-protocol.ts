@@ -111,8 +111,8 @@ export type EnvironmentOutcome = z.infer<typeof environmentOutcomeSchema>;
 
 /** A line of the runtime's output. */
 export const environmentResponseSchema = z.union([
-  z.strictObject({ id: z.number().int(), result: z.record(z.string(), z.unknown()) }),
-  z.strictObject({ id: z.number().int().nullable(), error: environmentErrorSchema }),
+  z.strictObject({ id: z.int(), result: z.record(z.string(), z.unknown()) }),
+  z.strictObject({ id: z.int().nullable(), error: environmentErrorSchema }),
 ]);
 
 /** Result of `batch`, in the order of its requests. */
