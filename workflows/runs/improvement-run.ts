@@ -15,7 +15,7 @@ import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from '../shared/activities';
 import { settleAll } from '../shared/settle-all';
-import { concludeRun, type EarlyEnd, endWaitsInTime, takeTurn } from '../waits/early-end';
+import { concludeRun, endWaitsInTime, takeTurn } from '../waits/early-end';
 import { evaluateArms } from '../stages/evaluate-arms';
 import type { EvaluationOutcome } from '../stages/evaluation-stage';
 import type { identifyCapabilities } from '../stages/identify-capabilities';
@@ -24,6 +24,7 @@ import { keepMembers, type MeasuredNight, measureNight, nightFacts, planNight } 
 import { approveUpdate, failingSignal, progressQuery, statusSignal } from '../shared/messages';
 import { singleLine } from '../shared/single-line';
 import { promote, requireApprovalAsked } from '../stages/promotion';
+import { type Run, takePlan } from '../waits/run';
 import { takeRunAnswers } from '../waits/run-answers';
 import { RunGates } from '../waits/run-gates';
 import { RunNotices } from '../waits/run-notices';
@@ -33,28 +34,6 @@ import { startTrial } from '../stages/trainer-trial';
 
 /** Longest reason of a failed run in its record, in characters. */
 const MAX_REASON = 1_500;
-
-/** The shared state of one run's stages. */
-interface Run {
-  input: ImprovementRunInput;
-  table: RunProgressTable;
-  gates: RunGates;
-  notices: RunNotices;
-  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
-  skippable: Map<string, () => void>;
-  /** The scope of the stages: a run that ends early cancels it. */
-  stages: CancellationScope;
-  early: EarlyEnd;
-  /** Leaves out what waits under this key. */
-  skip: (key: string) => Promise<void>;
-  approved: boolean;
-  /** Null until `prepareRun` has ended. Its context changes with `whet retry RUN --spec`. */
-  plan: RunPlan | null;
-  /** Whether its spec has changed since. */
-  amended: boolean;
-  /** Id of the identification that runs, or ran last. */
-  identification: string;
-}
 
 /**
  * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
@@ -96,25 +75,15 @@ function openRun(given: ImprovementRunInput): Run {
     skippable: new Map(),
     stages: new CancellationScope(),
     early: { reason: null, approval: null, leftOut: new Map(), beside: null },
-    skip: (key) => answers.skip(key),
     approved: false,
     plan: null,
-    amended: false,
     identification: childWorkflowId.identify(input.runId),
   };
   setHandler(progressQuery, () => table.progress());
   setHandler(statusSignal, (status) => table.update(status));
   setHandler(failingSignal, (status) => table.updateFailing(status));
   setHandler(approveUpdate, () => void (run.approved = true), { validator: () => requireApprovalAsked(run) });
-  const answers = takeRunAnswers({
-    runId: input.runId,
-    table,
-    gates,
-    skippable: run.skippable,
-    identification: () => run.identification,
-    amendSpec: (specPath) => amendSpec(run, specPath),
-    amendedSpec: () => (run.amended && run.plan !== null ? run.plan.context.spec : null),
-  });
+  takeRunAnswers(run);
   return run;
 }
 
@@ -224,13 +193,6 @@ async function reportRun(
     promotedVersion,
     reportDirectory: directory,
   };
-}
-
-/** Applies the result of `prepareRun`. */
-function takePlan(run: Run, plan: RunPlan): void {
-  run.plan = plan;
-  run.table.deadlines = plan.deadlines;
-  run.notices.open(plan.notify ? { spec: plan.context.spec, specPath: run.input.specPath } : null);
 }
 
 function outcomeOf(
@@ -351,25 +313,6 @@ async function evaluate(
     },
     ({ comparison }) => comparison.summary,
   );
-}
-
-/** Applies the changes of agent.yaml that a run may take over. Returns the paths of the fields that changed. */
-async function amendSpec(run: Run, specPath: string): Promise<string[]> {
-  if (run.plan === null) {
-    // Nothing is frozen yet: `prepareRun` reads the whole file.
-    run.input = { ...run.input, specPath };
-    return [];
-  }
-  const { context } = run.plan;
-  const { spec, changed, deadlines } = await orchestration.amendSpec.executeWithOptions(
-    { summary: `amend spec: ${specPath}` },
-    [{ context, specPath }],
-  );
-  run.plan.context = { ...context, spec };
-  const holdMs = run.input.scheduled === true ? deadlines.holdMs : null;
-  takePlan(run, { ...run.plan, deadlines: { ...deadlines, holdMs } });
-  run.amended ||= changed.length > 0;
-  return changed;
 }
 
 function describeCollected(collected: RolloutSummary): string {

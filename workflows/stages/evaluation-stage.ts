@@ -11,7 +11,7 @@ import type { RunPlan } from '../../contracts/messages/run';
 import { sandbox } from '../shared/activities';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
 import { singleLine } from '../shared/single-line';
-import type { RunGates } from '../waits/run-gates';
+import type { Run } from '../waits/run';
 
 /** The results of the evaluation stage. */
 export interface EvaluationOutcome {
@@ -27,15 +27,12 @@ export interface EvaluationOutcome {
 }
 
 /** The parts of its run that the evaluation needs. */
-export interface EvaluationStage {
+export interface EvaluationStage extends Pick<Run, 'gates' | 'skippable'> {
   plan: RunPlan;
-  gates: RunGates;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
   /** The held-out tasks and trials that every arm plays. */
   heldOut: HeldOut;
-  /** Parts that may be skipped although they do not wait, each with the function that leaves it out. */
-  skippable: Map<string, () => void>;
   /** Capabilities whose adapter the candidate does without, because the night asked for it. */
   retires?: string[] | undefined;
   /** Shows the stage's present work, in a line. */

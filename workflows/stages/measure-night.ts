@@ -9,18 +9,7 @@ import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
 import { orchestration, sandbox } from '../shared/activities';
 import type { identifyCapabilities } from './identify-capabilities';
-import type { RunGates } from '../waits/run-gates';
-import type { RunNotices } from '../waits/run-notices';
-import type { RunProgressTable } from '../waits/run-progress-table';
-
-/** The parts of its run that the measurement needs. */
-export interface MeasuringRun {
-  table: RunProgressTable;
-  gates: RunGates;
-  notices: RunNotices;
-  /** Id of the identification that runs: answers of people go to it. */
-  identification: string;
-}
+import type { Run } from '../waits/run';
 
 /** The measurement of a night, and its decision. */
 export interface MeasuredNight {
@@ -36,7 +25,7 @@ export interface MeasuredNight {
 type Measured = NonNullable<NightPlanResult['measure']>;
 
 /** How the run begins: as a night that measures, or as a first night. */
-export async function planNight({ table, notices }: MeasuringRun, { context }: RunPlan): Promise<NightPlanResult> {
+export async function planNight({ table, notices }: Run, { context }: RunPlan): Promise<NightPlanResult> {
   const planned = await orchestration.planNight.executeWithOptions(
     { summary: 'measure what is served, or begin anew' },
     [context],
@@ -53,7 +42,7 @@ export async function planNight({ table, notices }: MeasuringRun, { context }: R
  * whether the run continues. Null when a person leaves the measuring out: the run then continues as a first night.
  */
 export async function measureNight(
-  run: MeasuringRun,
+  run: Run,
   plan: RunPlan,
   nightPlan: ArtifactRef,
   measured: Measured,
@@ -131,7 +120,7 @@ const LIVE = 'live';
  * looked for.
  */
 async function readTraffic(
-  { gates }: MeasuringRun,
+  { gates }: Run,
   { context }: RunPlan,
   { version, live: most }: Measured,
   { rollouts: served }: ArmRollouts,
@@ -180,7 +169,7 @@ const KEPT_MEMBERS = 'kept-members';
 
 /** Members of the active version that this run had no reason to touch. None when they are left out. */
 export async function keepMembers(
-  { gates }: MeasuringRun,
+  { gates }: Run,
   { context }: RunPlan,
   version: IncumbentVersion,
   worked: readonly SharpenResult[],

@@ -1,22 +1,10 @@
 import { ApplicationFailure, condition } from '@temporalio/workflow';
 import type { PromoteResult } from '../../contracts/messages/evaluate-stage';
-import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
+import type { RunPlan } from '../../contracts/messages/run';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import { orchestration } from '../shared/activities';
-import type { EarlyEnd } from '../waits/early-end';
 import type { EvaluationOutcome } from './evaluation-stage';
-import type { RunGates } from '../waits/run-gates';
-import type { RunProgressTable } from '../waits/run-progress-table';
-
-/** The parts of its run that a promotion needs. */
-interface PromotingRun {
-  input: ImprovementRunInput;
-  table: RunProgressTable;
-  gates: RunGates;
-  early: EarlyEnd;
-  /** Set by the update `approve`. */
-  approved: boolean;
-}
+import type { Run } from '../waits/run';
 
 /** The evaluation that the run ends with, and the version in the registry, or null. */
 interface Promotion {
@@ -29,7 +17,7 @@ interface Promotion {
  * another version has become active since the comparison, the candidate is compared with that one first.
  */
 export async function promote(
-  run: PromotingRun,
+  run: Run,
   plan: RunPlan,
   sharpened: SharpenResult[],
   first: EvaluationOutcome | null,
@@ -79,7 +67,7 @@ function promoteJudged(
 }
 
 /** Waits for an approval. False when its deadline passes. */
-async function isApproved(run: PromotingRun, isFirst: boolean): Promise<boolean> {
+async function isApproved(run: Run, isFirst: boolean): Promise<boolean> {
   const { table, input, early } = run;
   if (run.approved) return true;
   const why = isFirst
@@ -92,7 +80,7 @@ async function isApproved(run: PromotingRun, isFirst: boolean): Promise<boolean>
 }
 
 /** Refuses an approval before there is a result to approve. An approval that was given already may be given again. */
-export function requireApprovalAsked({ table, approved, input }: PromotingRun): void {
+export function requireApprovalAsked({ table, approved, input }: Run): void {
   if (approved || table.waiting.some(({ who }) => who === 'approval')) return;
   throw ApplicationFailure.nonRetryable(
     `${input.runId} does not ask for an approval: it is in stage ${table.current}. Where gate.approval is true, ` +

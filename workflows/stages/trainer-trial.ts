@@ -3,16 +3,8 @@ import type { TrialManifest } from '../../contracts/artifacts/training';
 import type { RunPlan } from '../../contracts/messages/run';
 import { TRIAL } from '../../contracts/names';
 import { jobs } from '../shared/activities';
-import type { RunGates } from '../waits/run-gates';
+import type { Run } from '../waits/run';
 import type { RunProgressTable } from '../waits/run-progress-table';
-
-/** The parts of its run that the trial needs. */
-interface TriedRun {
-  table: RunProgressTable;
-  gates: RunGates;
-  /** Parts that may be skipped although they do not wait, each with what leaves it out. */
-  skippable: Map<string, () => void>;
-}
 
 /** The trial of a trainer, which runs in parallel with the first stage. */
 export interface TrainerTrial {
@@ -27,7 +19,7 @@ export interface TrainerTrial {
  * does the first stage, so both run side by side. A failure makes the run wait for a person, who may also skip it, at
  * any time: in a busy cluster it may be queued for long.
  */
-export function startTrial(plan: RunPlan, { table, gates, skippable }: TriedRun): TrainerTrial {
+export function startTrial(plan: RunPlan, { table, gates, skippable }: Run): TrainerTrial {
   const run = CancellationScope.current();
   const scope = new CancellationScope();
   const dropLine = table.keepLine(TRIAL);

@@ -7,37 +7,14 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
-import type { ImprovementRunInput, ImprovementRunResult } from '../../contracts/messages/run';
+import type { ImprovementRunResult } from '../../contracts/messages/run';
 import { MIXED, type RunOutcome, TRIAL } from '../../contracts/names';
 import { activityOptions, orchestration } from '../shared/activities';
 import { giveWaySignal } from '../shared/messages';
-import type { RunNotices } from './run-notices';
+import type { Run } from './run';
+import { answerOne } from './run-answers';
 import type { RunProgressTable } from './run-progress-table';
 import { type Overdue, overdueSentence, watchWaits } from './wait-deadlines';
-
-/** The parts of a run that its early end needs. */
-interface EndableRun {
-  input: ImprovementRunInput;
-  table: RunProgressTable;
-  notices: RunNotices;
-  /** The scope of its stages. */
-  stages: CancellationScope;
-  early: EarlyEnd;
-  /** Leaves out what waits under this key. */
-  skip: (key: string) => Promise<void>;
-}
-
-/** The waits that ended without an answer in a run. */
-export interface EarlyEnd {
-  /** Why the run ends before its last stage; null while it does not. */
-  reason: string | null;
-  /** Why nobody can approve any more; null while somebody can. */
-  approval: string | null;
-  /** Parts that were left out, each with the reason. */
-  leftOut: Map<string, string>;
-  /** Which open runs a scheduled run started in parallel with, as a sentence; null if none was open. */
-  beside: string | null;
-}
 
 /** Limits how long a run tries to record how it ended: a failing store may be the reason why it ended. */
 const { recordEnd } = proxyActivities<Pick<OrchestrationActivities, 'recordEnd'>>({
@@ -47,7 +24,7 @@ const { recordEnd } = proxyActivities<Pick<OrchestrationActivities, 'recordEnd'>
 });
 
 /** Ends waits at their deadlines, and the run when the next night takes its place, until the function is called. */
-export function endWaitsInTime(run: EndableRun): () => void {
+export function endWaitsInTime(run: Run): () => void {
   const { table, early, input } = run;
   setHandler(giveWaySignal, ({ to }) => {
     // Somebody may have answered since.
@@ -65,7 +42,7 @@ export function endWaitsInTime(run: EndableRun): () => void {
 const waitsText = ({ waiting }: RunProgressTable) => waiting.map(({ key, reason }) => `${key}: ${reason}`).join(' ');
 
 /** Leaves the waiting part out if the run can do without it; otherwise ends the run. */
-async function endWait(run: EndableRun, overdue: Overdue): Promise<void> {
+async function endWait(run: Run, overdue: Overdue): Promise<void> {
   const { table, early } = run;
   const sentence = overdueSentence(overdue, table.deadlines);
   const { wait } = overdue;
@@ -73,7 +50,7 @@ async function endWait(run: EndableRun, overdue: Overdue): Promise<void> {
     early.approval = sentence;
   } else if (wait !== null && isDispensable(table, wait.key)) {
     early.leftOut.set(wait.key, sentence);
-    await run.skip(wait.key);
+    await answerOne(run, 'skip', wait.key);
   } else endNow(run, sentence);
 }
 
@@ -81,7 +58,7 @@ async function endWait(run: EndableRun, overdue: Overdue): Promise<void> {
 const isDispensable = ({ current }: RunProgressTable, key: string): boolean =>
   key !== TRIAL && (key === MIXED || current === 'sharpen' || (current === 'promote' && key === 'promote'));
 
-function endNow({ early, stages }: EndableRun, reason: string): void {
+function endNow({ early, stages }: Run, reason: string): void {
   early.reason = reason;
   stages.cancel();
 }
@@ -90,7 +67,7 @@ function endNow({ early, stages }: EndableRun, reason: string): void {
  * The first step of a scheduled run: decides whether the run may start, and ends earlier scheduled runs that only wait.
  * Returns the result of a run that is skipped; null when it begins.
  */
-export async function takeTurn({ input, table, notices, early }: EndableRun): Promise<ImprovementRunResult | null> {
+export async function takeTurn({ input, table, notices, early }: Run): Promise<ImprovementRunResult | null> {
   const { runId, agent, specPath } = input;
   const turn = await orchestration.takeTurn.executeWithOptions({ summary: 'is the night before over?' }, [
     { runId, agent, specPath },
@@ -120,7 +97,7 @@ export async function takeTurn({ input, table, notices, early }: EndableRun): Pr
 
 /** Sends the notice of a run's end, and records the end if no report does. Never throws. */
 export async function concludeRun(
-  { input, table, notices }: Pick<EndableRun, 'input' | 'table' | 'notices'>,
+  { input, table, notices }: Run,
   outcome: RunOutcome,
   reasons: string[],
   { promotedVersion = null, reported = false }: { promotedVersion?: number | null; reported?: boolean } = {},
