@@ -70,7 +70,8 @@ async function amendSpec(run: Run, specPath: string): Promise<string[]> {
   );
   run.plan.context = { ...context, spec };
   const holdMs = run.input.scheduled === true ? deadlines.holdMs : null;
-  takePlan(run, { ...run.plan, deadlines: { ...deadlines, holdMs } });
+  run.plan.deadlines = { ...deadlines, holdMs };
+  takePlan(run, run.plan);
   return changed;
 }
 

@@ -115,6 +115,41 @@ test('retry --spec gives the changed spec to everything that comes after', async
   expect(specs).toEqual({ discover: amended, plan: amended, synthesise: amended, rollOut: amended });
 });
 
+test('a second --spec reaches the stages that come after, too', async () => {
+  const { activities } = fakeActivities({ kept: ['b'] });
+  const { discoverCandidates, synthesiseEnvironment } = activities.llm;
+  const { rollOutArm } = activities.sandbox;
+  const refuse = () => ApplicationFailure.nonRetryable('401', 'Analyst.Unauthorised');
+  let [refused, amended, rolledOutWith] = [0, 0, ''];
+  activities.llm.discoverCandidates = async (input) => {
+    if (refused++ === 0) throw refuse();
+    return discoverCandidates!(input);
+  };
+  activities.llm.synthesiseEnvironment = async (input) => {
+    if (refused++ === 2) throw refuse();
+    return synthesiseEnvironment!(input);
+  };
+  activities.sandbox.rollOutArm = async (input) => {
+    rolledOutWith = input.context.spec.key;
+    return rollOutArm!(input);
+  };
+  activities.orchestration.amendSpec = async ({ context: { spec } }) => ({
+    spec: { ...spec, key: `amended-${++amended}.json` },
+    changed: ['analyst.baseUrl'],
+    deadlines: { approvalMs: 3_600_000, holdMs: null },
+  });
+  const { context } = openContext();
+  await withWorkers(temporal, activities, async () => {
+    const { runId, result, progress } = await startRun(temporal);
+    await until(progress, (p) => p.waits[0]?.key === 'identify');
+    await answerCommand(context, 'retry', runId, undefined, { spec: 'agent.yaml' });
+    await until(progress, (p) => p.waits[0]?.key === 'b');
+    await answerCommand(context, 'retry', runId, 'b', { spec: 'agent.yaml' });
+    await result();
+  });
+  expect(rolledOutWith).toBe('amended-2.json');
+});
+
 test('an agent.yaml with other changes is refused, and the run goes on waiting', async () => {
   const { activities } = fakeActivities({ rejectedAttempts: { b: 2 } });
   activities.orchestration.amendSpec = async () => {
