@@ -48,8 +48,8 @@ interface ActivitiesByQueue {
 }
 
 /**
- * Creates the activities of every queue with the configuration's parts. `reports` receives the reports of local
- * trainers; null when this worker starts none. `jails` belongs to the caller, who closes it. `client` says which runs
+ * Creates the activities of every queue with the configuration's parts. `reports` receives the reports of
+ * trainers in pods; null: they send none. `jails` belongs to the caller, who closes it. `client` says which runs
  * are open.
  */
 export function createActivities(
@@ -113,15 +113,12 @@ export function createActivities(
         local: new LocalBackend({
           trainer: { python: config.python, pythonPath: join(projectRoot(), 'trainer-image') },
           jailProfile: config.jailProfile,
-          ...(reports === null
-            ? {}
-            : { reports: { inbox: reports.inbox, tokens: reports.tokens, url: reports.localUrl } }),
         }),
         kubernetes: new KubernetesBackend({
           storeRoot: config.storeRoot,
           policy: clusterPolicy,
           openCluster: openDefaultCluster,
-          reports: reports?.podUrl ? { inbox: reports.inbox, url: reports.podUrl } : null,
+          reports,
         }),
       },
     }),

@@ -68,90 +68,79 @@ export class KubernetesBackend implements TrainingBackend {
     const spec = kubernetesSpecOf(training);
     const refused = refusedByPolicy(this.options.policy, prepared.spec.name, spec);
     if (refused !== null) throw failure('Spec.NotAllowed', refused);
-    const { cluster, watch, release } = await this.watches.acquire(spec.namespace);
+    using watched = await this.watches.acquire(spec.namespace);
+    const { cluster, watch } = watched;
     await rememberNamespace(this.options.storeRoot, spec.namespace);
     const jobClient = this.jobClient(cluster, training);
     const checkToken = podTokenCheck(cluster, spec.namespace);
     const reportName = jobName(input.job, planned.key);
-    const stopReports = reports?.inbox.expect(reportName, (token) => checkToken(token, groupJobName(group)));
+    using _ = reports?.inbox.expect(reportName, (token) => checkToken(token, groupJobName(group)));
     const progress = trackProgress(training, () => reports?.inbox.latest(reportName) ?? null);
     const reporter = new StatusReporter(training);
     const record = (snapshot: TrainingSnapshot, reason: Reason) =>
       recordOutcome(cluster, group.directory, snapshot, reason).catch(() => undefined);
-    try {
-      let job = await jobClient.attachOrCreate(reporter, signal);
-      let seenMs = Date.now();
-      let missingMs = UNSEEN_MS;
-      for (;;) {
-        const known = watch.snapshot(job.metadata?.uid ?? '');
-        const waiting = await readWaiting(planned.directory);
-        const snapshot: TrainingSnapshot = { ...known, trainer: await progress.read(), waiting };
-        const manifest = await memberOutcome(training).catch(async (error: Error) => {
-          await record(snapshot, { kind: 'CodeError', message: error.message });
-          throw error;
-        });
-        if (manifest !== null) {
-          await record(snapshot, { kind: 'Finished', message: 'the manifest is in the store' });
-          if (!isShared(group) || (await remainingMembers(group)).length === 0)
-            await endSidecars(watch, jobClient, job.metadata?.uid ?? '').catch(() => undefined);
-          return manifest;
-        }
-        if (snapshot.job !== null) {
-          seenMs = Date.now();
-          if (isShared(group)) missingMs = GONE_MS;
-        } else if (Date.now() - seenMs < missingMs || Date.now() - snapshot.contactMs > UNSEEN_MS) {
-          // The watch may not show a new Job yet, and shows nothing new while the API is away.
-          snapshot.job = job;
-        } else {
-          job = await jobClient.attachOrCreate(reporter, signal);
-          seenMs = Date.now();
-          missingMs = UNSEEN_MS;
-        }
-        const reason = trainingReason(snapshot, { stalledMs: spec.limits.stalledMinutes * 60_000 }, Date.now());
-        await reporter.report(reason, snapshot);
-        const times = {
-          nowMs: Date.now(),
-          reasonSinceMs: reporter.sinceMs,
-          firstIterationMs: await progress.firstIterationMs(),
-        };
-        const iterations = await checkpointedIterations(group);
-        const restarts = await readRestarts(group.directory, iterations, job.metadata?.uid ?? '');
-        const action = nextAction(reason, snapshot, spec, restarts, times, isShared(group));
-        const { namespace } = spec;
-        job = await applyAction(action, { cluster, namespace, jobClient, training, reporter, job, snapshot, reason });
-        await systemClock.sleep(POLL_MS, signal);
+    let job = await jobClient.attachOrCreate(reporter, signal);
+    let seenMs = Date.now();
+    let missingMs = UNSEEN_MS;
+    for (;;) {
+      const known = watch.snapshot(job.metadata?.uid ?? '');
+      const waiting = await readWaiting(planned.directory);
+      const snapshot: TrainingSnapshot = { ...known, trainer: await progress.read(), waiting };
+      const manifest = await memberOutcome(training).catch(async (error: Error) => {
+        await record(snapshot, { kind: 'CodeError', message: error.message });
+        throw error;
+      });
+      if (manifest !== null) {
+        await record(snapshot, { kind: 'Finished', message: 'the manifest is in the store' });
+        if (!isShared(group) || (await remainingMembers(group)).length === 0)
+          await endSidecars(watch, jobClient, job.metadata?.uid ?? '').catch(() => undefined);
+        return manifest;
       }
-    } finally {
-      stopReports?.();
-      release();
+      if (snapshot.job !== null) {
+        seenMs = Date.now();
+        if (isShared(group)) missingMs = GONE_MS;
+      } else if (Date.now() - seenMs < missingMs || Date.now() - snapshot.contactMs > UNSEEN_MS) {
+        // The watch may not show a new Job yet, and shows nothing new while the API is away.
+        snapshot.job = job;
+      } else {
+        job = await jobClient.attachOrCreate(reporter, signal);
+        seenMs = Date.now();
+        missingMs = UNSEEN_MS;
+      }
+      const reason = trainingReason(snapshot, { stalledMs: spec.limits.stalledMinutes * 60_000 }, Date.now());
+      await reporter.report(reason, snapshot);
+      const times = {
+        nowMs: Date.now(),
+        reasonSinceMs: reporter.sinceMs,
+        firstIterationMs: await progress.firstIterationMs(),
+      };
+      const iterations = await checkpointedIterations(group);
+      const restarts = await readRestarts(group.directory, iterations, job.metadata?.uid ?? '');
+      const action = nextAction(reason, snapshot, spec, restarts, times, isShared(group));
+      const { namespace } = spec;
+      job = await applyAction(action, { cluster, namespace, jobClient, training, reporter, job, snapshot, reason });
+      await systemClock.sleep(POLL_MS, signal);
     }
   }
 
   async stop(training: Training): Promise<void> {
-    const { cluster, watch, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
+    using watched = await this.watches.acquire(kubernetesSpecOf(training).namespace);
+    const { cluster, watch } = watched;
     const jobClient = this.jobClient(cluster, training);
-    try {
-      const job = await jobClient.find();
-      if (job === null || isOver(job)) return;
-      const snapshot = { ...watch.snapshot(job.metadata?.uid ?? ''), trainer: null };
-      const message = isShared(training.group) ? 'no training needs the trainer any more' : 'cancelled';
-      const reason = { kind: 'Preempted', message } as const;
-      await recordOutcome(cluster, training.group.directory, snapshot, reason).catch(() => undefined);
-      await jobClient.remove(job);
-    } finally {
-      release();
-    }
+    const job = await jobClient.find();
+    if (job === null || isOver(job)) return;
+    const snapshot = { ...watch.snapshot(job.metadata?.uid ?? ''), trainer: null };
+    const message = isShared(training.group) ? 'no training needs the trainer any more' : 'cancelled';
+    const reason = { kind: 'Preempted', message } as const;
+    await recordOutcome(cluster, training.group.directory, snapshot, reason).catch(() => undefined);
+    await jobClient.remove(job);
   }
 
   async isTraining(training: Training): Promise<boolean> {
-    const { cluster, release } = await this.watches.acquire(kubernetesSpecOf(training).namespace);
-    try {
-      const job = await this.jobClient(cluster, training).find();
-      const started = trainerArguments(job);
-      return job !== null && !isOver(job) && started.includes(jobFilePath(training.planned.directory));
-    } finally {
-      release();
-    }
+    using watched = await this.watches.acquire(kubernetesSpecOf(training).namespace);
+    const job = await this.jobClient(watched.cluster, training).find();
+    const started = trainerArguments(job);
+    return job !== null && !isOver(job) && started.includes(jobFilePath(training.planned.directory));
   }
 
   private jobClient(cluster: Cluster, training: Training): TrainerJobClient {

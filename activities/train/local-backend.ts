@@ -7,7 +7,6 @@ import { systemClock } from '../clock';
 import type { Training, TrainingBackend } from './backend';
 import { type TrainerGroup, memberNames, isShared, remainingMembers } from './trainer-group';
 import { memberOutcome } from './packs/member-outcome';
-import { issueTokens, type LocalReports } from './reports/local-reporting';
 import { checkpointedIterations } from './checkpoints';
 import { noteOf } from './describe-training';
 import { recordPackFailure } from './packs/failure-files';
@@ -32,8 +31,6 @@ interface LocalBackendOptions {
   jailProfile: string;
   /** Time between SIGTERM and SIGKILL of a cancelled job, in milliseconds; default 15 s. */
   graceMs?: number;
-  /** Takes the trainers' reports; absent: trainers send none. */
-  reports?: LocalReports;
   /** Memory and cores for all trainers; default: all of this machine. */
   room?: ResourceAdmission;
 }
@@ -57,21 +54,17 @@ export class LocalBackend implements TrainingBackend {
   }
 
   async train<Manifest>(training: Training<Manifest>): Promise<Manifest> {
-    const { reports } = this.options;
     const job = jobName(training.input.job, training.planned.key);
-    const stopReports = reports?.inbox.expect(job, async (token) => reports.tokens.check(token, job));
     try {
       return await this.watch(training, job);
     } finally {
       this.room.leave(training.group.directory, job);
-      stopReports?.();
     }
   }
 
   private async watch<Manifest>(training: Training<Manifest>, job: string): Promise<Manifest> {
     const { group, progress, signal } = training;
-    const { reports } = this.options;
-    const tracker = trackProgress(training, () => reports?.inbox.latest(job) ?? null);
+    const tracker = trackProgress(training);
     const shared = isShared(group) ? `, with a trainer shared by ${memberNames(group)}` : '';
     // The end of an earlier trainer belongs to an earlier attempt. This one attaches to a running trainer or starts
     // one.
@@ -140,13 +133,12 @@ export class LocalBackend implements TrainingBackend {
    * @returns the wrapper's exit code if it has ended by then (`locked`: another trainer is at work), else null.
    */
   private async start(group: TrainerGroup, signal: AbortSignal): Promise<number | null> {
-    const { trainer, reports } = this.options;
     const members = await remainingMembers(group);
     if (members.length === 0) return null;
     const jobs = members.map(({ directory }) => jobFilePath(directory));
     let ended: number | null = null;
     let failed: Error | null = null;
-    startTrainer(group.directory, jobs, trainer, reports === undefined ? {} : await issueTokens(reports, members)).then(
+    startTrainer(group.directory, jobs, this.options.trainer).then(
       (code) => (ended = code),
       (error: Error) => (failed = error),
     );
@@ -166,7 +158,7 @@ async function lastEnd({ group }: Training): Promise<TrainerEnd> {
   const iterations = await checkpointedIterations(group);
   return {
     code: state.status === 'ended' ? state.code : null,
-    log: await lastLogLines(group.directory),
+    log: lastLogLines(group.directory),
     logPath: join(group.directory, 'trainer.log'),
     iterations,
     starts: (await readRestarts(group.directory, iterations, null)).starts,

@@ -60,7 +60,7 @@ class ProgressTracker {
  */
 export function trackProgress(
   { planned, group }: Training,
-  latestReport: () => ReceivedReport | null,
+  latestReport?: () => ReceivedReport | null,
 ): Pick<ProgressTracker, 'read' | 'firstIterationMs'> {
   const own = new ProgressTracker(planned.directory, latestReport);
   const others = group.members

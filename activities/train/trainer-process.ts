@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { open, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectVersion } from '../../contracts/project-version';
 import { TRAINER_EXIT_CODES } from '../../k8s/exit-codes';
 import { relevantLines } from '../../k8s/relevant-lines';
+import { readEnd } from '../../loaders/read-bounded';
 
 /** How to start the trainer. */
 export interface TrainerCommand {
@@ -26,8 +27,8 @@ type TrainerState =
 /** Variable with the version of the worker that started a trainer. */
 export const WORKER_VERSION = 'WHET_WORKER_VERSION';
 
-/** Environment variables with such names are not passed to the trainer. */
-const SECRET = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL/i;
+/** Environment variables with such names are not passed to the trainer. Reports are for trainers in pods. */
+const WITHHELD = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|^WHET_REPORT/i;
 
 /**
  * Shell script that is the trainer's parent process and outlives the worker. It holds the directory's lock, records its
@@ -52,17 +53,15 @@ printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
  * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to the worker's process
  * group ends it. Its output is appended to trainer.log in the directory.
  * @param jobs paths of the job files.
- * @param more variables that are added to the environment.
  * @returns the wrapper's exit code, once it has ended. The trainer continues if the caller dies before.
  */
 export function startTrainer(
   directory: string,
   jobs: readonly string[],
   { python, pythonPath, arguments: module = ['-m', 'whetstone.train'] }: TrainerCommand,
-  more: Record<string, string> = {},
 ): Promise<number> {
   const log = openSync(join(directory, 'trainer.log'), 'a');
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !SECRET.test(name)));
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !WITHHELD.test(name)));
   try {
     const child = spawn(
       '/bin/sh',
@@ -76,7 +75,6 @@ export function startTrainer(
           PYTHONPATH: pythonPath,
           PYTHONUNBUFFERED: '1',
           [WORKER_VERSION]: projectVersion(),
-          ...more,
         },
       },
     );
@@ -124,25 +122,14 @@ export function signalTrainer(processGroup: number, signal: NodeJS.Signals): voi
 const LOG_TAIL_BYTES = 64 << 10;
 
 /** The lines of the trainer's log that say why it ended. */
-export async function lastLogLines(directory: string): Promise<string> {
-  const log = await readTail(join(directory, 'trainer.log'), LOG_TAIL_BYTES);
-  return relevantLines(log, { lines: 12, characters: 1_500 });
-}
-
-async function readTail(path: string, bytes: number): Promise<string> {
+export function lastLogLines(directory: string): string {
+  let log = '';
   try {
-    const file = await open(path);
-    try {
-      const { size } = await file.stat();
-      const start = Math.max(0, size - bytes);
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
-      return buffer.toString('utf8', 0, bytesRead);
-    } finally {
-      await file.close();
-    }
+    log = readEnd(join(directory, 'trainer.log'), LOG_TAIL_BYTES).toString('utf8');
   } catch {
-    return '';
+    // It wrote none.
   }
+  return relevantLines(log, { lines: 12, characters: 1_500 });
 }
 
 /** Start time of a process in clock ticks; null when it does not run. A zombie has ended. */

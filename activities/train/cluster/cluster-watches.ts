@@ -2,6 +2,12 @@ import type { Cluster } from '../../../k8s/cluster';
 import type { NamespaceWatch } from '../../../k8s/namespace-watch';
 import { failure } from '../../../contracts/typed-failure';
 
+/** A cluster, and the watch of one of its namespaces, until it is disposed of. */
+interface Watched extends Disposable {
+  cluster: Cluster;
+  watch: NamespaceWatch;
+}
+
 /** Shares one watch for each namespace among all trainings in it. */
 export class ClusterWatches {
   private cluster: Promise<Cluster> | null = null;
@@ -10,10 +16,10 @@ export class ClusterWatches {
   constructor(private readonly openCluster: () => Promise<Cluster>) {}
 
   /**
-   * Returns the cluster and the namespace's watch, which stays open until `release` is called.
+   * Returns the cluster and the namespace's watch, which stays open while it is used.
    * @throws Trainer.ClusterRefused when the cluster cannot be opened.
    */
-  async acquire(namespace: string): Promise<{ cluster: Cluster; watch: NamespaceWatch; release: () => void }> {
+  async acquire(namespace: string): Promise<Watched> {
     this.cluster ??= this.openCluster();
     const cluster = await this.cluster.catch((error: unknown) => {
       this.cluster = null;
@@ -24,15 +30,12 @@ export class ClusterWatches {
     const entry = this.open.get(namespace) ?? { watch: cluster.watch(namespace), users: 0 };
     entry.users += 1;
     this.open.set(namespace, entry);
-    let released = false;
     const release = () => {
-      if (released) return;
-      released = true;
       entry.users -= 1;
       if (entry.users > 0) return;
       entry.watch.close();
       this.open.delete(namespace);
     };
-    return { cluster, watch: entry.watch, release };
+    return { cluster, watch: entry.watch, [Symbol.dispose]: release };
   }
 }

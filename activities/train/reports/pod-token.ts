@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { REPORT_AUDIENCE } from '../../../k8s/names';
 import type { Cluster } from '../../../k8s/cluster';
-import type { TokenCheck } from './report-inbox';
-import type { TokenStatus } from './report-token';
+import type { TokenCheck, TokenStatus } from './report-inbox';
 
 /** How long an answer of the API server about a token is reused. Reports come with every iteration. */
 const CACHE_MS = 60_000;

@@ -1,5 +1,4 @@
 import { type TrainingReport, trainingReportSchema } from '../../../contracts/artifacts/training';
-import type { TokenStatus } from './report-token';
 
 /** Outcomes of a report, with the HTTP status that each is answered with. */
 export const REPORT_STATUS_CODES = {
@@ -13,6 +12,9 @@ export const REPORT_STATUS_CODES = {
 } as const;
 /** Outcome of one report: accepted, or why it was refused. */
 type ReportOutcome = keyof typeof REPORT_STATUS_CODES;
+
+/** Result of checking a token. `late`: it was good and has expired. */
+export type TokenStatus = 'good' | 'forged' | 'late';
 
 /** Checks whether a token is good for a job. Throws when that cannot be checked. */
 export type TokenCheck = (token: string, job: string) => Promise<TokenStatus>;
@@ -38,12 +40,14 @@ export class ReportInbox {
   >;
   private readonly expected = new Map<string, ExpectedJob>();
 
-  /** Accepts reports of a job until the returned function is called. */
-  expect(job: string, check: TokenCheck): () => void {
+  /** Accepts reports of a job until the result is disposed of. */
+  expect(job: string, check: TokenCheck): Disposable {
     const entry: ExpectedJob = { check, latest: null, lastSequence: -1 };
     this.expected.set(job, entry);
-    return () => {
-      if (this.expected.get(job) === entry) this.expected.delete(job);
+    return {
+      [Symbol.dispose]: () => {
+        if (this.expected.get(job) === entry) this.expected.delete(job);
+      },
     };
   }
 

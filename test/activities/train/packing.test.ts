@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
 import { createTrainActivities } from '../../../activities/train';
 import { LocalBackend } from '../../../activities/train/local-backend';
-import { ReportInbox } from '../../../activities/train/reports/report-inbox';
-import { ReportTokens } from '../../../activities/train/reports/report-token';
 import { trainerState } from '../../../activities/train/trainer-process';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
@@ -38,7 +36,7 @@ describe('packed trainings', () => {
   });
 
   /** The activities of a new worker. */
-  const worker = (reports?: { inbox: ReportInbox; url: string; tokens: ReportTokens }, atOnce = 8) =>
+  const worker = (atOnce = 8) =>
     createTrainActivities({
       store: fixture.store,
       atOnce,
@@ -51,7 +49,6 @@ describe('packed trainings', () => {
           },
           jailProfile: join(root, 'sandbox', 'profile.json'),
           graceMs: 60_000,
-          ...(reports === undefined ? {} : { reports }),
         }),
       },
     });
@@ -130,7 +127,7 @@ describe('packed trainings', () => {
 
   test('a worker that cannot run a whole pack says so', async () => {
     await pack({ packing: 2, packingWaitSeconds: 1 });
-    await train('stamps', undefined, undefined, worker(undefined, 1));
+    await train('stamps', undefined, undefined, worker(1));
     expect(
       fixture.heartbeats.some(({ reason }) =>
         /left; this worker trains only 1 at once \(WHET_TRAINERS\)$/.test(reason?.message ?? ''),
@@ -339,26 +336,6 @@ describe('packed trainings', () => {
     await letters;
     expect(files.starts('stamps')).toEqual([]);
     expect(files.starts('letters')).toHaveLength(1);
-  });
-
-  test('each training reports under its own address with its own token', async () => {
-    await pack({ packing: 2 });
-    process.env['FAKE_HOLD'] = 'letters';
-    const reports = { inbox: new ReportInbox(), url: 'http://127.0.0.1:9', tokens: new ReportTokens() };
-    const both = ['stamps', 'letters'].map((job) => train(job, undefined, undefined, worker(reports)));
-    await files.reaches('letters', 1);
-    const environment = readFileSync(`/proc/${files.starts('letters')[0]}/environ`, 'utf8').split('\0');
-    const value = environment.find((entry) => entry.startsWith('WHET_REPORTS='))!.slice('WHET_REPORTS='.length);
-    const entries = JSON.parse(value) as Record<string, { url: string; tokenFile: string }>;
-    expect(Object.keys(entries).sort()).toEqual([files.directory('letters'), files.directory('stamps')].sort());
-    for (const { url, tokenFile } of Object.values(entries)) {
-      const job = url.split('/').at(-1)!;
-      expect(url).toBe(`http://127.0.0.1:9/v1/reports/${job}`);
-      expect(reports.tokens.check(readFileSync(tokenFile, 'utf8'), job)).toBe('good');
-    }
-    expect(environment.some((entry) => entry.startsWith('WHET_REPORT_URL='))).toBe(false);
-    files.go('letters');
-    await Promise.all(both);
   });
 
   test('a malformed file of the pack is an error, not taken for a missing one', async () => {
