@@ -145,15 +145,9 @@ export const pathThrough = (points: readonly { x: number; y: number }[]): string
   points.map(({ x, y }, i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
 
 /** An SVG element with its description for those who cannot see it; sizes are in the units of `WIDTH`. */
-export function drawing(
-  width: number,
-  height: number,
-  description: string,
-  content: readonly Markup[],
-  look = '',
-): Markup {
+export function drawing(width: number, height: number, description: string, content: readonly Markup[]): Markup {
   const size = markup`viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
-  return markup`<svg ${size} role="img" aria-label="${description}" class="${look}">
+  return markup`<svg ${size} role="img" aria-label="${description}">
     ${content}
   </svg>`;
 }

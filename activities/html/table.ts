@@ -2,16 +2,22 @@ import { markup, type Markup } from './markup';
 
 /** A table as data. It is also the text of a plot for those who cannot see it. */
 export interface DataTable {
-  head: readonly string[];
+  head: readonly (string | Markup)[];
   /** The first cell of each row is its heading. */
   rows: readonly (readonly (string | Markup)[])[];
 }
 
-/**
- * A table that scrolls by itself on narrow pages. Columns of cells that all start with a number are set flush right.
- * `look` are classes of the style sheet.
- */
-export function dataTable({ head, rows }: DataTable, look = ''): Markup {
+interface TableOptions {
+  /** Its name for those who cannot see it. Default: the heads of its columns, which must be text then. */
+  name?: string;
+  /** Class of the style sheet. */
+  look?: string;
+  /** Index of the row that stands out. */
+  marked?: number;
+}
+
+/** A table that scrolls by itself on narrow pages. Columns of cells that all start with a number are set flush right. */
+export function dataTable({ head, rows }: DataTable, { name, look = '', marked }: TableOptions = {}): Markup {
   const numeric = (cell: string | Markup) =>
     /^[+\u2212-]?\d/.test(typeof cell === 'string' ? cell : cell.text) ? 'number' : '';
   const right = head.map(
@@ -19,7 +25,7 @@ export function dataTable({ head, rows }: DataTable, look = ''): Markup {
   );
   const dataCell = (cell: string | Markup, column: number) =>
     markup`<td class="${right[column] ? 'number' : ''}">${cell}</td>`;
-  return markup`<div class="scroll" role="region" aria-label="table: ${head.filter(Boolean).join(', ')}" tabindex="0">
+  return markup`<div class="scroll" role="region" aria-label="${name ?? `table: ${head.filter(Boolean).join(', ')}`}" tabindex="0">
     <table class="${look}">
       <thead>
         <tr>
@@ -28,8 +34,8 @@ export function dataTable({ head, rows }: DataTable, look = ''): Markup {
       </thead>
       <tbody>
         ${rows.map(
-          (row) =>
-            markup`<tr>
+          (row, r) =>
+            markup`<tr class="${r === marked && 'routed'}">
               ${row.map((cell, i) => (i === 0 ? markup`<th scope="row">${cell}</th>` : dataCell(cell, i)))}
             </tr> `,
         )}

@@ -59,7 +59,7 @@ function resultTable({ evaluation, night }: Report): string {
       ? []
       : [row(`active version ${evaluation.incumbent.version}`, evaluation.incumbent.arm)]),
     ...(evaluation.mixed === undefined ? [] : [row('mixed', evaluation.mixed)]),
-    row(evaluation.router.choice?.chosen === 'mixed' ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
+    row(evaluation.router.choice.chosen === 'mixed' ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
     row('oracle over adapters', evaluation.oracle),
   ];
   const apart = gateConfidenceNote(evaluation);

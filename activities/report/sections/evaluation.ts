@@ -117,7 +117,7 @@ function routerFigure(report: Report, { router }: Evaluation, sources: ArtifactR
     id: 'router',
     title: 'Where the router sent the tasks',
     takeaway:
-      `${KINDS[router.choice?.chosen ?? 'logits'].words.report} ${accuracy}Framed cells are the right choice: ` +
+      `${KINDS[router.choice.chosen].words.report} ${accuracy}Framed cells are the right choice: ` +
       "the adapter that raises this kind's pass rate most when it answers alone, " +
       'or none where no adapter raises it significantly. ' +
       (usesMixed ? 'The mixed adapter counts as wrong, however well it does. ' : '') +

@@ -16,9 +16,9 @@ import { spendingFigure } from './router-spending';
 export function routerQuality(report: Report, evaluation: Evaluation, sources: ArtifactRef[]): Markup {
   const { choice } = evaluation.router;
   return markup`${regretTable(evaluation)}
-    ${choice && competitionTable(choice)}
-    ${choice?.spending && spendingFigure(report.runId, choice.spending, sources)}
-    ${choice?.reliability && reliabilityFigure(report.runId, choice.reliability, sources)}`;
+    ${competitionTable(choice)}
+    ${choice.spending && spendingFigure(report.runId, choice.spending, sources)}
+    ${choice.reliability && reliabilityFigure(report.runId, choice.reliability, sources)}`;
 }
 
 function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): Markup {

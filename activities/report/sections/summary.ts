@@ -7,6 +7,7 @@ import { type ForestRow, forestPlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
 import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
+import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../report-document';
 import { shortHash } from '../artifact-links';
 import { figure } from '../figure';
@@ -88,7 +89,7 @@ function gateTitle({ passed, culprit }: Gate): string {
 }
 
 /** Whether the mixed adapter alone was judged, and not a router with one adapter for each need. */
-const isMixedAlone = ({ router }: Evaluation): boolean => router.choice?.chosen === 'mixed';
+const isMixedAlone = ({ router }: Evaluation): boolean => router.choice.chosen === 'mixed';
 
 function headline({ evaluation, verdict, agent, identification, night }: Report): string {
   if (night && (verdict === 'nothing-new' || verdict === 'too-little-power'))
@@ -144,46 +145,32 @@ const passedAll = ({ passedAll: rate }: Arm): Markup | string =>
 const gainOverBase = ({ kind, minusBase }: Arm): Markup | string =>
   kind === 'base' ? '–' : withInterval(points(minusBase.estimate), pointsRange(minusBase));
 
+/** A heading with a part in small print. */
+const headed = (heading: string, small: string): Markup => markup`${heading} <span class="ci">${small}</span>`;
+
 function keyTable(report: Report, evaluation: Evaluation): Markup {
   const level = percent(evaluation.confidence, 0);
   // With one trial it is the pass rate.
   const { allOf = evaluation.trials } = evaluation;
   const showsAll = allOf > 1 && evaluation.base.passedAll !== undefined;
-  return markup`<div class="scroll" role="region" aria-label="pass rates of all arms" tabindex="0">
-    <table class="key">
-      <thead>
-        <tr>
-          <th scope="col">Arm</th>
-          <th scope="col">Passed <span class="ci">${level} interval</span></th>
-          ${
-            showsAll &&
-            markup`<th scope="col">
-              Passed in all ${count(allOf)} trials <span class="ci">pass^${count(allOf)}</span>
-            </th>`
-          }
-          <th scope="col">Minus base, paired <span class="ci">points, ${level} interval</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${keyArms(report, evaluation).map(
-          ({ name, arm }) =>
-            markup`<tr class="${arm.kind === 'routed' ? 'routed' : ''}">
-              <th scope="row">${name}</th>
-              <td>${withInterval(percent(arm.passRate.estimate), percentRange(arm.passRate))}</td>
-              ${
-                showsAll &&
-                markup`<td>
-                  ${passedAll(arm)}
-                </td>`
-              }
-              <td>
-                ${gainOverBase(arm)}
-              </td>
-            </tr> `,
-        )}
-      </tbody>
-    </table>
-  </div>`;
+  const arms = keyArms(report, evaluation);
+  return dataTable(
+    {
+      head: [
+        'Arm',
+        headed('Passed', `${level} interval`),
+        ...(showsAll ? [headed(`Passed in all ${count(allOf)} trials`, `pass^${count(allOf)}`)] : []),
+        headed('Minus base, paired', `points, ${level} interval`),
+      ],
+      rows: arms.map(({ name, arm }) => [
+        name,
+        withInterval(percent(arm.passRate.estimate), percentRange(arm.passRate)),
+        ...(showsAll ? [passedAll(arm)] : []),
+        gainOverBase(arm),
+      ]),
+    },
+    { name: 'pass rates of all arms', look: 'key', marked: arms.findIndex(({ arm }) => arm.kind === 'routed') },
+  );
 }
 
 function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Markup {
