@@ -1,38 +1,18 @@
+import type { RouterChoice } from '../../contracts/artifacts/router-choice';
+import { MIXED } from '../../contracts/names';
 import { percentText } from '../../contracts/share-text';
+import type { EvaluateOptions } from './evaluate-table';
 import type { OutcomeTable } from './outcome-table';
-
-/** Facts that decide which caveats an evaluation needs. */
-export interface CaveatFacts {
-  table: OutcomeTable;
-  /** Adapters compared alone. */
-  adapters: number;
-  oracleCeiling: number;
-  selectionBias: boolean;
-  /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
-  mixedFailure: string | undefined;
-  /** The chosen router gives some conversations to the mixed adapter. */
-  servesMixed: boolean;
-  /** Why the active version was left out although there is one; absent otherwise. */
-  incumbentFailure: string | undefined;
-  confidence: number;
-  samples: number;
-}
 
 /** With fewer tasks the intervals were seen to cover less than they claim. */
 const FEW_TASKS = 50;
 
-/** Sentences that must be read with the figures of an evaluation. */
-export function evaluationCaveats({
-  table,
-  adapters,
-  oracleCeiling,
-  selectionBias,
-  mixedFailure,
-  servesMixed,
-  incumbentFailure,
-  confidence,
-  samples,
-}: CaveatFacts): string[] {
+/**
+ * Sentences that must be read with the figures of an evaluation.
+ * @param oracleCeiling share of the tasks that some arm passes in the trial that is scored.
+ */
+export function evaluationCaveats(table: OutcomeTable, options: EvaluateOptions, oracleCeiling: number): string[] {
+  const { adapters, routerChoice, mixedFailure, incumbentFailure, confidence, bootstrapSamples: samples } = options;
   const percent = `${Number((confidence * 100).toPrecision(4))} %`;
   const caveats = [
     `Intervals are ${percent} BCa bootstrap intervals over ${table.seeds.length} tasks (${samples} resamples; ` +
@@ -42,14 +22,14 @@ export function evaluationCaveats({
       'is a lower bound of perfect routing; routed can exceed it by chance. Taking the best arm by the very ' +
       `trials that are scored, which counts luck, gives ${percentText(oracleCeiling)}.`,
   ];
-  if (adapters > 1) {
+  if (adapters.length > 1) {
     caveats.push(
-      `The best single adapter was picked among ${adapters} by this result, so its rate is slightly flattered ` +
+      `The best single adapter was picked among ${adapters.length} by this result, so its rate is slightly flattered ` +
         'and the comparison with it is conservative.',
     );
   }
   caveats.push(
-    selectionBias
+    table.trials === 1
       ? 'With one trial per task, the tasks that base passed are selected by the same trial they are compared ' +
           'on: for an agent that samples, the loss among them is overstated (regression to the mean), never ' +
           'understated. Two trials or more remove this.'
@@ -70,7 +50,7 @@ export function evaluationCaveats({
   }
   if (mixedFailure !== undefined)
     caveats.push(
-      servesMixed
+      usesMixed(routerChoice)
         ? `The mixed adapter alone was left out, so nothing is compared with it. ${mixedFailure} What the ` +
             'router gives it is still served: the candidate was judged so.'
         : `The mixed adapter was left out, so nothing is compared with it. ${mixedFailure}`,
@@ -79,3 +59,9 @@ export function evaluationCaveats({
     caveats.push(`The active version was left out, so the gate compared with base alone. ${incumbentFailure}`);
   return caveats;
 }
+
+/** Whether a router gives some conversations to the mixed adapter. */
+const usesMixed = (choice: RouterChoice): boolean =>
+  choice.severalNeeds?.adopted === true ||
+  (choice.chosen === 'outcomes-mixed' &&
+    choice.adapters.some(({ capabilityId, leftOut }) => capabilityId === MIXED && !leftOut));

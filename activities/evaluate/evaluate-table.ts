@@ -1,23 +1,22 @@
 import type { Arm, Evaluation, Incumbent, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { EvaluationPlan, Judging } from '../../contracts/artifacts/evaluation-plan';
 import type { RouterChoice } from '../../contracts/artifacts/router-choice';
-import type { TrainedAdapter } from '../../contracts/artifacts/training';
-import type { CapabilityBrief } from '../../contracts/messages/run-context';
-import { MIXED, NONE_LABEL } from '../../contracts/names';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { CompareInput } from '../../contracts/messages/evaluate-stage';
+import { NONE_LABEL } from '../../contracts/names';
 import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
 import { type ArmTable, armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
-import { passedAll } from './passed-all';
 import { regressionAgainstBase } from './regression';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
 /** Inputs of the figures other than the outcomes. */
-export interface EvaluateOptions {
-  capabilities: readonly CapabilityBrief[];
-  /** Trained adapters; the arm of each has its served name. */
-  adapters: readonly TrainedAdapter[];
+export interface EvaluateOptions
+  extends
+    Pick<CompareInput, 'capabilities' | 'adapters' | 'mixedFailure' | 'incumbentFailure'>,
+    Pick<AgentSpec['evaluation'], 'bootstrapSamples' | 'confidence'> {
   routing: readonly RoutingRecord[];
   /** How the router was chosen. */
   routerChoice: RouterChoice;
@@ -26,21 +25,15 @@ export interface EvaluateOptions {
    * nothing.
    */
   readsTags: boolean;
-  bootstrapSamples: number;
-  confidence: number;
   /** k of pass^k: at most the trials of the table count. */
   allOf: number;
   /** The same seed and table give the same figures, to the last digit. */
   seed: number;
-  /** Why the mixed adapter was left out; absent when it was not, or was not asked for. */
-  mixedFailure?: string | undefined;
   /** The rival of the run, and how strictly the gate judges. */
   plan: EvaluationPlan;
   judging: Judging;
   /** The active version, whose outcomes are the arm `incumbent`; absent when it is no arm. */
   incumbent?: { version: number; differing: number } | undefined;
-  /** Why the active version is no arm although the plan has it; absent otherwise. */
-  incumbentFailure?: string | undefined;
 }
 
 /**
@@ -87,7 +80,6 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     Interval,
     Interval | undefined,
   ];
-  const { selectionBias, ...regression } = regressionAgainstBase(base, routed, bootstrap);
   const kinds = options.readsTags ? taskKinds(table) : table.seeds.map(() => UNTAGGED);
   const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
   const oracleCeiling = mean(ceiling);
@@ -107,7 +99,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     routedMinusBase: arm('routed').minusBase,
     routedMinusBestSingle,
     ...(routedMinusMixed && { routedMinusMixed }),
-    regression,
+    regression: regressionAgainstBase(base, routed, bootstrap),
     ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
     plan: options.plan,
     judged: gateIntervals(table, options.judging, bootstrap),
@@ -116,25 +108,9 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
       choice: options.routerChoice,
     },
-    caveats: evaluationCaveats({
-      table,
-      adapters: single.length,
-      oracleCeiling,
-      selectionBias,
-      mixedFailure: options.mixedFailure,
-      servesMixed: usesMixed(options.routerChoice),
-      incumbentFailure: options.incumbentFailure,
-      confidence: bootstrap.confidence,
-      samples: bootstrap.samples,
-    }),
+    caveats: evaluationCaveats(table, options, oracleCeiling),
   };
 }
-
-/** Whether a router gives some conversations to the mixed adapter. */
-const usesMixed = (choice: RouterChoice): boolean =>
-  choice.severalNeeds?.adopted === true ||
-  (choice.chosen === 'outcomes-mixed' &&
-    choice.adapters.some(({ capabilityId, leftOut }) => capabilityId === MIXED && !leftOut));
 
 /** The active version: the candidate's lead over it, and the candidate's loss among the tasks that it passes. */
 function incumbentOf(
@@ -145,7 +121,7 @@ function incumbentOf(
 ): Incumbent {
   const [incumbent, routed] = [armTable(table, 'incumbent'), armTable(table, 'routed')];
   const [routedMinus] = bootstrapMeans([minus(taskRates(routed), taskRates(incumbent))], bootstrap);
-  const { selectionBias: _, ...regression } = regressionAgainstBase(incumbent, routed, bootstrap);
+  const regression = regressionAgainstBase(incumbent, routed, bootstrap);
   return { version, arm, routedMinus: routedMinus as Interval, differing, regression };
 }
 
@@ -234,4 +210,17 @@ function compareByKind(
         minusBase: bootstrapMean(values, range, bootstrap),
       };
     });
+}
+
+/**
+ * Chance that k trials of a task all pass, from n trials of which c passed: the share C(c, k) / C(n, k) of the choices
+ * of k trials in which all passed. Unbiased for k up to n (pass^k of tau-bench, arXiv 2406.12045).
+ * @throws RangeError when there are fewer than k trials.
+ */
+export function passedAll(trials: readonly number[], k: number): number {
+  if (k > trials.length) throw new RangeError(`pass^${k} needs ${k} trials, not ${trials.length}.`);
+  const passed = trials.reduce((sum, pass) => sum + pass, 0);
+  let share = 1;
+  for (let i = 0; i < k; i++) share *= Math.max(0, passed - i) / (trials.length - i);
+  return share;
 }

@@ -1,18 +1,6 @@
-import type { Interval } from '../../contracts/artifacts/evaluation';
+import type { Evaluation } from '../../contracts/artifacts/evaluation';
 import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from '../statistics/bootstrap';
 import type { ArmTable } from './outcome-table';
-
-/** The loss among the tasks that base passes. */
-export interface Regression {
-  /** Tasks of which at least one trial counts. */
-  tasks: number;
-  /** Positive: lost; negative: gained. */
-  loss: Interval;
-  /** The interval is above zero. */
-  significant: boolean;
-  /** Tasks were selected and compared on the same single trial, so an agent that samples looks worse than it is. */
-  selectionBias: boolean;
-}
 
 /**
  * Loss of `arm` against `base` among tasks that base passes in at least half of its trials.
@@ -24,10 +12,14 @@ export interface Regression {
  * and two equal arms differ by zero on average. A task has such a trial just when base passed at least half of its
  * trials. The figure is Σ(base - arm) / Σ1 over the trials that count, with whole tasks resampled.
  *
- * With one trial there is nothing to split: selection and comparison share it, and `selectionBias` says so. The bias is
- * towards a loss, so the gate errs on the side of not promoting. It is zero for an agent that does not sample.
+ * With one trial there is nothing to split: selection and comparison share it. The bias is towards a loss, so the gate
+ * errs on the side of not promoting. It is zero for an agent that does not sample.
  */
-export function regressionAgainstBase(base: ArmTable, arm: ArmTable, options: BootstrapOptions): Regression {
+export function regressionAgainstBase(
+  base: ArmTable,
+  arm: ArmTable,
+  options: BootstrapOptions,
+): Evaluation['regression'] {
   const trials = base.passes[0]?.length ?? 0;
   const tasks: WeightedValue[] = base.passes.map((passes, task) => {
     const total = passes.reduce((a, b) => a + b, 0);
@@ -43,5 +35,5 @@ export function regressionAgainstBase(base: ArmTable, arm: ArmTable, options: Bo
   });
   const selected = tasks.filter((t) => t.weight > 0).length;
   const loss = selected === 0 ? { estimate: 0, low: 0, high: 0 } : bootstrapRatio(tasks, [-1, 1], options);
-  return { tasks: selected, loss, significant: selected > 0 && loss.low > 0, selectionBias: trials === 1 };
+  return { tasks: selected, loss, significant: selected > 0 && loss.low > 0 };
 }

@@ -1,7 +1,6 @@
 // tier: unit
-import { evaluateTable } from '../../../activities/evaluate/evaluate-table';
+import { evaluateTable, passedAll } from '../../../activities/evaluate/evaluate-table';
 import { pairOutcomes } from '../../../activities/evaluate/outcome-table';
-import { passedAll } from '../../../activities/evaluate/passed-all';
 import { sampleAdapter, samplePlan, sampleRouterChoice } from './sample-evaluation';
 
 it.each([
