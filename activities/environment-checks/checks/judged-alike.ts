@@ -1,5 +1,4 @@
 import { type CheckResult, resultOf, wholePercent } from '../check';
-import { allInOneGroup } from '../../statistics/all-in-one-group';
 import { bySeedRange } from '../environment-task';
 import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
 import { CHECK_LIMITS } from '../limits';
@@ -78,7 +77,7 @@ function compared(
   isOtherwise: (one: JudgedVariation) => boolean,
   { name, limit, sentence, fine }: Words,
 ): CheckResult {
-  const groups = bySeedRange(known).flatMap(({ tasks }) => [...groupedBy(tasks, ({ change }) => change).values()]);
+  const groups = bySeedRange(known).flatMap(({ tasks }) => [...Map.groupBy(tasks, ({ change }) => change).values()]);
   const shares = groups
     .filter((group) => group.length >= FEWEST)
     .map((group) => {
@@ -103,7 +102,7 @@ function compared(
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);
   const comparisons = bySeedRange(answered).flatMap(({ tasks }) =>
-    [...groupedBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
+    [...Map.groupBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
       const kinds = target.answers.get(change);
       const total = [...(kinds?.values() ?? [])].reduce((sum, count) => sum + count, 0);
       if (kinds === undefined || total < FEWEST_ANSWERS || group.length < FEWEST) return [];
@@ -136,7 +135,7 @@ function comparedAnswers(
   kinds: ReadonlyMap<string, number>,
   total: number,
 ): ComparedAnswers[] {
-  const here = groupedBy(group, ({ answer }) => answer!);
+  const here = Map.groupBy(group, ({ answer }) => answer!);
   return [...new Set([...kinds.keys(), ...here.keys()])].map((answer) => {
     const known = kinds.get(answer) ?? 0;
     const [first, ...others] = here.get(answer) ?? [];
@@ -181,12 +180,13 @@ function missingAnswer(
   };
 }
 
-function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group) group.push(item);
-    else groups.set(keyOf(item), [item]);
-  }
-  return groups;
+/**
+ * Probability in [0, 1] that all of `count` things fall into a group of `size` when they are dealt by chance to it and
+ * to `others` others: the tail of Fisher's exact test when one of its cells is empty (Fisher 1935, The Design of
+ * Experiments). `count` is at most `size`.
+ */
+function allInOneGroup(count: number, size: number, others: number): number {
+  let probability = 1;
+  for (let dealt = 0; dealt < count; dealt++) probability *= (size - dealt) / (size + others - dealt);
+  return probability;
 }

@@ -205,16 +205,9 @@ const folderOf = (prefix: string): string => prefix.slice(0, FOLDER_DIGITS);
 const entryOf = (id: string): string => id.slice(0, ENTRY_DIGITS);
 
 /** Ids by their first digits. */
-function byPrefix(ids: readonly string[], digits: number): [string, string[]][] {
-  const groups = new Map<string, string[]>();
-  for (const id of ids) {
-    const prefix = id.slice(0, digits);
-    const group = groups.get(prefix);
-    if (group) group.push(id);
-    else groups.set(prefix, [id]);
-  }
-  return [...groups];
-}
+const byPrefix = (ids: readonly string[], digits: number): [string, string[]][] => [
+  ...Map.groupBy(ids, (id) => id.slice(0, digits)),
+];
 
 /** Entries with the added labels; null if all of them are there. */
 function merged(entries: Page['entries'], added: Page['entries']): Page['entries'] | null {
