@@ -100,31 +100,8 @@ export async function openOwnerEnvironment(
   try {
     return await open(environment);
   } catch (error) {
-    throw ownerFault(error, environment);
+    throw sourceFault(error, environment) ?? (error instanceof SandboxError ? ownerFailure(error) : error);
   }
-}
-
-/**
- * Starts the agent's own environment and asks for its tools.
- * @throws Environment.Failed, tried again unless the fault is in its source.
- */
-export async function describeOwnerEnvironment(
-  open: OpenEnvironment,
-  prepared: PreparedSpec,
-): ReturnType<EnvironmentHandle['describe']> {
-  const source = await readOwnerEnvironment(prepared);
-  const environment = await openOwnerEnvironment(open, source);
-  try {
-    return await environment.describe();
-  } catch (error) {
-    throw ownerFault(error, source);
-  } finally {
-    await environment.close();
-  }
-}
-
-function ownerFault(error: unknown, environment: EnvironmentSource): unknown {
-  return sourceFault(error, environment) ?? (error instanceof SandboxError ? ownerFailure(error) : error);
 }
 
 /** Reads a synthesised environment from the store; `name` is used in messages. Throws StoreCorruptError. */

@@ -14,7 +14,6 @@ import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createCompareActivities } from '../activities/evaluate/compare-arms';
 import { createEvaluationRolloutActivities } from '../activities/evaluate/roll-out-arm';
-import { describeOwnerEnvironment } from '../activities/environment';
 import { createHistoryActivities } from '../activities/history';
 import { createIdentifyActivities } from '../activities/identify';
 import { createNotifyActivities } from '../activities/notify';
@@ -94,7 +93,6 @@ export function createActivities(
       ...createSynthesiseActivities({
         store,
         analyst,
-        describeTarget: (prepared) => describeOwnerEnvironment(openEnvironment, prepared),
         profileOfTarget: targetProfileReader({ store, openEnvironment }),
       }),
     },

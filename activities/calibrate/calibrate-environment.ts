@@ -10,9 +10,9 @@ import { wholeWords } from '../../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-import { describeOwnerEnvironment } from '../environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { startProgress } from '../progress';
+import { targetProfileReader } from '../target-profile/read-target-profile';
 import {
   type EpisodePlan,
   EnvironmentUnusable,
@@ -151,9 +151,10 @@ async function storeCalibration(
 
 /** Keeps the environment for later runs: it is valid for today's tools, and in band. */
 async function keepCertified(deps: RolloutDeps, input: CalibrationInput, prepared: PreparedSpec): Promise<void> {
-  const { store, openEnvironment } = deps;
+  const { store } = deps;
   const { context, source } = input;
-  const key = await environmentKeyOf(store, input, (await describeOwnerEnvironment(openEnvironment, prepared)).tools);
+  const { tools } = await targetProfileReader(deps)(context, prepared, Context.current().cancellationSignal);
+  const key = await environmentKeyOf(store, input, tools);
   await keepReusable(store, context.agent, key, { runId: context.runId, source });
 }
 

@@ -55,7 +55,7 @@ export async function judgeVariations(
   environment: EnvironmentHandle,
   tasks: readonly EnvironmentTask[],
   material: Material,
-  refusal: Format | undefined,
+  refusal: Format | null,
   signal: AbortSignal,
 ): Promise<JudgedVariation[]> {
   const judged = await mapInParallel(tasks, TASKS_AT_ONCE, signal, async (task) => {
@@ -71,7 +71,7 @@ async function judge(
   environment: EnvironmentHandle,
   task: EnvironmentTask,
   { change, about, part, kind, given, moves, mark }: Variation,
-  refusal: Format | undefined,
+  refusal: Format | null,
 ): Promise<JudgedVariation | null> {
   try {
     const { observations, reward } = await play(environment, task.seed, moves);
@@ -97,8 +97,8 @@ async function judge(
  * Kind of an answer: whether it has the form of a refusal, and the values of its booleans. Everything else may differ
  * between tasks.
  */
-function kindOfAnswer(observation: string, refusal: Format | undefined): string {
-  if (refusal !== undefined && formatDifference(refusal, observation) === null) return 'a refusal';
+function kindOfAnswer(observation: string, refusal: Format | null): string {
+  if (refusal !== null && formatDifference(refusal, observation) === null) return 'a refusal';
   try {
     const document: unknown = JSON.parse(observation);
     const said = Object.entries((document ?? {}) as Record<string, unknown>).filter(

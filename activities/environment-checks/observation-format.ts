@@ -16,8 +16,8 @@ const MAX_OBJECTS = 24;
 
 const emptyFormat = (): Format => ({ kinds: new Set(), objects: new Map(), element: null });
 
-/** Adds an observation to a form, in place, and returns the form; creates one for undefined. */
-export function learnFormat(format: Format | undefined, observation: string): Format {
+/** Adds an observation to a form, in place, and returns the form; creates one where there is none. */
+export function learnFormat(format: Format | null | undefined, observation: string): Format {
   const learnt = format ?? emptyFormat();
   learn(learnt, documentOf(observation));
   return learnt;

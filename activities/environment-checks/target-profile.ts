@@ -18,13 +18,15 @@ import { familyOf, materialOf } from './variations';
 /** Facts about the agent's own environment, with which the checks compare a synthesised one. */
 export interface TargetProfile {
   tools: EnvironmentTool[];
+  /** Whether it has `say`, and so answers words of the agent. */
+  hasSay: boolean;
   /** Form of each tool's observations, by tool; a tool that never answered is absent. */
   formats: Map<string, Format>;
   /**
    * Form of the answers to calls of tools that do not exist. Any tool may answer in this form to a call that it does
    * not understand.
    */
-  refusal: Format | undefined;
+  refusal: Format | null;
   /** The first train tasks. */
   tasks: EnvironmentTask[];
   /** The distinct system messages of train tasks. */
@@ -100,7 +102,7 @@ async function read(
   signal: AbortSignal,
 ): Promise<TargetProfile> {
   const environment = await restarting.running();
-  const { tools } = await environment.describe();
+  const { tools, hasSay } = await environment.describe();
   const read = await readTasks(environment, seedsOf(spec.trainSeeds).slice(0, SOLVED_TASKS), signal);
   const tasks = read.slice(0, PLAYED_TASKS);
   const openings = (seeds: readonly number[]): Promise<string[]> =>
@@ -115,7 +117,7 @@ async function read(
   const system = [...new Set(read.map(systemOf))].filter((text) => text !== '');
   const { formats, refusal } = await observedFormats(restarting, tools, read, signal);
   const judgement = await judgementOfTarget(restarting, { tools, tasks: read, refusal }, signal);
-  return { tools, tasks, system, solved, judgement, train, heldOut, formats, refusal };
+  return { tools, hasSay, tasks, system, solved, judgement, train, heldOut, formats, refusal };
 }
 
 const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
@@ -123,9 +125,7 @@ const seedsOf = ({ start, count }: { start: number; count: number }): number[] =
 
 /** A few tasks of every family, the most frequent families first. */
 function variedTasks(tasks: readonly EnvironmentTask[]): EnvironmentTask[] {
-  const families = new Map<string, EnvironmentTask[]>();
-  for (const task of tasks) families.set(familyOf(task), [...(families.get(familyOf(task)) ?? []), task]);
-  return [...families.values()]
+  return [...Map.groupBy(tasks, familyOf).values()]
     .sort((a, b) => b.length - a.length)
     .flatMap((family) => family.slice(0, VARIED_OF_FAMILY))
     .slice(0, VARIED_TASKS);
@@ -192,7 +192,7 @@ async function observedFormats(
   }
   const known = new Set(tools.map((tool) => tool.function.name));
   const formats = new Map<string, Format>();
-  let refusal: Format | undefined;
+  let refusal: Format | null = null;
   for (const [index, observations] of seen.entries()) {
     if (observations instanceof SandboxError) continue;
     for (const [position, observation] of observations.entries()) {

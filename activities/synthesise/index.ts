@@ -35,9 +35,15 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
       const { heartbeat, cancellationSignal: signal } = Context.current();
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
       const analyst = deps.analyst(prepared, context);
-      const known = await certifiedBefore(deps, prepared, input);
-      if (known !== null) return { ...known, promptTokens: 0, completionTokens: 0, model: analyst.model };
       const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
+      const known = await certifiedBefore(deps, prepared, input).catch((error: unknown) => {
+        progress.stop();
+        throw error;
+      });
+      if (known !== null) {
+        progress.stop();
+        return { ...known, promptTokens: 0, completionTokens: 0, model: analyst.model };
+      }
       const calls = await RecordedCalls.open(
         deps.store,
         context.runId,
@@ -91,7 +97,8 @@ async function certifiedBefore(
   const { context, capability, attempt, previous } = input;
   if (attempt > 1 || previous !== null) return null;
   const { store } = deps;
-  const key = await environmentKeyOf(store, input, (await deps.describeTarget(prepared)).tools);
+  const { tools } = await deps.profileOfTarget(context, prepared, Context.current().cancellationSignal);
+  const key = await environmentKeyOf(store, input, tools);
   return takeReusable(store, context.agent, key, reusableEnvironmentSchema, async ({ runId, source }) =>
     // When a repair executes the run's own attempt again, the attempt repeats the recorded question.
     runId === context.runId

@@ -8,7 +8,6 @@ import {
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
-import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { loadProfile } from '../../sandbox';
 import { getJson, storedLines, type ArtifactStore } from '../../store';
 import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from './evidence';
@@ -25,8 +24,6 @@ const SAMPLED_TRAJECTORIES = 200;
 /** The dependencies of reading the material. */
 export interface MaterialDeps {
   store: ArtifactStore;
-  /** What `describe` of the agent's own environment answers. */
-  describeTarget(prepared: PreparedSpec): Promise<{ tools: EnvironmentTool[]; hasSay: boolean }>;
   profileOfTarget: ReadTargetProfile;
 }
 
@@ -72,8 +69,7 @@ export function materialReader(deps: MaterialDeps) {
     const failures = chosen.filter(({ label }) => label.label === 'LACKING');
     const exceptions = nearestTo(failures, await read(possibleExceptions(own, success, context.seed)));
     const shown = chosen.map(({ trajectory }) => trajectory);
-    const { tools, hasSay } = await deps.describeTarget(prepared);
-    const { judgement } = await deps.profileOfTarget(context, prepared, signal);
+    const { tools, hasSay, judgement } = await deps.profileOfTarget(context, prepared, signal);
     const { calibration, certificate, environment, training } = prepared.spec;
     return {
       capability: candidate,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ArtifactStore, changeDocument } from '../../store';
 import type { TargetProfile } from '../environment-checks/target-profile';
-import { profileFromJson, profileToJson, targetProfileJsonSchema } from './target-profile-json';
+import { storedProfileSchema } from './target-profile-schema';
 
 /** Keeps target profiles in the store, one for each run: reading a profile from the environment may take minutes. */
 export class TargetProfileCache {
@@ -31,17 +31,16 @@ export class TargetProfileCache {
 
   private async keptOrRead(key: string, read: () => Promise<TargetProfile>): Promise<TargetProfile> {
     // A profile of another version does not parse, and is read again.
-    const known = (value: unknown) => {
-      const written = targetProfileJsonSchema.safeParse(value);
-      return written.success ? profileFromJson(written.data) : null;
-    };
+    const known = (value: unknown): TargetProfile | null => storedProfileSchema.safeParse(value).data?.profile ?? null;
     const kept = known((await this.store.readDocument(key))?.value);
     if (kept !== null) return kept;
     const profile = await read();
     // Another process may have been faster, and has kept the same profile.
     return changeDocument(this.store, key, (value) => {
       const faster = known(value);
-      return faster === null ? { value: profileToJson(profile), result: profile } : { result: faster };
+      return faster === null
+        ? { value: storedProfileSchema.encode({ version: 4, profile }), result: profile }
+        : { result: faster };
     });
   }
 }

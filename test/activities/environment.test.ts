@@ -2,11 +2,10 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeOwnerEnvironment } from '../../activities/environment';
+import { targetProfileReader } from '../../activities/target-profile/read-target-profile';
 import { createEvaluationRolloutActivities } from '../../activities/evaluate/roll-out-arm';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { RunContext } from '../../contracts/messages/run-context';
-import { openEnvironment } from '../../sandbox';
 import { getJson, layout, putJson } from '../../store';
 import { logitsRouter } from './evaluate/logits-router';
 import { RunFixture } from './run-fixture';
@@ -30,9 +29,11 @@ describe("an agent's own environment that cannot be imported", () => {
   const waits = { type: 'Environment.Failed', nonRetryable: true, message: expect.stringContaining('no_such_module') };
 
   test('makes synthesis wait', async () => {
-    const { spec } = await prepare();
-    const prepared = await getJson(fixture.store, spec, preparedSpecSchema);
-    await expect(describeOwnerEnvironment(openEnvironment, prepared)).rejects.toMatchObject(waits);
+    const context = await prepare();
+    const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+    const { signal } = new AbortController();
+    const read = () => targetProfileReader(fixture.deps)(context, prepared, signal);
+    await expect(fixture.run(read, context)).rejects.toMatchObject(waits);
   });
 
   test('makes routing wait', async () => {

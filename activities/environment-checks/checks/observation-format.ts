@@ -36,7 +36,7 @@ export async function checkObservationFormat(
       if (format === undefined) return;
       looked++;
       const found = formatDifference(format, observation);
-      const refuses = target.refusal !== undefined && formatDifference(target.refusal, observation) === null;
+      const refuses = target.refusal !== null && formatDifference(target.refusal, observation) === null;
       if (found && !refuses && !problems.has(name))
         problems.set(name, `${name} answers ${JSON.stringify(observation.slice(0, 120))}, which ${found}.`);
     });

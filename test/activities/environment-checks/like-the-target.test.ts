@@ -50,8 +50,9 @@ const asks = ({ messages }: EnvironmentTask): string => messages[1]!.content;
 const own = seeds(120).map((seed) => taskOf(seed));
 const target: TargetProfile = {
   tools: TOOLS,
+  hasSay: false,
   formats: new Map(),
-  refusal: undefined,
+  refusal: null,
   tasks: own.slice(0, 60),
   system: [TOLD],
   solved: own.map((task) => ({ prompt: asks(task), reference: task.reference })),

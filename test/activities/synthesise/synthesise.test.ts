@@ -84,9 +84,12 @@ const activities = () =>
         maxReasks: 1,
         timeoutMs: 60_000,
       }),
-    describeTarget: async () => ({ tools: [TOOL], hasSay: false }),
     profileOfTarget: async () =>
-      ({ judgement: { ...judgementOf([]), byChange: [DONE_TWICE] } }) as unknown as TargetProfile,
+      ({
+        tools: [TOOL],
+        hasSay: false,
+        judgement: { ...judgementOf([]), byChange: [DONE_TWICE] },
+      }) as unknown as TargetProfile,
   });
 
 const asked = () => stub.requests.filter(({ body }) => body.response_format?.json_schema.name === 'synthesise');
