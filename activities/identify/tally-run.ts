@@ -6,7 +6,7 @@ import { layout, putJson, type DamagedLines } from '../../store';
 import { startProgress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { LabelCache, labelKey } from './labelling/label-cache';
-import { capabilityLabels, readTallies, tallyDocument, type TalliedRun } from './labelling/tally';
+import { capabilityLabels, readTallies, type TalliedRun, tallySchema } from './labelling/tally';
 import { undecidedCandidates } from './verdicts/contrast-candidates';
 import { labelCode } from './verdicts/label-codes';
 import { verdictRule } from './verdicts/verdict-rule';
@@ -37,12 +37,11 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
         `${damaged.length > 0 ? `: ${damaged.map((lines) => lines.describe()).join(' ')}` : '.'}`,
     );
   }
-  const labels = await store.put(
-    layout.labels(context.runId),
-    `labels-run-${labellingRun}.jsonl`,
-    Buffer.concat(lines),
-    { mediaType: 'application/jsonl', records: codes.length },
-  );
+  const folder = layout.labels(context.runId);
+  const labels = await store.put(folder, `labels-run-${labellingRun}.jsonl`, Buffer.concat(lines), {
+    mediaType: 'application/jsonl',
+    records: codes.length,
+  });
   const unlabelled = codes.reduce((n, code) => n + (code === 0 ? 1 : 0), 0);
   const { maxUnlabelled } = prepared.spec.identify;
   if (unlabelled > maxUnlabelled * codes.length) {
@@ -58,14 +57,10 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
     labels,
     capabilities: candidates.map(({ id }) => id),
     trajectories: ids.length,
+    previous: input.previous,
     codes,
   };
-  const tally = await putJson(
-    store,
-    layout.labels(context.runId),
-    `tally-${labellingRun}.json`,
-    tallyDocument(own, input.previous),
-  );
+  const tally = await putJson(store, folder, `tally-${labellingRun}.json`, tallySchema.encode(own));
   const runs = [...(await readTallies(store, input.previous)), own];
   const labelled = all.map(({ id }) => ({ id, labels: capabilityLabels(runs, id) }));
   const undecided = labellingRun + 1 < rule.runs ? undecidedCandidates(labelled, outcomes, rule) : [];

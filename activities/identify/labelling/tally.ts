@@ -3,43 +3,35 @@ import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from '../../../contracts/artifacts/artifact-ref';
 import { getJson, type ArtifactStore } from '../../../store';
 
-const tallySchema = z.strictObject({
+/** Bytes, which JSON keeps as base64. */
+const bytesSchema = z.codec(z.string(), z.instanceof(Uint8Array), {
+  decode: (text) => new Uint8Array(Buffer.from(text, 'base64')),
+  encode: (bytes) => Buffer.from(bytes).toString('base64'),
+});
+
+/** The document of a labelling run. */
+export const tallySchema = z.strictObject({
   /** Labelling run, from 0 in its identification. */
   run: z.int().nonnegative(),
-  previous: artifactRefSchema.nullable(),
   /** JSONL of LabelRecord: trajectory by trajectory, each with the capabilities in the order of `capabilities`. */
   labels: artifactRefSchema,
   /** Ids of the capabilities that were labelled in this run. */
   capabilities: z.array(z.string()),
   trajectories: z.int().nonnegative(),
-  /** One byte for each label (`LABEL_CODES`), in the order of `labels`; base64. */
-  codes: z.string(),
+  /** The tally of the run before. */
+  previous: artifactRefSchema.nullable(),
+  /** One byte for each label (`LABEL_CODES`), in the order of `labels`. */
+  codes: bytesSchema,
 });
-/** The JSON document of a tally. */
-type TallyDocument = z.infer<typeof tallySchema>;
-
-/** The labels of one labelling run in memory; the document has the same fields. */
-export interface TalliedRun {
-  run: number;
-  labels: ArtifactRef;
-  capabilities: string[];
-  trajectories: number;
-  codes: Uint8Array;
-}
-
-/** The document of a labelling run; `previous` is the tally of the run before. */
-export function tallyDocument(run: TalliedRun, previous: ArtifactRef | null): TallyDocument {
-  const { codes, ...rest } = run;
-  return { ...rest, previous, codes: Buffer.from(codes).toString('base64') };
-}
+export type TalliedRun = z.infer<typeof tallySchema>;
 
 /** All labelling runs up to the given tally, the first one first. */
 export async function readTallies(store: ArtifactStore, last: ArtifactRef | null): Promise<TalliedRun[]> {
   const runs: TalliedRun[] = [];
   for (let ref = last; ref !== null;) {
-    const { previous, codes, ...rest } = await getJson(store, ref, tallySchema);
-    runs.unshift({ ...rest, codes: new Uint8Array(Buffer.from(codes, 'base64')) });
-    ref = previous;
+    const run: TalliedRun = await getJson(store, ref, tallySchema);
+    runs.unshift(run);
+    ref = run.previous;
   }
   return runs;
 }
