@@ -1,9 +1,6 @@
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { Registry, RegistryVersion } from '../contracts/artifacts/registry';
 import type { IncumbentVersion } from '../contracts/messages/evaluate-stage';
-import { routerOfVersion } from '../routing/version-router';
-import { type ArtifactStore, getJson, putJson } from '../store';
-import { type Router, routerSchema } from '../routing/kinds';
 
 /** The version that is served now; or, in a sentence, why there is none that this run can play. */
 export function activeVersion(
@@ -23,21 +20,11 @@ export function activeVersion(
   return version;
 }
 
-/** A version as activities play it. The paper's router of a version that names none is written into `folder`. */
-export async function playableVersion(
-  store: ArtifactStore,
-  folder: string,
-  version: RegistryVersion,
-): Promise<IncumbentVersion> {
-  const read = (artifact: Parameters<typeof getJson>[1]): Promise<Router> => getJson(store, artifact, routerSchema);
-  const router =
-    version.judgedRouter?.artifact ??
-    (await putJson(store, folder, 'incumbent-router.json', await routerOfVersion(version, read)));
-  return {
-    version: version.version,
-    runId: version.runId,
-    adapters: version.adapters.map(({ name, capabilityId, key, sha256 }) => ({ name, capabilityId, key, sha256 })),
-    capabilities: version.adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
-    router,
-  };
-}
+/** A version as activities play it. */
+export const playableVersion = ({ version, runId, adapters, judgedRouter }: RegistryVersion): IncumbentVersion => ({
+  version,
+  runId,
+  adapters: adapters.map(({ name, capabilityId, key, sha256 }) => ({ name, capabilityId, key, sha256 })),
+  capabilities: adapters.map(({ capabilityId: id, summary }) => ({ id, name: id, summary })),
+  router: judgedRouter.artifact,
+});

@@ -29,9 +29,6 @@ export interface RouterCalibration {
   threshold: number;
 }
 
-/** Leaves the probabilities as they are, and never abstains. */
-export const UNCALIBRATED: RouterCalibration = { temperature: 1, threshold: 0 };
-
 /**
  * Reads the router's answer to the task with this seed. The probability of each label is taken from the alternatives at
  * the first position and renormalised over the menu; `coveredMass` is their sum before that. A label with white space

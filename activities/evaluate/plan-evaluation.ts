@@ -62,7 +62,7 @@ export function createPlanEvaluation(
       const folder = layout.evaluation(runId);
       return {
         plan: await putJson(store, folder, 'evaluation-plan.json', evaluationPlanSchema.parse(plan)),
-        incumbent: typeof found === 'string' ? null : await playableVersion(store, folder, found),
+        incumbent: typeof found === 'string' ? null : playableVersion(found),
         heldOut: { trials, ...(rotation && { seeds: rotation.seeds }) },
         summary: planSummary(plan),
       };

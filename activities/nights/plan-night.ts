@@ -57,7 +57,7 @@ export function createPlanNight(store: ArtifactStore): (context: RunContext) => 
       ...(remaking && { remaking: remaking.sentence }),
       measure: measures
         ? {
-            version: await playableVersion(store, folder, version),
+            version: playableVersion(version),
             seeds,
             night,
             ...(live > 0 && { live }),

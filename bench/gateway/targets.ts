@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Registry } from '../../contracts/artifacts/registry';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
 import type * as GatewayArguments from '../../cli/supervisor/gateway-arguments';
-import { layout, LocalStore } from '../../store';
+import { layout, LocalStore, putJson } from '../../store';
 import { freePort, type Processes, untilHealthy } from '../shared/processes';
 
 /** A server under measurement. */
@@ -29,6 +29,9 @@ async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
     key: `adapters/${agent}/${name}`,
     sha256: 'a'.repeat(64),
   });
+  const store = new LocalStore(storeRoot);
+  const capabilities = ['alpha', 'beta'].map((id) => ({ id, summary: `${id} things` }));
+  const router = { kind: 'logits' as const, leftOut: [], capabilities, temperature: 1, threshold: 0 };
   const registry: Registry = {
     agent,
     active: 1,
@@ -41,10 +44,11 @@ async function writeRegistry(storeRoot: string, agent: string): Promise<void> {
         baseModelSha256: 'a'.repeat(64),
         adapters: [adapter('alpha', 'alpha things'), adapter('beta', 'beta things')],
         routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+        judgedRouter: { kind: router.kind, artifact: await putJson(store, 'routers', 'router.json', router) },
       },
     ],
   };
-  await new LocalStore(storeRoot).swapDocument(layout.registry(agent), registry, null);
+  await store.swapDocument(layout.registry(agent), registry, null);
 }
 
 /** This project's gateway with its defaults, as built in `dist`. It keeps its files in `folder`. */

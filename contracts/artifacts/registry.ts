@@ -13,16 +13,16 @@ const registryAdapterSchema = z.strictObject({
 
 /** One promoted set of adapters. */
 const registryVersionSchema = z.strictObject({
-  version: z.number().int().positive(),
+  version: z.int().positive(),
   runId: z.string(),
   createdAt: z.string(),
   /** The version that it replaced when it was promoted; null: the base model. */
-  replaced: z.number().int().positive().nullable(),
+  replaced: z.int().positive().nullable(),
   baseModelSha256: z.string(),
   adapters: z.array(registryAdapterSchema),
   routedMinusBase: intervalSchema,
-  /** The router that the version was judged with, and its `router.json`. Absent: `logits`. */
-  judgedRouter: z.strictObject({ kind: z.enum(ROUTER_KINDS), artifact: artifactRefSchema }).optional(),
+  /** The router that the version was judged with, and its `router.json`. */
+  judgedRouter: z.strictObject({ kind: z.enum(ROUTER_KINDS), artifact: artifactRefSchema }),
 });
 export type RegistryVersion = z.infer<typeof registryVersionSchema>;
 
@@ -30,7 +30,7 @@ export type RegistryVersion = z.infer<typeof registryVersionSchema>;
 export const canarySchema = z.strictObject({
   /** Distinguishes canaries of the same version, and salts the hash that assigns conversations. */
   id: z.string().regex(/^[0-9a-f]{12}$/),
-  version: z.number().int().positive(),
+  version: z.int().positive(),
   /** Share of conversations, by hash of their key. */
   share: z.number().gt(0).lte(0.5),
   /** Largest probability of rolling back a canary that is as good as the active version, over its whole life. */
@@ -42,7 +42,7 @@ export type Canary = z.infer<typeof canarySchema>;
 /** How the last canary ended. */
 const canaryEndSchema = z.strictObject({
   id: z.string(),
-  version: z.number().int().positive(),
+  version: z.int().positive(),
   outcome: z.enum(['promoted', 'stopped', 'rolled-back', 'superseded']),
   endedAt: z.string(),
   /** A sentence with the numbers that decided. */
@@ -56,7 +56,7 @@ export type CanaryEnd = z.infer<typeof canaryEndSchema>;
  */
 export const registrySchema = z.strictObject({
   agent: z.string(),
-  active: z.number().int().positive().nullable(),
+  active: z.int().positive().nullable(),
   versions: z.array(registryVersionSchema),
   canary: canarySchema.optional(),
   lastCanary: canaryEndSchema.optional(),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,28 @@ import { Gateway } from '../../gateway/gateway';
 import { GatewayServer } from '../../gateway/server';
 import type { Log } from '../../gateway/log';
 import type { Tracing } from '../../gateway/opentelemetry';
-import { layout, LocalStore } from '../../store';
+import { layout, LocalStore, putJson } from '../../store';
 import { FakeReplica } from '../fakes/replica';
 
 /** A loaded machine must not send conversations to the base model. What happens after the limit has its own test. */
 const ROUTER_MS = 60_000;
+
+/** The paper's router over these capabilities. */
+const routerOver = (capabilities: readonly string[]) => ({
+  kind: 'logits' as const,
+  leftOut: [],
+  capabilities: capabilities.map((id) => ({ id, summary: `${id} the parcel` })),
+  temperature: 1,
+  threshold: 0,
+});
+
+/** Where `setRegistry` puts that router. */
+function judgedRouterOver(capabilities: readonly string[]): RegistryVersion['judgedRouter'] {
+  const text = `${JSON.stringify(routerOver(capabilities), null, 2)}\n`;
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  const key = `routers/router-${sha256.slice(0, 12)}.json`;
+  return { kind: 'logits', artifact: { key, sha256, bytes: text.length, mediaType: 'application/json' } };
+}
 
 /** A version with an adapter for each capability; names carry the version. */
 export function versionOf(version: number, ...capabilities: string[]): RegistryVersion {
@@ -31,6 +49,7 @@ export function versionOf(version: number, ...capabilities: string[]): RegistryV
       sha256: 'b'.repeat(64),
     })),
     routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+    judgedRouter: judgedRouterOver(capabilities),
   };
 }
 
@@ -128,6 +147,8 @@ export class GatewayFixture {
   }
 
   async setRegistry(registry: Registry): Promise<void> {
+    for (const { adapters } of registry.versions)
+      await putJson(this.store, 'routers', 'router.json', routerOver(adapters.map(({ capabilityId }) => capabilityId)));
     const key = layout.registry('desk');
     await this.store.swapDocument(key, registry, (await this.store.readDocument(key))?.version ?? null);
   }

@@ -24,6 +24,10 @@ const version = (runId: string): Omit<RegistryVersion, 'version' | 'replaced'> =
   baseModelSha256: '0'.repeat(64),
   adapters: [],
   routedMinusBase: { estimate: 0.1, low: 0.05, high: 0.15 },
+  judgedRouter: {
+    kind: 'base',
+    artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+  },
 });
 const canary = (number: number): Canary => ({
   id: '0123456789ab',

@@ -19,7 +19,6 @@ import {
   startCanary,
 } from '../../../store';
 import { RunFixture } from '../run-fixture';
-import { routerSchema } from '../../../routing/kinds';
 
 const ADAPTER = {
   name: 'heavy@aaaaaaaaaaaa',
@@ -27,6 +26,8 @@ const ADAPTER = {
   key: 'adapters/parcels/heavy',
   sha256: 'a'.repeat(64),
 };
+
+const ROUTER = { key: 'router.json', sha256: 'c'.repeat(64), bytes: 1, mediaType: 'application/json' };
 
 describe('planEvaluation', () => {
   let fixture: RunFixture;
@@ -39,6 +40,7 @@ describe('planEvaluation', () => {
     baseModelSha256: '0'.repeat(64),
     adapters: [{ ...ADAPTER, summary: 'heavy parcels' }],
     routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+    judgedRouter: { kind: 'logits', artifact: ROUTER },
     ...more,
   });
   const promote = (added: Omit<RegistryVersion, 'version' | 'replaced'>) =>
@@ -176,18 +178,6 @@ describe('planEvaluation', () => {
     });
     expect(written).toMatchObject({ active: 1, noIncumbent: null });
     expect(written.judging).toEqual({ against: 1, comparison: 1, confidence: expect.closeTo(0.9696, 4) });
-  });
-
-  it('writes the router of a version that names none, as the gateway serves it', async () => {
-    await promote(version());
-    const { result } = await plan();
-    expect(await getJson(fixture.store, result.incumbent!.router, routerSchema)).toEqual({
-      kind: 'logits',
-      leftOut: [],
-      capabilities: [{ id: 'heavy', summary: 'heavy parcels' }],
-      temperature: 1,
-      threshold: 0,
-    });
   });
 
   it.each([

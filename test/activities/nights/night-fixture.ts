@@ -68,6 +68,10 @@ export class NightFixture extends RunFixture {
           sha256,
         })),
         routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       }),
     );
   }

@@ -21,6 +21,10 @@ describe('what a changed base model costs', () => {
           ...{ name: `${id}@1`, capabilityId: id, summary: id, key: `adapters/parcels/${id}-1`, sha256: shaOf(id) },
         })),
         routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       }),
     );
   });

@@ -32,6 +32,10 @@ describe('readServedTraffic', () => {
             { name, capabilityId: 'weigh', summary: 'weigh', key: `adapters/parcels/${name}`, sha256: '1'.repeat(64) },
           ],
           routedMinusBase: { estimate: 0.5, low: 0.4, high: 0.6 },
+          judgedRouter: {
+            kind: 'base',
+            artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+          },
         }),
       );
   });

@@ -31,6 +31,10 @@ const version = (runId: string) => ({
   baseModelSha256: HASH,
   adapters: [],
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+  judgedRouter: {
+    kind: 'base' as const,
+    artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+  },
 });
 const registryOf = (...runIds: string[]) =>
   runIds.reduce((registry, runId) => addVersion(registry, version(runId)).registry, emptyRegistry('desk'));

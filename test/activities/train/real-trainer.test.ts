@@ -110,6 +110,10 @@ describe('trainAdapter with the real trainer', () => {
           { name: served.name, capabilityId: 'letters', summary: 'letters', key: served.key, sha256: served.sha256 },
         ],
         routedMinusBase: { estimate: 0.2, low: 0.1, high: 0.3 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       }),
     );
     const again = await fixture.run(trainAdapter, { ...input, budgetFactor: 0.1 });

@@ -47,6 +47,10 @@ describe('an adapter that is served, and is to be trained on', () => {
         ...{ runId: `run-of-${name}`, createdAt: '2026-11-24T03:00:00.000Z', baseModelSha256: '0'.repeat(64) },
         adapters: [{ name, capabilityId, summary: 'stamps', key, sha256 }],
         routedMinusBase: { estimate: 0.2, low: 0.1, high: 0.3 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       }),
     );
   const goOn = async (runId: string, { sha256 }: TrainedAdapter, spec: object = {}) => {

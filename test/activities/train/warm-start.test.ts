@@ -44,6 +44,10 @@ describe('what a training begins from', () => {
         baseModelSha256: BASE,
         adapters: [{ name, capabilityId: 'heavy', summary: 'heavy parcels', key, sha256: hash }],
         routedMinusBase: { estimate: 0.2, low: 0.1, high: 0.3 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       }),
     );
 

@@ -84,6 +84,10 @@ describe('whet canary', () => {
     baseModelSha256: 'a'.repeat(64),
     adapters: [],
     routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+    judgedRouter: {
+      kind: 'base',
+      artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+    },
   });
   const flags = { share: 0.1, falseRollback: 0.05 };
 

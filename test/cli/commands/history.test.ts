@@ -82,6 +82,10 @@ const version = (
     sha256: 'b'.repeat(64),
   })),
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+  judgedRouter: {
+    kind: 'base',
+    artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+  },
 });
 
 test('nights are listed oldest first with what each changed, and damaged files are named', async () => {

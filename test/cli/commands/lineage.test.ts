@@ -57,6 +57,10 @@ beforeAll(async () => {
         baseModelSha256: report.baseModel.sha256,
         adapters: [{ ...pick(adapter), capabilityId: id, summary: '' }],
         routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       }),
     );
   await putLines(store, layout.traces(report.agent, '2026-11-22'), 'gateway.jsonl', [

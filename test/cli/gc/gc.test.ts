@@ -120,6 +120,10 @@ class Population {
           },
         ],
         routedMinusBase: { estimate: 0.1, low: 0, high: 0.2 },
+        judgedRouter: {
+          kind: 'base',
+          artifact: { key: 'r.json', sha256: '0'.repeat(64), bytes: 1, mediaType: 'application/json' },
+        },
       })) as unknown as Registry['versions'];
     const registry = { agent, active: versions[random(versions.length)]!.version, versions } as Registry;
     this.registries.push(registry);
