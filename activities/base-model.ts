@@ -6,7 +6,7 @@ import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { StageName } from '../contracts/names';
 import type { ArtifactStore } from '../store';
 import { modelDirectorySha256 } from '../store/model-hash';
-import { startProgress } from './progress';
+import { Progress } from './progress';
 import { storedFileHashes } from './stored-file-hashes';
 
 const MB = 1e6;
@@ -16,18 +16,12 @@ const MB = 1e6;
  * read again. Must run inside an activity. Rejects when the directory cannot be read.
  */
 export async function hashBaseModel(store: ArtifactStore, directory: string, stage: StageName): Promise<string> {
-  const { heartbeat, cancellationSignal: signal } = Context.current();
-  const note = `hashing the base model ${directory}`;
-  const progress = startProgress({ stage, unit: 'MB', total: 0, heartbeat, note });
-  try {
-    return await modelDirectorySha256(directory, {
-      hashes: storedFileHashes(store),
-      signal,
-      onProgress: (done, total) => progress.setDone(rounded(done / MB), rounded(total / MB)),
-    });
-  } finally {
-    progress.stop();
-  }
+  using progress = new Progress({ stage, unit: 'MB', total: 0, note: `hashing the base model ${directory}` });
+  return await modelDirectorySha256(directory, {
+    hashes: storedFileHashes(store),
+    signal: Context.current().cancellationSignal,
+    onProgress: (done, total) => progress.setDone(rounded(done / MB), rounded(total / MB)),
+  });
 }
 
 /**

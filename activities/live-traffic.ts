@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Repetition } from '../contracts/messages/repair';
 import { type ArtifactStore, type LiveTraces, readTraces, type TraceQuery } from '../store';
-import { startProgress } from './progress';
+import { Progress } from './progress';
 
 /**
  * Reads live traffic inside an activity of the stage `collect`, with heartbeats: reading a week of it takes longer than
@@ -16,23 +16,18 @@ export async function readLiveTraffic(
   query: Omit<TraceQuery, 'now' | 'signal'>,
   { rollouts, repetition }: { rollouts: number; repetition: Repetition | undefined },
 ): Promise<LiveTraces> {
-  const { heartbeat, cancellationSignal: signal, log } = Context.current();
-  const progress = startProgress({
+  const { cancellationSignal: signal, log } = Context.current();
+  using _ = new Progress({
     stage: 'collect',
     unit: 'rollouts',
     total: rollouts,
     done: rollouts,
-    heartbeat,
     note: 'reading live traffic',
   });
-  try {
-    const read = await readTraces(store, agent, { ...query, now: scheduledAt(repetition), signal });
-    for (const { key, lines } of read.unreadable)
-      log.warn('left out lines of live traffic that are not trajectories', { key, lines });
-    return read;
-  } finally {
-    progress.stop();
-  }
+  const read = await readTraces(store, agent, { ...query, now: scheduledAt(repetition), signal });
+  for (const { key, lines } of read.unreadable)
+    log.warn('left out lines of live traffic that are not trajectories', { key, lines });
+  return read;
 }
 
 /** When this activity was first scheduled, in milliseconds since 1970. */

@@ -8,28 +8,35 @@ import type {
   SandboxActivities,
 } from '../contracts/messages/activities';
 import { analystKeyEndpoints, modelKeyEndpoints } from '../activities/endpoints/resolve-endpoints';
+import { calibrateEnvironment } from '../activities/calibrate/calibrate-environment';
+import { rollOutRefused } from '../activities/calibrate/roll-out-refused';
+import { collectTrajectories } from '../activities/collect';
+import { chooseRouter } from '../activities/evaluate/choose-router';
+import { compareArms } from '../activities/evaluate/compare-arms';
+import { planEvaluation } from '../activities/evaluate/plan-evaluation';
+import { rollOutArm } from '../activities/evaluate/roll-out-arm';
+import { routeTasks } from '../activities/evaluate/route-tasks';
+import { recordEnd } from '../activities/history';
+import { decideNight } from '../activities/nights/decide-night';
+import { keepMembers } from '../activities/nights/keep-members';
+import { planNight } from '../activities/nights/plan-night';
+import { readServedTraffic } from '../activities/nights/served-traffic';
+import { sendNotice } from '../activities/notify';
+import { prepareRun } from '../activities/prepare';
+import { amendSpec } from '../activities/prepare/amend-spec';
+import { promoteAdapters } from '../activities/promote';
+import { renderReport } from '../activities/report';
+import { takeTurn } from '../activities/schedule-turn';
+import { recordIdentification, renderStudy } from '../activities/study';
+import { prepareStudy } from '../activities/study/prepare-study';
 import { createAnalystFactory } from '../activities/analyst/analyst-factory';
-import { createCalibrationActivities } from '../activities/calibrate';
-import { createCollectActivities } from '../activities/collect';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
-import { createCompareActivities } from '../activities/evaluate/compare-arms';
-import { createEvaluationRolloutActivities } from '../activities/evaluate/roll-out-arm';
-import { createHistoryActivities } from '../activities/history';
 import { createIdentifyActivities } from '../activities/identify';
-import { createNotifyActivities } from '../activities/notify';
-import { createAmendActivities } from '../activities/prepare/amend-spec';
-import { createNightActivities } from '../activities/nights';
-import { createServedTrafficActivities } from '../activities/nights/served-traffic';
-import { createPrepareActivities } from '../activities/prepare';
-import { createPromoteActivities } from '../activities/promote';
-import { createReportActivities } from '../activities/report';
 import { HttpModelClient } from '../activities/rollout';
-import { createStudyActivities } from '../activities/study';
 import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
 import { KubernetesBackend } from '../activities/train/kubernetes-backend';
 import { LocalBackend } from '../activities/train/local-backend';
-import { createScheduleTurnActivities } from '../activities/schedule-turn';
 import { createValidationActivities } from '../activities/validate';
 import { targetProfileReader } from '../activities/target-profile/read-target-profile';
 import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
@@ -77,16 +84,20 @@ export function createActivities(
   };
   return {
     orchestration: {
-      ...createScheduleTurnActivities({ client, webhookUrl: config.webhook.url }),
-      ...createPrepareActivities({ ...rollout, endpoints: config, webhook, clusterPolicy, probeJail }),
-      ...createAmendActivities({ store, endpoints: config, webhook, clusterPolicy }),
-      ...createNotifyActivities({ store, webhook }),
-      ...createHistoryActivities({ store }),
-      ...createNightActivities(store),
-      ...createCompareActivities(store),
-      ...createPromoteActivities({ store }),
-      ...createReportActivities({ store }),
-      ...createStudyActivities({ store, endpoints: config }),
+      takeTurn: (input) => takeTurn({ client, webhookUrl: webhook.url }, input),
+      prepareRun: (input) => prepareRun({ ...rollout, endpoints: config, webhook, clusterPolicy, probeJail }, input),
+      amendSpec: (input) => amendSpec({ store, endpoints: config, webhook, clusterPolicy }, input),
+      sendNotice: (input) => sendNotice({ store, webhook }, input),
+      recordEnd: (input) => recordEnd(store, input),
+      planNight: (context) => planNight(store, context),
+      decideNight: (input) => decideNight(store, input),
+      keepMembers: (input) => keepMembers(store, input),
+      compareArms: (input) => compareArms(store, input),
+      promoteAdapters: (input) => promoteAdapters(store, input),
+      renderReport: (input, repetition) => renderReport(store, input, repetition),
+      prepareStudy: (input) => prepareStudy({ store, endpoints: config }, input),
+      recordIdentification: (input) => recordIdentification(store, input),
+      renderStudy: (input, repetition) => renderStudy(store, input, repetition),
     },
     llm: {
       ...createIdentifyActivities({ store, analyst }),
@@ -97,11 +108,15 @@ export function createActivities(
       }),
     },
     sandbox: {
-      ...createCollectActivities(rollout),
+      collectTrajectories: (context, repetition) => collectTrajectories(rollout, context, repetition),
       ...createValidationActivities(rollout),
-      ...createCalibrationActivities(rollout),
-      ...createEvaluationRolloutActivities(rollout),
-      ...createServedTrafficActivities(store),
+      calibrateEnvironment: (input) => calibrateEnvironment(rollout, input),
+      rollOutRefused: (input) => rollOutRefused(rollout, input),
+      planEvaluation: (input) => planEvaluation(store, input),
+      chooseRouter: (input) => chooseRouter(rollout, input),
+      routeTasks: (input) => routeTasks(rollout, input),
+      rollOutArm: (input) => rollOutArm(rollout, input),
+      readServedTraffic: (input, repetition) => readServedTraffic(store, input, repetition),
     },
     jobs: createTrainActivities({
       store,

@@ -80,7 +80,7 @@ async function readCalls(store: ArtifactStore, key: string) {
  * question an attempt waits for the one before it in the same process, whose answer may be under way. It then claims
  * the segment, so that an earlier attempt whose process was stopped for a while asks nothing more.
  */
-export class RecordedCalls {
+export class RecordedCalls implements AsyncDisposable {
   private stored: StoredCall[] = [];
   private claim: Promise<Claim> | null = null;
   private leave = (): void => undefined;
@@ -95,7 +95,7 @@ export class RecordedCalls {
     this.segment = new PaidSegment(store, key, { ...options, ledger: options.analyst.ledger });
   }
 
-  /** Opens `runs/<runId>/work/<name>.jsonl`; close it when the activity ends. */
+  /** Opens `runs/<runId>/work/<name>.jsonl`; use it with `await using`, which closes it. */
   static async open(
     store: ArtifactStore,
     runId: string,
@@ -151,13 +151,14 @@ export class RecordedCalls {
     }
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const claim = await this.claim?.catch(() => null);
     try {
       await this.segment.close();
     } finally {
       await claim?.release();
       this.leave();
+      await this.options.analyst.flushUsage();
     }
   }
 

@@ -11,7 +11,7 @@ import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { readPreparedSpec } from '../prepared-spec';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { targetProfileReader } from '../target-profile/read-target-profile';
 import {
   type EpisodePlan,
@@ -41,69 +41,65 @@ import { estimateTransfer } from './transfer';
 const MAX_FAULT_SHARE = 0.01;
 
 /**
- * Makes the activity `calibrateEnvironment`. It rolls the base model out in a synthesised environment, at training
+ * Activity: rolls the base model out in a synthesised environment, at training
  * temperature, until it is certain enough whether the model can learn anything there, and completes the certificate. It
  * resumes where an earlier attempt stopped. An environment that keeps failing is out of band, whatever its figures.
  * @throws Sandbox.Unavailable.
  */
-export function createCalibrateEnvironment(
-  deps: RolloutDeps,
-): (input: CalibrationInput) => Promise<CalibrationOutcome> {
-  return async (input) => {
-    const { context, capability, source } = input;
-    const { store } = deps;
-    const prepared = await readPreparedSpec(store, context.spec);
-    const { calibration, environment } = prepared.spec;
-    const { seeds, rolloutsPerSeed, ...band } = calibration;
-    const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
-    const design = calibrationDesign({ seeds, rolloutsPerSeed });
-    const taskSeeds = calibrationSeeds(seeds, source.sha256);
-    const key = calibrationKey(prepared, source.sha256, context.seed);
-    const known = await takeReusable(store, context.agent, key, reusableCalibrationSchema, (record) =>
-      takeOver(store, input, prepared, thresholds, record),
+export async function calibrateEnvironment(deps: RolloutDeps, input: CalibrationInput): Promise<CalibrationOutcome> {
+  const { context, capability, source } = input;
+  const { store } = deps;
+  const prepared = await readPreparedSpec(store, context.spec);
+  const { calibration, environment } = prepared.spec;
+  const { seeds, rolloutsPerSeed, ...band } = calibration;
+  const thresholds: CalibrationThresholds = { ...band, successReward: environment.successReward };
+  const design = calibrationDesign({ seeds, rolloutsPerSeed });
+  const taskSeeds = calibrationSeeds(seeds, source.sha256);
+  const key = calibrationKey(prepared, source.sha256, context.seed);
+  const known = await takeReusable(store, context.agent, key, reusableCalibrationSchema, (record) =>
+    takeOver(store, input, prepared, thresholds, record),
+  );
+  if (known !== null) {
+    if (known.inBand) await keepCertified(deps, input, prepared);
+    return known;
+  }
+  // The cost counts even when the calibration comes to nothing.
+  let rolledOut: RolloutResults = { trajectories: [], seconds: 0, faults: [] };
+  let result: CalibrationResult;
+  try {
+    const groups = await rollOutUntilCertain(
+      deps,
+      input,
+      prepared,
+      design,
+      thresholds,
+      taskSeeds,
+      (soFar) => (rolledOut = soFar),
     );
-    if (known !== null) {
-      if (known.inBand) await keepCertified(deps, input, prepared);
-      return known;
-    }
-    // The cost counts even when the calibration comes to nothing.
-    let rolledOut: RolloutResults = { trajectories: [], seconds: 0, faults: [] };
-    let result: CalibrationResult;
-    try {
-      const groups = await rollOutUntilCertain(
-        deps,
-        input,
-        prepared,
-        design,
-        thresholds,
-        taskSeeds,
-        (soFar) => (rolledOut = soFar),
-      );
-      const { doubt } = verdictDoubt(groups, design, thresholds);
-      const figures = calibrationOf(groups, thresholds, { ...design, doubt });
-      result = withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut);
-    } catch (error) {
-      assertOwnFault(error);
-      if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
-      result = unusable(thresholds, error.message);
-    }
-    const folder = layout.environments(context.runId, capability.id);
-    const transfer =
-      result.seeds === 0
-        ? null
-        : await estimateWithHeartbeats(store, input, rolledOut.trajectories, environment.successReward);
-    const stored = await storeCalibration(store, input, prepared, { result, thresholds, transfer });
-    const verdict = { inBand: result.verdict === 'in-band', faulty: result.faulty, outcome: outcomeLine(result) };
-    const shown = verdict.inBand ? null : await keepShown(store, folder, rolledOut.trajectories);
-    const rollouts = shown === null ? {} : { rollouts: shown };
-    // A fault may have come from this machine: the next run tries it again.
-    if (!verdict.faulty) {
-      const made = { runId: context.runId, ...stored, ...rollouts, ...verdict };
-      await keepReusable(store, context.agent, key, made);
-    }
-    if (verdict.inBand) await keepCertified(deps, input, prepared);
-    return { ...verdict, ...stored, ...rollouts, ...tokensOf(rolledOut.trajectories) };
-  };
+    const { doubt } = verdictDoubt(groups, design, thresholds);
+    const figures = calibrationOf(groups, thresholds, { ...design, doubt });
+    result = withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut);
+  } catch (error) {
+    assertOwnFault(error);
+    if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
+    result = unusable(thresholds, error.message);
+  }
+  const folder = layout.environments(context.runId, capability.id);
+  const transfer =
+    result.seeds === 0
+      ? null
+      : await estimateWithHeartbeats(store, input, rolledOut.trajectories, environment.successReward);
+  const stored = await storeCalibration(store, input, prepared, { result, thresholds, transfer });
+  const verdict = { inBand: result.verdict === 'in-band', faulty: result.faulty, outcome: outcomeLine(result) };
+  const shown = verdict.inBand ? null : await keepShown(store, folder, rolledOut.trajectories);
+  const rollouts = shown === null ? {} : { rollouts: shown };
+  // A fault may have come from this machine: the next run tries it again.
+  if (!verdict.faulty) {
+    const made = { runId: context.runId, ...stored, ...rollouts, ...verdict };
+    await keepReusable(store, context.agent, key, made);
+  }
+  if (verdict.inBand) await keepCertified(deps, input, prepared);
+  return { ...verdict, ...stored, ...rollouts, ...tokensOf(rolledOut.trajectories) };
 }
 
 /** Takes over an earlier run's calibration. The certificate has today's validation, and that run's transfer. */
@@ -168,16 +164,12 @@ async function estimateWithHeartbeats(
   synthetic: readonly Trajectory[],
   successReward: number,
 ): Promise<TransferEstimate | null> {
-  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const { cancellationSignal: signal } = Context.current();
   const note = `estimates the transfer of ${input.capability.id}`;
-  const progress = startProgress({ stage: 'sharpen', unit: 'estimates', total: 1, note, everyMs: 500, heartbeat });
-  try {
-    const estimate = await estimateTransfer(store, input, synthetic, successReward, signal);
-    progress.advance();
-    return estimate;
-  } finally {
-    progress.stop();
-  }
+  using progress = new Progress({ stage: 'sharpen', unit: 'estimates', total: 1, note, everyMs: 500 });
+  const estimate = await estimateTransfer(store, input, synthetic, successReward, signal);
+  progress.advance();
+  return estimate;
 }
 
 /**

@@ -14,25 +14,23 @@ import { assertOwnFault, syntheticPlan, syntheticRollouts, tokensOf } from './sy
  * nothing; that is no failure of the activity.
  * @throws Sandbox.Unavailable; Environment.Killed; `Model.*`.
  */
-export function createRollOutRefused(deps: RolloutDeps): (input: EnvironmentInput) => Promise<RefusedRollouts> {
-  return async (input) => {
-    const { context, capability, source } = input;
-    const prepared = await readPreparedSpec(deps.store, context.spec);
-    const seeds = calibrationSeeds(SHOWN_ROLLOUTS, source.sha256);
-    const plans = seeds.map((seed) => syntheticPlan(prepared, context.seed, seed, 0));
-    let results: RolloutResults;
-    try {
-      const roll = await syntheticRollouts(deps, input, prepared);
-      results = await loadRollouts(await roll({ plans, work: 'refused', note: 'plays a few tasks of' }));
-    } catch (error) {
-      Context.current().cancellationSignal.throwIfAborted();
-      assertOwnFault(error);
-      results = error instanceof EnvironmentUnusable ? error.finished : { trajectories: [], seconds: 0, faults: [] };
-    }
-    const { trajectories } = results;
-    return {
-      rollouts: await keepShown(deps.store, layout.environments(context.runId, capability.id), trajectories),
-      ...tokensOf(trajectories),
-    };
+export async function rollOutRefused(deps: RolloutDeps, input: EnvironmentInput): Promise<RefusedRollouts> {
+  const { context, capability, source } = input;
+  const prepared = await readPreparedSpec(deps.store, context.spec);
+  const seeds = calibrationSeeds(SHOWN_ROLLOUTS, source.sha256);
+  const plans = seeds.map((seed) => syntheticPlan(prepared, context.seed, seed, 0));
+  let results: RolloutResults;
+  try {
+    const roll = await syntheticRollouts(deps, input, prepared);
+    results = await loadRollouts(await roll({ plans, work: 'refused', note: 'plays a few tasks of' }));
+  } catch (error) {
+    Context.current().cancellationSignal.throwIfAborted();
+    assertOwnFault(error);
+    results = error instanceof EnvironmentUnusable ? error.finished : { trajectories: [], seconds: 0, faults: [] };
+  }
+  const { trajectories } = results;
+  return {
+    rollouts: await keepShown(deps.store, layout.environments(context.runId, capability.id), trajectories),
+    ...tokensOf(trajectories),
   };
 }

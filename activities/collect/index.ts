@@ -1,6 +1,5 @@
 import { pluralise } from '../../contracts/pluralise';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
-import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { collectedTraces, layout } from '../../store';
@@ -10,54 +9,50 @@ import { readLiveTraffic, unreadableLines } from '../live-traffic';
 import { readPreparedSpec } from '../prepared-spec';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 
-/** Activities of the stage `collect`. */
-export function createCollectActivities(deps: RolloutDeps): Pick<SandboxActivities, 'collectTrajectories'> {
-  return {
-    /**
-     * Runs the base agent on the train tasks and adds the live traffic that the gateway has written. Continues where an
-     * earlier attempt stopped.
-     */
-    async collectTrajectories(
-      { runId, agent, spec: specRef, seed }: RunContext,
-      repetition?: Repetition,
-    ): Promise<RolloutSummary> {
-      const prepared = await readPreparedSpec(deps.store, specRef);
-      const { environment, model, collect, identify } = prepared.spec;
-      const { start, count } = environment.trainSeeds;
-      const plans = Array.from({ length: count * collect.trials }, (_, index) => {
-        const taskSeed = start + Math.floor(index / collect.trials);
-        const trial = index % collect.trials;
-        return {
-          seed: taskSeed,
-          split: 'train' as const,
-          trial,
-          model: model.name,
-          samplingSeed: samplingSeed(seed, taskSeed, trial),
-        };
-      });
-      const rolledOut = await runDeployedRollouts(deps, prepared, {
-        plans,
-        concurrency: collect.concurrency,
-        workKey: layout.work(runId, 'collect'),
-        stage: 'collect',
-      });
-      const wanted = collectedTraces(collect.live, model.name);
-      const read = await readLiveTraffic(deps.store, agent, wanted, { rollouts: plans.length, repetition });
-      const live = read.trajectories;
-      const summary = {
-        ...(await storeRollouts(deps.store, rolledOut, {
-          directory: layout.trajectories(runId),
-          name: 'collected.jsonl',
-          stage: 'collect',
-          live,
-        })),
-        ...unreadableLines(read),
-      };
-      if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)
-        throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
-      return summary;
-    },
+/**
+ * Activity: runs the base agent on the train tasks and adds the live traffic that the gateway has written. Continues
+ * where an earlier attempt stopped.
+ */
+export async function collectTrajectories(
+  deps: RolloutDeps,
+  { runId, agent, spec: specRef, seed }: RunContext,
+  repetition?: Repetition,
+): Promise<RolloutSummary> {
+  const prepared = await readPreparedSpec(deps.store, specRef);
+  const { environment, model, collect, identify } = prepared.spec;
+  const { start, count } = environment.trainSeeds;
+  const plans = Array.from({ length: count * collect.trials }, (_, index) => {
+    const taskSeed = start + Math.floor(index / collect.trials);
+    const trial = index % collect.trials;
+    return {
+      seed: taskSeed,
+      split: 'train' as const,
+      trial,
+      model: model.name,
+      samplingSeed: samplingSeed(seed, taskSeed, trial),
+    };
+  });
+  const rolledOut = await runDeployedRollouts(deps, prepared, {
+    plans,
+    concurrency: collect.concurrency,
+    workKey: layout.work(runId, 'collect'),
+    stage: 'collect',
+  });
+  const wanted = collectedTraces(collect.live, model.name);
+  const read = await readLiveTraffic(deps.store, agent, wanted, { rollouts: plans.length, repetition });
+  const live = read.trajectories;
+  const summary = {
+    ...(await storeRollouts(deps.store, rolledOut, {
+      directory: layout.trajectories(runId),
+      name: 'collected.jsonl',
+      stage: 'collect',
+      live,
+    })),
+    ...unreadableLines(read),
   };
+  if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)
+    throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
+  return summary;
 }
 
 /**

@@ -9,7 +9,7 @@ import { layout, readSegment } from '../../store';
 import { runModel } from '../endpoints/run-model';
 import { systemClock } from '../clock';
 import { inParallel } from '../in-parallel';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { modelFailure, ModelFault, PolicyModel } from '../rollout';
 import { answerOrFault } from '../rollout/episode';
 import type { RolloutDeps } from '../rollout/rollout-deps';
@@ -43,13 +43,12 @@ export async function askMenu(
   warnOfDamage(damaged);
   const answered = new Map(records.map((record) => [record.seed, record]));
   const unanswered = [...openings.keys()].filter((seed) => !answered.has(seed));
-  const progress = startProgress({
+  using progress = new Progress({
     stage: 'evaluate',
     unit: 'routings',
     total: openings.size,
     done: openings.size - unanswered.length,
     everyMs: 500,
-    heartbeat: (details) => context.heartbeat(details),
   });
   const stop = new AbortController();
   const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
@@ -95,7 +94,6 @@ export async function askMenu(
     if (refusal !== null && refused.length > unanswered.length / 2) throw modelFailure(refusal);
     for (const seed of refused) await keep(seed, NO_ANSWER);
   } finally {
-    progress.stop();
     await segment.close();
   }
   return answered;

@@ -7,7 +7,6 @@ import {
 import { evaluationPlanSchema, type Judging } from '../../contracts/artifacts/evaluation-plan';
 import { routerChoiceSchema } from '../../contracts/artifacts/router-choice';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { CompareInput, CompareResult, StoredAdapter } from '../../contracts/messages/evaluate-stage';
 import { failure } from '../../contracts/typed-failure';
 import { percentText } from '../../contracts/share-text';
@@ -22,73 +21,65 @@ import { decideGate } from './gate';
 import { type Outcome, outcomeSchema, pairOutcomes, UnpairedError } from './outcome-table';
 import { routerSchema } from '../../routing/kinds';
 
-/** The activity that turns the rollouts of all arms into one `Evaluation`. */
-export function createCompareActivities(store: ArtifactStore): Pick<OrchestrationActivities, 'compareArms'> {
-  return {
-    /**
-     * Reads the arms' trajectories, writes the evaluation artifact and decides the gate. The same input gives the same
-     * artifact.
-     * @throws Evaluate.Unpaired when no task was run in full by every arm, or one trial is there twice.
-     */
-    async compareArms(input: CompareInput): Promise<CompareResult> {
-      const { spec, baseModelSha256: baseModel } = await readPreparedSpec(store, input.context.spec);
-      const { runId, agent, seed } = input.context;
-      const arms: { name: string; outcomes: Outcome[] }[] = [];
-      // One arm after the other: a parsed trajectories artifact can be tens of megabytes.
-      for (const { arm, rollouts } of input.arms)
-        arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
-      const routing = await getLines(store, input.routing, routingRecordSchema);
-      const routerChoice = await getJson(store, input.routerChoice, routerChoiceSchema);
-      const plan = await getJson(store, input.plan, evaluationPlanSchema);
-      const incumbent = input.incumbent && {
-        version: input.incumbent.version,
-        differing: await differingTasks(store, input, input.incumbent, routing),
-      };
-      const { bootstrapSamples, confidence } = spec.evaluation;
-      const own = { runId, against: plan.judging.against, baseModel };
-      try {
-        const table = pairOutcomes(arms, plan.trials);
-        const learned = await learnedBy(store, input);
-        const retires = await retirementAlone(store, input);
-        const judge = (judging: Judging): Judged => {
-          const figures = evaluateTable(table, {
-            capabilities: input.capabilities,
-            adapters: input.adapters,
-            routing,
-            routerChoice,
-            readsTags: spec.groundTruth !== undefined,
-            allOf: spec.evaluation.trials,
-            bootstrapSamples,
-            confidence,
-            seed,
-            mixedFailure: input.mixedFailure,
-            plan,
-            judging,
-            incumbent,
-            incumbentFailure: input.incumbentFailure,
-          });
-          const evaluation = evaluationSchema.parse(figures);
-          return { evaluation, gate: decideGate(evaluation, spec.gate, learned, retires) };
-        };
-        // A run that is cancelled before it is counted has no result. If another run was counted in between, the
-        // candidate is judged again.
-        const first = await judgingOf(store, agent, own, confidence);
-        const judged = judge(first);
-        const counted = await countComparison(store, agent, own, confidence);
-        const { evaluation, gate } = counted.comparison === first.comparison ? judged : judge(counted);
-        return {
-          evaluation: await putJson(store, layout.evaluation(runId), 'evaluation.json', evaluation),
-          gatePassed: gate.passed,
-          gateReasons: gate.reasons,
-          summary: evaluationSummary(evaluation),
-          ...(gate.culprit && { culprit: gate.culprit }),
-        };
-      } catch (error) {
-        if (error instanceof UnpairedError) throw failure('Evaluate.Unpaired', error.message, { cause: error });
-        throw error;
-      }
-    },
+/**
+ * Activity: turns the rollouts of all arms into one `Evaluation`. Reads the arms' trajectories, writes the evaluation
+ * artifact and decides the gate. The same input gives the same artifact.
+ * @throws Evaluate.Unpaired when no task was run in full by every arm, or one trial is there twice.
+ */
+export async function compareArms(store: ArtifactStore, input: CompareInput): Promise<CompareResult> {
+  const { spec, baseModelSha256: baseModel } = await readPreparedSpec(store, input.context.spec);
+  const { runId, agent, seed } = input.context;
+  const arms: { name: string; outcomes: Outcome[] }[] = [];
+  // One arm after the other: a parsed trajectories artifact can be tens of megabytes.
+  for (const { arm, rollouts } of input.arms)
+    arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
+  const routing = await getLines(store, input.routing, routingRecordSchema);
+  const routerChoice = await getJson(store, input.routerChoice, routerChoiceSchema);
+  const plan = await getJson(store, input.plan, evaluationPlanSchema);
+  const incumbent = input.incumbent && {
+    version: input.incumbent.version,
+    differing: await differingTasks(store, input, input.incumbent, routing),
   };
+  const { bootstrapSamples, confidence } = spec.evaluation;
+  const own = { runId, against: plan.judging.against, baseModel };
+  try {
+    const table = pairOutcomes(arms, plan.trials);
+    const learned = await learnedBy(store, input);
+    const retires = await retirementAlone(store, input);
+    const judge = (judging: Judging): Judged => {
+      const figures = evaluateTable(table, {
+        ...input,
+        routing,
+        routerChoice,
+        readsTags: spec.groundTruth !== undefined,
+        allOf: spec.evaluation.trials,
+        bootstrapSamples,
+        confidence,
+        seed,
+        plan,
+        judging,
+        incumbent,
+      });
+      const evaluation = evaluationSchema.parse(figures);
+      return { evaluation, gate: decideGate(evaluation, spec.gate, learned, retires) };
+    };
+    // A run that is cancelled before it is counted has no result. If another run was counted in between, the
+    // candidate is judged again.
+    const first = await judgingOf(store, agent, own, confidence);
+    const judged = judge(first);
+    const counted = await countComparison(store, agent, own, confidence);
+    const { evaluation, gate } = counted.comparison === first.comparison ? judged : judge(counted);
+    return {
+      evaluation: await putJson(store, layout.evaluation(runId), 'evaluation.json', evaluation),
+      gatePassed: gate.passed,
+      gateReasons: gate.reasons,
+      summary: evaluationSummary(evaluation),
+      ...(gate.culprit && { culprit: gate.culprit }),
+    };
+  } catch (error) {
+    if (error instanceof UnpairedError) throw failure('Evaluate.Unpaired', error.message, { cause: error });
+    throw error;
+  }
 }
 
 /** A comparison with the gate's decision. */

@@ -1,5 +1,4 @@
 import { pluralise } from '../../contracts/pluralise';
-import { Context } from '@temporalio/activity';
 import { evaluationPlanSchema, type EvaluationPlan } from '../../contracts/artifacts/evaluation-plan';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
@@ -15,60 +14,54 @@ import { plannedTrials } from '../../contracts/statistics/planned-trials';
 import { pointsText } from '../../contracts/share-text';
 import { type ArtifactStore, layout, putJson, readRegistry, storedLines } from '../../store';
 import { activeVersion, playableVersion } from '../active-version';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { readPreparedSpec } from '../prepared-spec';
 import { judgingOf } from './comparison-count';
 import { heldOutBlock } from './held-out-block';
 
 /**
- * Makes the activity `planEvaluation`: freezes the version that is active now, which the candidate has to beat, and
+ * Activity: freezes the version that is active now, which the candidate has to beat, and
  * states the smallest gain that the evaluation can prove, before any held-out task is played. Where the owner names the
  * gain that is to be provable, it says how many trials that takes.
  */
-export function createPlanEvaluation(
+export async function planEvaluation(
   store: ArtifactStore,
-): (input: PlanEvaluationInput) => Promise<PlanEvaluationResult> {
-  return async ({ context: { runId, agent, spec }, trajectories, heldOut: before }) => {
-    const { heartbeat } = Context.current();
-    const progress = startProgress({ stage: 'evaluate', unit: 'plans', total: 1, heartbeat, note: 'reading base' });
-    try {
-      const prepared = await readPreparedSpec(store, spec);
-      const registry = await readRegistry(store, agent);
-      const found = activeVersion(registry, prepared);
-      const passes = await passesByTask(await storedLines(store, trajectorySchema)(trajectories));
-      const { confidence } = prepared.spec.evaluation;
-      const { tasks } = heldOutSize(prepared.spec);
-      const { passRate, withinTask } = observedSpread(passes);
-      const { canary } = registry;
-      const served = typeof found === 'string' ? null : found.version;
-      const comparison = { runId, against: served, baseModel: prepared.baseModelSha256 };
-      const judging = await judgingOf(store, agent, comparison, confidence);
-      const size = { tasks, confidence: judging.confidence, withinTask };
-      const rotation = await heldOutBlock(store, { runId, spec: prepared.spec });
-      const { trials, aim } = trialsOf(prepared.spec, size, before);
-      const plan: EvaluationPlan = {
-        tasks,
-        ...(rotation && { rotation }),
-        trials,
-        basePassRate: passRate,
-        minimumDetectableGain: minimumDetectableGain({ ...size, trials }),
-        ...(aim && { aim }),
-        power: POWER,
-        active: registry.active,
-        noIncumbent: typeof found === 'string' ? found : null,
-        canary: canary === undefined ? null : { version: canary.version, share: canary.share },
-        judging,
-      };
-      const folder = layout.evaluation(runId);
-      return {
-        plan: await putJson(store, folder, 'evaluation-plan.json', evaluationPlanSchema.parse(plan)),
-        incumbent: typeof found === 'string' ? null : playableVersion(found),
-        heldOut: { trials, ...(rotation && { seeds: rotation.seeds }) },
-        summary: planSummary(plan),
-      };
-    } finally {
-      progress.stop();
-    }
+  { context: { runId, agent, spec }, trajectories, heldOut: before }: PlanEvaluationInput,
+): Promise<PlanEvaluationResult> {
+  using _ = new Progress({ stage: 'evaluate', unit: 'plans', total: 1, note: 'reading base' });
+  const prepared = await readPreparedSpec(store, spec);
+  const registry = await readRegistry(store, agent);
+  const found = activeVersion(registry, prepared);
+  const passes = await passesByTask(await storedLines(store, trajectorySchema)(trajectories));
+  const { confidence } = prepared.spec.evaluation;
+  const { tasks } = heldOutSize(prepared.spec);
+  const { passRate, withinTask } = observedSpread(passes);
+  const { canary } = registry;
+  const served = typeof found === 'string' ? null : found.version;
+  const comparison = { runId, against: served, baseModel: prepared.baseModelSha256 };
+  const judging = await judgingOf(store, agent, comparison, confidence);
+  const size = { tasks, confidence: judging.confidence, withinTask };
+  const rotation = await heldOutBlock(store, { runId, spec: prepared.spec });
+  const { trials, aim } = trialsOf(prepared.spec, size, before);
+  const plan: EvaluationPlan = {
+    tasks,
+    ...(rotation && { rotation }),
+    trials,
+    basePassRate: passRate,
+    minimumDetectableGain: minimumDetectableGain({ ...size, trials }),
+    ...(aim && { aim }),
+    power: POWER,
+    active: registry.active,
+    noIncumbent: typeof found === 'string' ? found : null,
+    canary: canary === undefined ? null : { version: canary.version, share: canary.share },
+    judging,
+  };
+  const folder = layout.evaluation(runId);
+  return {
+    plan: await putJson(store, folder, 'evaluation-plan.json', evaluationPlanSchema.parse(plan)),
+    incumbent: typeof found === 'string' ? null : playableVersion(found),
+    heldOut: { trials, ...(rotation && { seeds: rotation.seeds }) },
+    summary: planSummary(plan),
   };
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
-import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { EvaluationArmInput, ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { NONE_LABEL } from '../../contracts/names';
 import { type LaterTurnsReader, openLaterTurns } from '../../routing/later-turns';
@@ -11,81 +10,67 @@ import { readPreparedSpec } from '../prepared-spec';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { servedAdapters } from '../rollout/served-adapter';
-import { createChooseRouter } from './choose-router';
 import { modelForLaterTurns } from './model-for-later-turns';
-import { createPlanEvaluation } from './plan-evaluation';
-import { createRouteTasks } from './route-tasks';
 import { expandSeedRanges } from './expand-seed-ranges';
 import { routerSchema } from '../../routing/kinds';
 
-/** The activities of the stage `evaluate` that talk to the policy model. */
-export function createEvaluationRolloutActivities(
-  deps: RolloutDeps,
-): Pick<SandboxActivities, 'planEvaluation' | 'chooseRouter' | 'routeTasks' | 'rollOutArm'> {
-  return {
-    planEvaluation: createPlanEvaluation(deps.store),
-    chooseRouter: createChooseRouter(deps),
-    routeTasks: createRouteTasks(deps),
-
-    /**
-     * Rolls one arm out over the held-out tasks, or over the given train tasks. Every arm meets the same tasks with the
-     * same sampling seeds, so that differences between arms are paired.
-     * @throws RangeError for an arm without the adapter or the routing that its kind needs.
-     */
-    async rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts> {
-      const { arm, kind, adapters } = input;
-      const { runId, seed } = input.context;
-      const prepared = await readPreparedSpec(deps.store, input.context.spec);
-      const { environment, model, evaluation } = prepared.spec;
-      const served = await servedAdapters(deps.store, adapters).catch((error: unknown) => {
-        throw input.incumbent === undefined ? error : incumbentDamaged(input.incumbent, error);
-      });
-      const modelOf = await modelChooser(deps, input, model.name);
-      const laterTurns = await laterTurnsOf(deps, input);
-      const { train, night, heldOut } = input;
-      const trials = train ? 1 : (heldOut?.trials ?? evaluation.trials);
-      const split = train ? ('train' as const) : ('held-out' as const);
-      const plans = expandSeedRanges(train ?? heldOut?.seeds ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
-        Array.from({ length: trials }, (_, trial) => ({
-          seed: taskSeed,
-          split,
-          trial,
-          model: modelOf(taskSeed),
-          samplingSeed: samplingSeed(seed, taskSeed, trial, night),
-          ...(laterTurns && { modelAfter: modelForLaterTurns(laterTurns, adapters, modelOf(taskSeed)) }),
-        })),
-      );
-      const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
-      // The same arm with other adapters or another routing has its own rollouts.
-      const inputs = createHash('sha256')
-        .update(
-          JSON.stringify([
-            kind,
-            served.map(({ name }) => name),
-            input.routing?.sha256,
-            ...(laterTurns ? [input.router?.sha256] : []),
-            ...(night === undefined ? [] : [night]),
-          ]),
-        )
-        .digest('hex');
-      const rolledOut = await runDeployedRollouts(deps, prepared, {
-        plans,
-        adapters: served,
-        concurrency: evaluation.concurrency,
-        workKey: layout.work(runId, `${fileName}-${inputs.slice(0, 12)}`),
-        stage: train ? 'collect' : 'evaluate',
-        note: arm,
-      });
-      return {
-        arm,
+/**
+ * Activity: rolls one arm out over the held-out tasks, or over the given train tasks. Every arm meets the same tasks
+ * with the same sampling seeds, so that differences between arms are paired.
+ * @throws RangeError for an arm without the adapter or the routing that its kind needs.
+ */
+export async function rollOutArm(deps: RolloutDeps, input: EvaluationArmInput): Promise<ArmRollouts> {
+  const { arm, kind, adapters } = input;
+  const { runId, seed } = input.context;
+  const prepared = await readPreparedSpec(deps.store, input.context.spec);
+  const { environment, model, evaluation } = prepared.spec;
+  const served = await servedAdapters(deps.store, adapters).catch((error: unknown) => {
+    throw input.incumbent === undefined ? error : incumbentDamaged(input.incumbent, error);
+  });
+  const modelOf = await modelChooser(deps, input, model.name);
+  const laterTurns = await laterTurnsOf(deps, input);
+  const { train, night, heldOut } = input;
+  const trials = train ? 1 : (heldOut?.trials ?? evaluation.trials);
+  const split = train ? ('train' as const) : ('held-out' as const);
+  const plans = expandSeedRanges(train ?? heldOut?.seeds ?? [environment.heldOutSeeds]).flatMap((taskSeed) =>
+    Array.from({ length: trials }, (_, trial) => ({
+      seed: taskSeed,
+      split,
+      trial,
+      model: modelOf(taskSeed),
+      samplingSeed: samplingSeed(seed, taskSeed, trial, night),
+      ...(laterTurns && { modelAfter: modelForLaterTurns(laterTurns, adapters, modelOf(taskSeed)) }),
+    })),
+  );
+  const fileName = `arm-${arm.replace(/[^A-Za-z0-9.-]+/g, '-')}`;
+  // The same arm with other adapters or another routing has its own rollouts.
+  const inputs = createHash('sha256')
+    .update(
+      JSON.stringify([
         kind,
-        rollouts: await storeRollouts(deps.store, rolledOut, {
-          directory: layout.evaluation(runId),
-          name: `${fileName}.jsonl`,
-          stage: train ? 'collect' : 'evaluate',
-        }),
-      };
-    },
+        served.map(({ name }) => name),
+        input.routing?.sha256,
+        ...(laterTurns ? [input.router?.sha256] : []),
+        ...(night === undefined ? [] : [night]),
+      ]),
+    )
+    .digest('hex');
+  const rolledOut = await runDeployedRollouts(deps, prepared, {
+    plans,
+    adapters: served,
+    concurrency: evaluation.concurrency,
+    workKey: layout.work(runId, `${fileName}-${inputs.slice(0, 12)}`),
+    stage: train ? 'collect' : 'evaluate',
+    note: arm,
+  });
+  return {
+    arm,
+    kind,
+    rollouts: await storeRollouts(deps.store, rolledOut, {
+      directory: layout.evaluation(runId),
+      name: `${fileName}.jsonl`,
+      stage: train ? 'collect' : 'evaluate',
+    }),
   };
 }
 

@@ -11,51 +11,46 @@ import { isProcessFault } from '../rollout/restarting-environment';
 import { openOwnerEnvironment, ownerFailure, ownerTaskFailure, readOwnerEnvironment } from '../environment';
 import { mapInParallel } from '../in-parallel';
 import { readPreparedSpec } from '../prepared-spec';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { askMenu } from './ask-menu';
 import { expandSeedRanges } from './expand-seed-ranges';
 import { routerSchema } from '../../routing/kinds';
 
-/** Makes the activity `routeTasks`: which arm a router gives each held-out task to, or each given train task. */
-export function createRouteTasks(deps: RolloutDeps): (input: RoutingInput) => Promise<RoutingResult> {
-  return async ({ context: { runId, spec }, capabilities, router, name, heldOut, train }) => {
-    const { store } = deps;
-    const prepared = await readPreparedSpec(store, spec);
-    const chooser = openRouter(
-      await getJson(store, router, routerSchema),
-      capabilities.map(({ id }) => id),
-    );
-    const tasks = train ?? heldOut?.seeds ?? [prepared.spec.environment.heldOutSeeds];
-    const openings = await openingsOf(deps, prepared, tasks);
-    const answers = chooser.menu && (await askMenu(deps, { runId, prepared, capabilities: chooser.menu, openings }));
-    const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
-      const answer = answers?.get(seed) ?? null;
-      const { capabilityId, probability } = chooser.choose(opening, answer);
-      const { probabilities, coveredMass } = answer ?? { probabilities: [probability], coveredMass: null };
-      return { seed, capabilityId, probabilities, coveredMass };
-    });
-    return {
-      routing: await putLines(store, layout.evaluation(runId), `${name}.jsonl`, decisions),
-      tasks: decisions.length,
-    };
+/** Activity: which arm a router gives each held-out task to, or each given train task. */
+export async function routeTasks(
+  deps: RolloutDeps,
+  { context: { runId, spec }, capabilities, router, name, heldOut, train }: RoutingInput,
+): Promise<RoutingResult> {
+  const { store } = deps;
+  const prepared = await readPreparedSpec(store, spec);
+  const chooser = openRouter(
+    await getJson(store, router, routerSchema),
+    capabilities.map(({ id }) => id),
+  );
+  const tasks = train ?? heldOut?.seeds ?? [prepared.spec.environment.heldOutSeeds];
+  const openings = await openingsOf(deps, prepared, tasks);
+  const answers = chooser.menu && (await askMenu(deps, { runId, prepared, capabilities: chooser.menu, openings }));
+  const decisions = [...openings].map(([seed, opening]): RoutingRecord => {
+    const answer = answers?.get(seed) ?? null;
+    const { capabilityId, probability } = chooser.choose(opening, answer);
+    const { probabilities, coveredMass } = answer ?? { probabilities: [probability], coveredMass: null };
+    return { seed, capabilityId, probabilities, coveredMass };
+  });
+  return {
+    routing: await putLines(store, layout.evaluation(runId), `${name}.jsonl`, decisions),
+    tasks: decisions.length,
   };
 }
 
 /** The opening of each task. Throws the failure of the owner's environment. */
 async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: SeedRanges): Promise<Map<number, string>> {
   const seeds = expandSeedRanges(ranges);
-  const context = Context.current();
-  const progress = startProgress({
-    stage: 'evaluate',
-    unit: 'openings',
-    total: seeds.length,
-    heartbeat: (details) => context.heartbeat(details),
-  });
+  using progress = new Progress({ stage: 'evaluate', unit: 'openings', total: seeds.length });
   try {
     const environment = await openOwnerEnvironment(deps.openEnvironment, await readOwnerEnvironment(prepared));
     try {
-      const signal = context.cancellationSignal;
+      const signal = Context.current().cancellationSignal;
       const openings = await mapInParallel(seeds, prepared.spec.evaluation.concurrency, signal, async (seed) => {
         const opening = await openingOfTask(environment, seed);
         progress.advance();
@@ -67,8 +62,6 @@ async function openingsOf(deps: RolloutDeps, prepared: PreparedSpec, ranges: See
     }
   } catch (error) {
     throw error instanceof SandboxError ? ownerFailure(error) : error;
-  } finally {
-    progress.stop();
   }
 }
 

@@ -9,7 +9,7 @@ import type { RunContext } from '../../contracts/messages/run-context';
 import { contentKey } from '../../llm';
 import { changeDocument, layout, putJson, readDictionary, type ArtifactStore, type StoredLines } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { discoveryBatches, poolCandidates, selectCandidates, type PooledCandidate } from './discovery/candidate-pool';
 import { mergeCandidates } from './discovery/merge-candidates';
 import type { IdentifyArtifacts } from './identify-artifacts';
@@ -38,7 +38,7 @@ export async function discoverCandidates(
   { context, collected, independent, measures: measured }: IdentifyInput,
   repetition?: Repetition,
 ): Promise<DiscoveryResult> {
-  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const { cancellationSignal: signal } = Context.current();
   const { store } = artifacts;
   const measures = measured === true;
   const prepared = await artifacts.prepared(context);
@@ -50,47 +50,41 @@ export async function discoverCandidates(
     ? { agent: context.agent, entries: [] }
     : await frozenDictionary(store, context, measures);
   const setNote = (note: string | undefined) => progress.setNote(note);
-  const calls = await RecordedCalls.open(store, context.runId, discoveryWork(measures), {
+  await using calls = await RecordedCalls.open(store, context.runId, discoveryWork(measures), {
     analyst,
     attempts: artifacts.attempts,
     signal,
     setNote,
     repetition,
   });
-  const progress = startProgress({ stage: 'identify', unit: 'discovery calls', total: chosen.length, heartbeat });
-  try {
-    let pool = knownCandidates(dictionary);
-    for (const batch of chosen) {
-      const messages = discoverMessages(await Promise.all(batch.map(({ index }) => file.at(index))), pool);
-      const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
-      const { value } = await calls.ask({ kind: 'discover', key, messages, schema: discoverAnswerSchema });
-      pool = poolCandidates(
-        pool,
-        value,
-        batch.map(({ id }) => id),
-      );
-      progress.advance();
-    }
-    // The prompt of a single call asks for names that differ in meaning, so there is nothing to merge.
-    const merged =
-      chosen.length > 1 || dictionary.entries.length > 0
-        ? await mergePool(analyst.model, calls, pool)
-        : { pool, merges: [] };
-    const inState = (state: string) => dictionary.entries.filter((entry) => entry.state === state).map(({ id }) => id);
-    const candidates = selectCandidates(merged.pool, maxCandidates, inState('lacking'), inState('fixed'));
-    const detail: DiscoveryDetail = { merges: merged.merges, dictionary };
-    const directory = layout.capabilities(context.runId);
-    return {
-      candidates: await putJson(store, directory, 'candidates.json', candidates),
-      detail: await putJson(store, directory, 'discovery.json', detail),
-      count: candidates.length,
-      calls: sumCalls(calls.records).asks,
-    };
-  } finally {
-    progress.stop();
-    await calls.close();
-    await analyst.flushUsage();
+  using progress = new Progress({ stage: 'identify', unit: 'discovery calls', total: chosen.length });
+  let pool = knownCandidates(dictionary);
+  for (const batch of chosen) {
+    const messages = discoverMessages(await Promise.all(batch.map(({ index }) => file.at(index))), pool);
+    const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
+    const { value } = await calls.ask({ kind: 'discover', key, messages, schema: discoverAnswerSchema });
+    pool = poolCandidates(
+      pool,
+      value,
+      batch.map(({ id }) => id),
+    );
+    progress.advance();
   }
+  // The prompt of a single call asks for names that differ in meaning, so there is nothing to merge.
+  const merged =
+    chosen.length > 1 || dictionary.entries.length > 0
+      ? await mergePool(analyst.model, calls, pool)
+      : { pool, merges: [] };
+  const inState = (state: string) => dictionary.entries.filter((entry) => entry.state === state).map(({ id }) => id);
+  const candidates = selectCandidates(merged.pool, maxCandidates, inState('lacking'), inState('fixed'));
+  const detail: DiscoveryDetail = { merges: merged.merges, dictionary };
+  const directory = layout.capabilities(context.runId);
+  return {
+    candidates: await putJson(store, directory, 'candidates.json', candidates),
+    detail: await putJson(store, directory, 'discovery.json', detail),
+    count: candidates.length,
+    calls: sumCalls(calls.records).asks,
+  };
 }
 
 /**

@@ -7,7 +7,7 @@ import { PaidSegment } from '../analyst/paid-segment';
 import { sumCalls } from '../analyst/recorded-calls';
 import { withWaitingNotes } from '../analyst/waiting-notes';
 import { inParallel } from '../in-parallel';
-import { startProgress, type Progress } from '../progress';
+import { Progress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { LabelCache, type KnownLabels, type StoredLabel } from './labelling/label-cache';
 import type { Chunk, LabelPlanDocument } from './labelling/label-plan';
@@ -56,7 +56,7 @@ export async function labelChunk(
   input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number },
 ): Promise<LabelChunkResult> {
   const { context } = input;
-  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const { cancellationSignal: signal } = Context.current();
   const prepared = await artifacts.prepared(context);
   const { concurrency, maxPromptTokens, mode } = prepared.spec.analyst;
   const analyst = withWaitingNotes(artifacts.analyst(prepared, context), (note) => progress.setNote(note));
@@ -65,7 +65,7 @@ export async function labelChunk(
   const file = await artifacts.chunkTrajectories(input.trajectories, chunk);
   const questions = questionsOf(file, await artifacts.candidates(input.candidates), plan);
   const cache = new LabelCache(artifacts.store, context.agent, plan.model);
-  const progress = startProgress({ stage: 'identify', unit: 'labels', total: questions.length, heartbeat });
+  using progress = new Progress({ stage: 'identify', unit: 'labels', total: questions.length });
   const key = cache.segment(chunk, context.runId);
   const setNote = (note: string | undefined) => progress.setNote(note);
   let leave = (): void => undefined;
@@ -91,7 +91,6 @@ export async function labelChunk(
     const unlabelled = [...labels.values()].filter(({ label }) => label === null).length;
     return { asked, reused: questions.length - asked, unlabelled, promptTokens, completionTokens, cachedTokens };
   } finally {
-    progress.stop();
     await work.segment.close().finally(() => analyst.flushUsage().finally(leave));
   }
 }

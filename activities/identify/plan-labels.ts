@@ -7,7 +7,7 @@ import type { LabelPlan, PlanLabelsInput } from '../../contracts/messages/identi
 import type { Repetition } from '../../contracts/messages/repair';
 import { contentKey } from '../../llm';
 import { layout } from '../../store';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { writeFoundLabels } from './labelling/found-labels';
 import { LabelCache, labelKey, labelSetName } from './labelling/label-cache';
@@ -49,60 +49,56 @@ export async function planLabels(
   const sourcesKey = sourcesOf(context.runId, labellingRun);
   const frozen = (await store.readDocument(sourcesKey))?.value;
   const total = candidates.length * (collected.trajectories.records ?? collected.episodes);
-  const { heartbeat, cancellationSignal: signal } = Context.current();
-  const progress = startProgress({ stage: 'identify', unit: 'planned labels', total, heartbeat });
-  try {
-    const chunks: Chunk[] = [];
-    const idsOf: string[][] = [];
-    let [ids, keys, range] = [[] as string[], [] as string[], createHash('sha256')];
-    let [index, start] = [0, 0];
-    const finish = (end: number) => {
-      chunks.push({
-        from: chunks.at(-1)?.to ?? 0,
-        to: index,
-        hash: contentKey(...keys),
-        set: labelSetName(ids, labellingRun),
-        bytes: { start, end, sha256: range.digest('hex') },
-        sources: [],
-      });
-      idsOf.push(ids);
-      [ids, keys, range, start] = [[], [], createHash('sha256'), end];
-    };
-    let last = 0;
-    for await (const { line, end } of store.lines(collected.trajectories)) {
-      const { id } = idSchema.parse(JSON.parse(line.toString('utf8')));
-      ids.push(id);
-      keys.push(...candidates.map(keyOf(id)));
-      range.update(line);
-      last = end;
-      if (++index % perChunk === 0) finish(end);
-      progress.advance(candidates.length);
-    }
-    if (keys.length > 0) finish(last);
-    if (frozen !== undefined) {
-      sourcesSchema.parse(frozen).forEach((sources, i) => Object.assign(chunks[i] ?? {}, { sources }));
-    } else if (repetition === undefined) {
-      const index = new LabelCache(store, context.agent, model).index(signal);
-      const onBuild = () => progress.setNote('building the index of the labels of earlier runs, once');
-      const keysOf = (id: string) => candidates.map(keyOf(id));
-      const places = await writeFoundLabels({ store, context, labellingRun, index, onBuild, keysOf }, idsOf);
-      places.forEach((place, i) => Object.assign(chunks[i] ?? {}, { sources: place === null ? [] : [place] }));
-      const sources = chunks.map((chunk) => chunk.sources);
-      if (sources.flat().length > 0) await store.swapDocument(sourcesKey, sources, null);
-    }
-    const plan: LabelPlanDocument = {
-      promptVersion: LABEL_PROMPT_VERSION,
-      model,
-      run: labellingRun,
-      chunks: candidates.length === 0 ? [] : chunks,
-    };
-    const ref = await store.put(layout.labels(context.runId), `plan-${labellingRun}.json`, JSON.stringify(plan), {
-      records: plan.chunks.length,
+  const { cancellationSignal: signal } = Context.current();
+  using progress = new Progress({ stage: 'identify', unit: 'planned labels', total });
+  const chunks: Chunk[] = [];
+  const idsOf: string[][] = [];
+  let [ids, keys, range] = [[] as string[], [] as string[], createHash('sha256')];
+  let [index, start] = [0, 0];
+  const finish = (end: number) => {
+    chunks.push({
+      from: chunks.at(-1)?.to ?? 0,
+      to: index,
+      hash: contentKey(...keys),
+      set: labelSetName(ids, labellingRun),
+      bytes: { start, end, sha256: range.digest('hex') },
+      sources: [],
     });
-    const window =
-      Math.ceil(prepared.spec.analyst.concurrency / (perChunk * Math.max(1, candidates.length))) + SPARE_CHUNKS;
-    return { plan: ref, chunks: plan.chunks.length, calls: candidates.length * index, window };
-  } finally {
-    progress.stop();
+    idsOf.push(ids);
+    [ids, keys, range, start] = [[], [], createHash('sha256'), end];
+  };
+  let last = 0;
+  for await (const { line, end } of store.lines(collected.trajectories)) {
+    const { id } = idSchema.parse(JSON.parse(line.toString('utf8')));
+    ids.push(id);
+    keys.push(...candidates.map(keyOf(id)));
+    range.update(line);
+    last = end;
+    if (++index % perChunk === 0) finish(end);
+    progress.advance(candidates.length);
   }
+  if (keys.length > 0) finish(last);
+  if (frozen !== undefined) {
+    sourcesSchema.parse(frozen).forEach((sources, i) => Object.assign(chunks[i] ?? {}, { sources }));
+  } else if (repetition === undefined) {
+    const index = new LabelCache(store, context.agent, model).index(signal);
+    const onBuild = () => progress.setNote('building the index of the labels of earlier runs, once');
+    const keysOf = (id: string) => candidates.map(keyOf(id));
+    const places = await writeFoundLabels({ store, context, labellingRun, index, onBuild, keysOf }, idsOf);
+    places.forEach((place, i) => Object.assign(chunks[i] ?? {}, { sources: place === null ? [] : [place] }));
+    const sources = chunks.map((chunk) => chunk.sources);
+    if (sources.flat().length > 0) await store.swapDocument(sourcesKey, sources, null);
+  }
+  const plan: LabelPlanDocument = {
+    promptVersion: LABEL_PROMPT_VERSION,
+    model,
+    run: labellingRun,
+    chunks: candidates.length === 0 ? [] : chunks,
+  };
+  const ref = await store.put(layout.labels(context.runId), `plan-${labellingRun}.json`, JSON.stringify(plan), {
+    records: plan.chunks.length,
+  });
+  const window =
+    Math.ceil(prepared.spec.analyst.concurrency / (perChunk * Math.max(1, candidates.length))) + SPARE_CHUNKS;
+  return { plan: ref, chunks: plan.chunks.length, calls: candidates.length * index, window };
 }

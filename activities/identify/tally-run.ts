@@ -3,7 +3,7 @@ import type { Candidate, LabelRecord } from '../../contracts/artifacts/identific
 import type { TallyInput, TallyResult } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
 import { layout, putJson, type DamagedLines } from '../../store';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { LabelCache, labelKey } from './labelling/label-cache';
 import { capabilityLabels, readTallies, type TalliedRun, tallySchema } from './labelling/tally';
@@ -94,7 +94,7 @@ async function collectLabels(
   candidates: readonly Candidate[],
   ids: readonly string[],
 ) {
-  const { heartbeat, cancellationSignal } = Context.current();
+  const { cancellationSignal } = Context.current();
   const plan = await artifacts.plan(planRef);
   const codes = new Uint8Array(ids.length * candidates.length);
   // Bytes, not strings: hundreds of thousands of strings would keep the garbage collector busy.
@@ -103,42 +103,38 @@ async function collectLabels(
   let paidFor: LabelRecord[] = [];
   const damagedBySegment = new Map<string, DamagedLines>();
   let lost = 0;
-  const progress = startProgress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length, heartbeat });
-  try {
-    for (const chunk of plan.chunks) {
-      if (cancellationSignal.aborted) throw cancellationSignal.reason;
-      const wanted: { key: string; id: string; index: number }[] = [];
-      for (let t = chunk.from; t < chunk.to; t++) {
-        candidates.forEach((candidate, c) => {
-          const id = ids[t] as string;
-          wanted.push({ key: labelKey(id, candidate, plan.model, plan.run), id, index: t * candidates.length + c });
-        });
-      }
-      const { labels, own, damaged } = await cache.known(
-        chunk,
-        context.runId,
-        new Map(wanted.map(({ key, id }) => [key, id])),
-        cancellationSignal,
-      );
-      paidFor.push(...own.map(({ label }) => label));
-      if (paidFor.length >= FILED_AT_ONCE) {
-        await cache.index(cancellationSignal).file(paidFor);
-        paidFor = [];
-      }
-      for (const lines of damaged) damagedBySegment.set(lines.key, lines);
-      const records = wanted.map(({ key, index }) => {
-        const found = labels.get(key);
-        if (found === undefined) lost++;
-        codes[index] = labelCode(found?.label ?? null);
-        return `${JSON.stringify(found)}\n`;
+  using progress = new Progress({ stage: 'identify', unit: 'merged chunks', total: plan.chunks.length });
+  for (const chunk of plan.chunks) {
+    if (cancellationSignal.aborted) throw cancellationSignal.reason;
+    const wanted: { key: string; id: string; index: number }[] = [];
+    for (let t = chunk.from; t < chunk.to; t++) {
+      candidates.forEach((candidate, c) => {
+        const id = ids[t] as string;
+        wanted.push({ key: labelKey(id, candidate, plan.model, plan.run), id, index: t * candidates.length + c });
       });
-      lines.push(Buffer.from(records.join('')));
-      progress.advance();
     }
-    progress.setNote('making the labels findable for later runs');
-    await cache.index(cancellationSignal).file(paidFor);
-  } finally {
-    progress.stop();
+    const { labels, own, damaged } = await cache.known(
+      chunk,
+      context.runId,
+      new Map(wanted.map(({ key, id }) => [key, id])),
+      cancellationSignal,
+    );
+    paidFor.push(...own.map(({ label }) => label));
+    if (paidFor.length >= FILED_AT_ONCE) {
+      await cache.index(cancellationSignal).file(paidFor);
+      paidFor = [];
+    }
+    for (const lines of damaged) damagedBySegment.set(lines.key, lines);
+    const records = wanted.map(({ key, index }) => {
+      const found = labels.get(key);
+      if (found === undefined) lost++;
+      codes[index] = labelCode(found?.label ?? null);
+      return `${JSON.stringify(found)}\n`;
+    });
+    lines.push(Buffer.from(records.join('')));
+    progress.advance();
   }
+  progress.setNote('making the labels findable for later runs');
+  await cache.index(cancellationSignal).file(paidFor);
   return { lines, codes, damaged: [...damagedBySegment.values()], lost };
 }

@@ -78,12 +78,6 @@ export function adapterGains(
   });
 }
 
-/** The nights, without the counts that are too old to be pooled, so that the document stays small. */
-export const withoutOldTasks = (nights: Nights['nights']): Nights['nights'] =>
-  nights.map(({ adapters, ...night }, place) =>
-    adapters === undefined || place < nights.length - 2 * MANY_NIGHTS ? night : { ...night, adapters },
-  );
-
 const sum = (all: readonly AdapterTasks[]): PairedTasks & { passed: number } => ({
   passed: all.reduce((total, { passed }) => total + passed, 0),
   tasks: all.reduce((total, { tasks }) => total + tasks, 0),

@@ -23,8 +23,8 @@ import {
 import { readPreparedSpec } from '../prepared-spec';
 import { adapterRecords } from '../reuse/adapter-records';
 import { wilson } from '../statistics/intervals';
-import { adapterGains, adapterTasks, withoutOldTasks } from './adapter-gains';
-import { driftsOf, withoutOldLacks } from './drift';
+import { adapterGains, adapterTasks } from './adapter-gains';
+import { driftsOf } from './drift';
 import { changeOf, detectableLoss, pairedGain } from './gain-interval';
 import { lackCounts } from './lack-counts';
 import { nightSentence } from './night-sentence';
@@ -41,35 +41,33 @@ import {
 } from './night-reasons';
 
 /**
- * Makes the activity `decideNight`: decides from the rollouts and the identification of the active version whether the
+ * Activity: decides from the rollouts and the identification of the active version whether the
  * night continues. The decision is written as an artifact and into the agent's nights before the workflow receives it.
  * A repeated execution reads the earlier nights and decides the same.
  */
-export function createDecideNight(store: ArtifactStore): (input: DecideNightInput) => Promise<NightDecisionResult> {
-  return async (input) => {
-    const { runId, agent } = input.context;
-    const measured = await readMeasured(store, input);
-    let decision: NightDecision | null = null;
-    let gone: string[] = [];
-    await changeNights(store, agent, (document) => {
-      const decided = decide(measured, document, runId);
-      decision = decided.decision;
-      gone = decided.retiredBefore;
-      return decided.document;
-    });
-    const { outcome, sentence, reasons } = decision as unknown as NightDecision;
-    const continues = reasons.flatMap(({ capabilityId, adapter: sha256, kind }) =>
-      capabilityId === null || sha256 === undefined || isRetirement({ kind }) ? [] : [{ capabilityId, sha256 }],
-    );
-    const retires = reasons.flatMap((reason) => (isRetirement(reason) ? (reason.capabilityId ?? []) : []));
-    return {
-      decision: await putJson(store, layout.night(runId), 'night-decision.json', decision),
-      outcome,
-      sentence,
-      ...(continues.length > 0 && { continues }),
-      ...(retires.length > 0 && { retires }),
-      ...(gone.length > 0 && { retiredBefore: gone }),
-    };
+export async function decideNight(store: ArtifactStore, input: DecideNightInput): Promise<NightDecisionResult> {
+  const { runId, agent } = input.context;
+  const measured = await readMeasured(store, input);
+  let decision: NightDecision | null = null;
+  let gone: string[] = [];
+  await changeNights(store, agent, (document) => {
+    const decided = decide(measured, document, runId);
+    decision = decided.decision;
+    gone = decided.retiredBefore;
+    return decided.document;
+  });
+  const { outcome, sentence, reasons } = decision as unknown as NightDecision;
+  const continues = reasons.flatMap(({ capabilityId, adapter: sha256, kind }) =>
+    capabilityId === null || sha256 === undefined || isRetirement({ kind }) ? [] : [{ capabilityId, sha256 }],
+  );
+  const retires = reasons.flatMap((reason) => (isRetirement(reason) ? (reason.capabilityId ?? []) : []));
+  return {
+    decision: await putJson(store, layout.night(runId), 'night-decision.json', decision),
+    outcome,
+    sentence,
+    ...(continues.length > 0 && { continues }),
+    ...(retires.length > 0 && { retires }),
+    ...(gone.length > 0 && { retiredBefore: gone }),
   };
 }
 
@@ -187,28 +185,37 @@ function decide(
     decision: nightDecisionSchema.parse({ ...facts, sentence: nightSentence(facts, hasOthers) }),
     document: {
       ...document,
-      nights: withoutOldLacks(
-        withoutOldTasks(
-          document.nights.map((night) =>
-            night.runId === runId
-              ? {
-                  ...night,
-                  // The version that was measured, even if another one has become active since the plan.
-                  version: figures.version,
-                  outcome,
-                  reasons,
-                  lacking,
-                  lack,
-                  adapters: tasks,
-                  ...(drifting.length > 0 && { drifting }),
-                }
-              : night,
-          ),
+      nights: withoutOldCounts(
+        document.nights.map((night) =>
+          night.runId === runId
+            ? {
+                ...night,
+                // The version that was measured, even if another one has become active since the plan.
+                version: figures.version,
+                outcome,
+                reasons,
+                lacking,
+                lack,
+                adapters: tasks,
+                ...(drifting.length > 0 && { drifting }),
+              }
+            : night,
         ),
       ),
     },
   };
 }
+
+/** The latest nights whose counts are kept: more than are tested for a trend, and than a gain is pooled over. */
+const [KEPT_LACKS, KEPT_TASKS] = [16, 64];
+
+/** The nights, without the counts that are too old to be used, so that the document stays small. */
+const withoutOldCounts = (nights: Nights['nights']): Nights['nights'] =>
+  nights.map((night, place) => ({
+    ...night,
+    lack: place < nights.length - KEPT_LACKS ? undefined : night.lack,
+    adapters: place < nights.length - KEPT_TASKS ? undefined : night.adapters,
+  }));
 
 const without = (all: readonly NightReason[], some: readonly NightReason[]): NightReason[] =>
   all.filter((reason) => !some.some((one) => one.kind === reason.kind && one.capabilityId === reason.capabilityId));

@@ -78,9 +78,3 @@ export function isWatched(nights: readonly Nights['nights'][number][], version: 
   const last = nights.findLast(({ outcome }) => outcome !== null);
   return last?.version === version && isEqualContent(last.content, content) && last.drifting !== undefined;
 }
-
-/** The nights, without the counts that are too old to be tested, so that the document stays small. */
-export const withoutOldLacks = (nights: Nights['nights']): Nights['nights'] =>
-  nights.map(({ lack, ...night }, place) =>
-    lack === undefined || place < nights.length - 2 * NIGHTS ? night : { ...night, lack },
-  );

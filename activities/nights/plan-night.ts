@@ -12,58 +12,56 @@ import { nightTasks, playsEveryTask } from './night-tasks';
 import { rebuildCost } from './rebuild-cost';
 
 /**
- * Makes the activity `planNight`: decides how a run begins, numbers a measuring night, and estimates the cost of a
+ * Activity: decides how a run begins, numbers a measuring night, and estimates the cost of a
  * changed base model. A run has one place in the agent's nights, even if this is executed repeatedly.
  */
-export function createPlanNight(store: ArtifactStore): (context: RunContext) => Promise<NightPlanResult> {
-  return async ({ runId, agent, spec }) => {
-    const prepared = await readPreparedSpec(store, spec);
-    const registry = await readRegistry(store, agent);
-    const version = activeVersion(registry, prepared);
-    const content = nightContent(prepared);
-    const measures = typeof version !== 'string';
-    const { nights } = await changeNights(store, agent, (before) =>
-      withNight(before, runId, { version: measures ? version.version : 0, content }),
-    );
-    const place = nights.findIndex((one) => one.runId === runId);
-    const night = nights[place]?.night ?? 0;
-    const watches = measures && isWatched(nights.slice(0, Math.max(0, place)), version.version, content);
-    const { environment, collect } = prepared.spec;
-    const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night), watches) : [];
-    const live = Math.min(collect.live.most, tasksOf(seeds));
-    const outdated = misfit(registry, prepared);
-    const remaking = outdated && (await rebuildCost(store, agent, prepared, outdated));
-    const plan: NightPlan = {
-      night,
-      active: registry.active,
-      measures,
-      why: measures
-        ? measured(version.version, night, {
-            tasks: tasksOf(seeds),
-            live,
-            more: watches && !playsEveryTask(environment.trainSeeds, collect.trials),
-          })
-        : version,
-      seeds,
-      ...(live > 0 && { live }),
-      content,
-      invalid: { environments: 0, calibrations: remaking?.calibrations ?? 0, adapters: remaking?.adapters ?? 0 },
-      ...(remaking && { remaking }),
-    };
-    const folder = layout.night(runId);
-    return {
-      plan: await putJson(store, folder, 'night-plan.json', nightPlanSchema.parse(plan)),
-      summary: plan.why,
-      ...(remaking && { remaking: remaking.sentence }),
-      measure: measures
-        ? {
-            version: playableVersion(version),
-            seeds,
-            night,
-            ...(live > 0 && { live }),
-          }
-        : null,
-    };
+export async function planNight(store: ArtifactStore, { runId, agent, spec }: RunContext): Promise<NightPlanResult> {
+  const prepared = await readPreparedSpec(store, spec);
+  const registry = await readRegistry(store, agent);
+  const version = activeVersion(registry, prepared);
+  const content = nightContent(prepared);
+  const measures = typeof version !== 'string';
+  const { nights } = await changeNights(store, agent, (before) =>
+    withNight(before, runId, { version: measures ? version.version : 0, content }),
+  );
+  const place = nights.findIndex((one) => one.runId === runId);
+  const night = nights[place]?.night ?? 0;
+  const watches = measures && isWatched(nights.slice(0, Math.max(0, place)), version.version, content);
+  const { environment, collect } = prepared.spec;
+  const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night), watches) : [];
+  const live = Math.min(collect.live.most, tasksOf(seeds));
+  const outdated = misfit(registry, prepared);
+  const remaking = outdated && (await rebuildCost(store, agent, prepared, outdated));
+  const plan: NightPlan = {
+    night,
+    active: registry.active,
+    measures,
+    why: measures
+      ? measured(version.version, night, {
+          tasks: tasksOf(seeds),
+          live,
+          more: watches && !playsEveryTask(environment.trainSeeds, collect.trials),
+        })
+      : version,
+    seeds,
+    ...(live > 0 && { live }),
+    content,
+    invalid: { environments: 0, calibrations: remaking?.calibrations ?? 0, adapters: remaking?.adapters ?? 0 },
+    ...(remaking && { remaking }),
+  };
+  const folder = layout.night(runId);
+  return {
+    plan: await putJson(store, folder, 'night-plan.json', nightPlanSchema.parse(plan)),
+    summary: plan.why,
+    ...(remaking && { remaking: remaking.sentence }),
+    measure: measures
+      ? {
+          version: playableVersion(version),
+          seeds,
+          night,
+          ...(live > 0 && { live }),
+        }
+      : null,
   };
 }
 

@@ -1,6 +1,5 @@
 import type { Nights } from '../../contracts/artifacts/night';
 import { type RolloutSummary, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
-import type { SandboxActivities } from '../../contracts/messages/activities';
 import type { IncumbentVersion } from '../../contracts/messages/evaluate-stage';
 import type { ServedTrafficInput } from '../../contracts/messages/night-stage';
 import type { Repetition } from '../../contracts/messages/repair';
@@ -18,15 +17,10 @@ const answeringSchema = trajectorySchema.shape.answeredBy.unwrap();
 type Night = Nights['nights'][number];
 
 /**
- * Makes the activity `readServedTraffic`. It adds to the rollouts of the active version the live conversations that it
- * answered, the newest days first: at most `most`, not older than `collect.live.days`, and none that an earlier night
- * has decided with. They follow the rollouts in an artifact of their own, so that pass rates use the rollouts alone.
+ * Activity: adds to the rollouts of the active version the live conversations that it answered, the newest days first:
+ * at most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They follow the rollouts in an artifact of their own, so that pass rates use the rollouts alone.
  */
-export function createServedTrafficActivities(store: ArtifactStore): Pick<SandboxActivities, 'readServedTraffic'> {
-  return { readServedTraffic: (input, repetition) => readServedTraffic(store, input, repetition) };
-}
-
-async function readServedTraffic(
+export async function readServedTraffic(
   store: ArtifactStore,
   { context: { runId, agent, spec }, version, served, most }: ServedTrafficInput,
   repetition?: Repetition,

@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
 import type { NotifySpec } from '../../contracts/config/notify-spec';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { NoticeInput } from '../../contracts/messages/run';
 import { loadAgentSpec } from '../../loaders/agent-spec';
 import type { ArtifactStore } from '../../store';
@@ -16,16 +15,11 @@ export interface NotifyDeps {
   webhook: WebhookSettings;
 }
 
-/** The activity that posts to an agent's webhook the reason of a run's wait, or its end. */
-export function createNotifyActivities({ store, webhook }: NotifyDeps): Pick<OrchestrationActivities, 'sendNotice'> {
-  return {
-    async sendNotice(input) {
-      const target = webhookTarget(await notifyOf(store, input), webhook);
-      if (target === null)
-        throw failure('Notify.Refused', 'There is no webhook any more: WHET_WEBHOOK_URL is not set.');
-      await postNotice(target, input.id, slackBody(input), Context.current().cancellationSignal);
-    },
-  };
+/** Activity: posts to an agent's webhook the reason of a run's wait, or its end. */
+export async function sendNotice({ store, webhook }: NotifyDeps, input: NoticeInput): Promise<void> {
+  const target = webhookTarget(await notifyOf(store, input), webhook);
+  if (target === null) throw failure('Notify.Refused', 'There is no webhook any more: WHET_WEBHOOK_URL is not set.');
+  await postNotice(target, input.id, slackBody(input), Context.current().cancellationSignal);
 }
 
 async function notifyOf(store: ArtifactStore, { spec, specPath }: NoticeInput): Promise<NotifySpec> {

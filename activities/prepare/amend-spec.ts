@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
+import type { AmendedSpec, AmendSpecInput } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 import { refusedByPolicy, type WorkerPolicy } from '../../k8s/refused-by-policy';
@@ -55,51 +55,48 @@ interface Difference {
   after: unknown;
 }
 
-/** The activity that takes over a corrected agent.yaml for a run that waits. */
-export function createAmendActivities({
-  store,
-  endpoints,
-  webhook,
-  clusterPolicy,
-}: {
+/** Dependencies of `amendSpec`. */
+interface AmendDeps {
   store: ArtifactStore;
   endpoints: KnownEndpoints;
   webhook: Pick<WebhookSettings, 'endpoints'>;
   clusterPolicy: WorkerPolicy;
-}): Pick<OrchestrationActivities, 'amendSpec'> {
-  return {
-    /**
-     * Freezes the run's spec again, with the changes of a corrected agent.yaml. The earlier one stays in the store.
-     * @throws Spec.NotAllowed.
-     * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
-     */
-    async amendSpec({ context, specPath }) {
-      const before = await readPreparedSpec(store, context.spec);
-      const file = readSpec(specPath);
-      const changes = differences(before.spec, file).filter(({ path }) => !SET_AT_START.includes(path));
-      const refused = changes.filter(({ path }) => !isAmendable(path));
-      if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
-      const spec = withFieldsOf(before.spec, file);
-      requireAllowed(spec, clusterPolicy);
-      const deadlines = waitDeadlines(spec, true);
-      if (changes.length === 0) return { spec: context.spec, changed: [], deadlines };
-      const problem = webhookProblem(spec.notify, webhook);
-      if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
-      const resolved = resolveEndpoints(spec, endpoints, dirname(resolve(specPath)));
-      const changed = changes.map(({ path }) => path);
-      const asksElsewhere = changed.some((path) => path === 'analyst.baseUrl' || path === 'analyst.model');
-      const after: PreparedSpec = preparedSpecSchema.parse({
-        ...before,
-        spec,
-        modelBaseUrl: changed.includes('model.baseUrl') ? resolved.modelBaseUrl : before.modelBaseUrl,
-        analyst: asksElsewhere
-          ? await probeAnalyst(resolved, endpoints.analyst.apiKey, Context.current().cancellationSignal)
-          : before.analyst,
-      });
-      const frozen = await putJson(store, layout.run(context.runId), 'amended-spec.json', after);
-      return { spec: frozen, changed, deadlines };
-    },
-  };
+}
+
+/**
+ * Activity: freezes a waiting run's spec again, with the changes of a corrected agent.yaml. The earlier one stays in the
+ * store.
+ * @throws Spec.NotAllowed.
+ * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
+ */
+export async function amendSpec(
+  { store, endpoints, webhook, clusterPolicy }: AmendDeps,
+  { context, specPath }: AmendSpecInput,
+): Promise<AmendedSpec> {
+  const before = await readPreparedSpec(store, context.spec);
+  const file = readSpec(specPath);
+  const changes = differences(before.spec, file).filter(({ path }) => !SET_AT_START.includes(path));
+  const refused = changes.filter(({ path }) => !isAmendable(path));
+  if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
+  const spec = withFieldsOf(before.spec, file);
+  requireAllowed(spec, clusterPolicy);
+  const deadlines = waitDeadlines(spec, true);
+  if (changes.length === 0) return { spec: context.spec, changed: [], deadlines };
+  const problem = webhookProblem(spec.notify, webhook);
+  if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
+  const resolved = resolveEndpoints(spec, endpoints, dirname(resolve(specPath)));
+  const changed = changes.map(({ path }) => path);
+  const asksElsewhere = changed.some((path) => path === 'analyst.baseUrl' || path === 'analyst.model');
+  const after: PreparedSpec = preparedSpecSchema.parse({
+    ...before,
+    spec,
+    modelBaseUrl: changed.includes('model.baseUrl') ? resolved.modelBaseUrl : before.modelBaseUrl,
+    analyst: asksElsewhere
+      ? await probeAnalyst(resolved, endpoints.analyst.apiKey, Context.current().cancellationSignal)
+      : before.analyst,
+  });
+  const frozen = await putJson(store, layout.run(context.runId), 'amended-spec.json', after);
+  return { spec: frozen, changed, deadlines };
 }
 
 /** Reads agent.yaml. @throws Spec.Invalid with every problem that was found. */

@@ -4,7 +4,6 @@ import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { LARGEST_SOURCE_BYTES, readBounded } from '../../loaders/read-bounded';
 import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solvable-tasks';
@@ -14,7 +13,7 @@ import { type ArtifactStore, layout, putJson } from '../../store';
 import type { WorkerPolicy } from '../../k8s/refused-by-policy';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { ownerFailure, ownerTaskFailure } from '../environment';
 import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
@@ -36,80 +35,73 @@ export interface PrepareDeps extends RolloutDeps {
   probeJail: () => Promise<JailProbe>;
 }
 
-/** The activity that checks everything a run needs and freezes its spec. */
-export function createPrepareActivities(deps: PrepareDeps): Pick<OrchestrationActivities, 'prepareRun'> {
+/**
+ * Activity: reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. So
+ * a mistake fails now and not an hour later, and edits of the file do not affect a run that has begun.
+ * @throws Spec.Invalid, Spec.NotAllowed, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
+ */
+export async function prepareRun(
+  deps: PrepareDeps,
+  { runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput,
+): Promise<RunPlan> {
+  const signal = Context.current().cancellationSignal;
+  const spec = specToRun(specPath, changes);
+  if (spec.name !== agent)
+    throw failure(
+      'Spec.Invalid',
+      `${specPath}: name is ${JSON.stringify(spec.name)}, but the run was started for ` +
+        `${JSON.stringify(agent)}. Start it again.`,
+    );
+  const problem = webhookProblem(spec.notify, deps.webhook);
+  if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
+  requireAllowed(spec, deps.clusterPolicy);
+  const folder = dirname(resolve(specPath));
+  const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
+  const environmentPath = resolve(folder, spec.environment.path);
+  const { modelBaseUrl, modelPath } = endpoints;
+  const [environmentSha256, analyst, sandbox, servedModel] = await withHeartbeats(
+    'checking the environment, the jail, the model server and the analyst',
+    Promise.all([
+      tryEnvironment(deps, environmentPath, spec),
+      probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
+      trySandbox(deps, spec),
+      tryModel(deps, modelBaseUrl, spec.model.name, signal),
+    ]),
+  );
+  // Last, because a large model takes minutes, and a wrong field should not.
+  const baseModelSha256 = await hashModel(deps.store, modelPath);
+  requireServedIsTrained(servedModel, baseModelSha256, modelBaseUrl, modelPath);
+  const prepared: PreparedSpec = preparedSpecSchema.parse({
+    spec,
+    environmentPath,
+    environmentSha256,
+    modelBaseUrl,
+    modelPath,
+    baseModelSha256,
+    servedModel,
+    analyst,
+    sandbox,
+  });
   return {
-    /**
-     * Reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. So a
-     * mistake fails now and not an hour later, and edits of the file do not affect a run that has begun.
-     * @throws Spec.Invalid, Spec.NotAllowed, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
-     */
-    async prepareRun({ runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput): Promise<RunPlan> {
-      const signal = Context.current().cancellationSignal;
-      const spec = specToRun(specPath, changes);
-      if (spec.name !== agent)
-        throw failure(
-          'Spec.Invalid',
-          `${specPath}: name is ${JSON.stringify(spec.name)}, but the run was started for ` +
-            `${JSON.stringify(agent)}. Start it again.`,
-        );
-      const problem = webhookProblem(spec.notify, deps.webhook);
-      if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
-      requireAllowed(spec, deps.clusterPolicy);
-      const folder = dirname(resolve(specPath));
-      const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
-      const environmentPath = resolve(folder, spec.environment.path);
-      const { modelBaseUrl, modelPath } = endpoints;
-      const [environmentSha256, analyst, sandbox, servedModel] = await withHeartbeats(
-        'checking the environment, the jail, the model server and the analyst',
-        Promise.all([
-          tryEnvironment(deps, environmentPath, spec),
-          probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
-          trySandbox(deps, spec),
-          tryModel(deps, modelBaseUrl, spec.model.name, signal),
-        ]),
-      );
-      // Last, because a large model takes minutes, and a wrong field should not.
-      const baseModelSha256 = await hashModel(deps.store, modelPath);
-      requireServedIsTrained(servedModel, baseModelSha256, modelBaseUrl, modelPath);
-      const prepared: PreparedSpec = preparedSpecSchema.parse({
-        spec,
-        environmentPath,
-        environmentSha256,
-        modelBaseUrl,
-        modelPath,
-        baseModelSha256,
-        servedModel,
-        analyst,
-        sandbox,
-      });
-      return {
-        context: {
-          runId,
-          agent,
-          spec: await putJson(deps.store, layout.run(runId), 'spec.json', prepared),
-          seed: spec.seed,
-        },
-        maxAttempts: spec.synthesis.maxAttempts,
-        mixedAdapter: spec.evaluation.mixedAdapter,
-        approval: spec.gate.approval,
-        onRejected: spec.synthesis.onRejected,
-        deadlines: waitDeadlines(spec, scheduled === true),
-        notify: (spec.notify.webhook ?? deps.webhook.url) !== null,
-      };
+    context: {
+      runId,
+      agent,
+      spec: await putJson(deps.store, layout.run(runId), 'spec.json', prepared),
+      seed: spec.seed,
     },
+    maxAttempts: spec.synthesis.maxAttempts,
+    mixedAdapter: spec.evaluation.mixedAdapter,
+    approval: spec.gate.approval,
+    onRejected: spec.synthesis.onRejected,
+    deadlines: waitDeadlines(spec, scheduled === true),
+    notify: (spec.notify.webhook ?? deps.webhook.url) !== null,
   };
 }
 
 /** Heartbeats while something else than rollouts is done; `note` says what. */
 async function withHeartbeats<T>(note: string, work: Promise<T>): Promise<T> {
-  const { heartbeat } = Context.current();
-  const progress = startProgress({ stage: 'collect', unit: 'checks', total: 1, heartbeat, note });
-  try {
-    return await work;
-  } finally {
-    progress.stop();
-  }
+  using _ = new Progress({ stage: 'collect', unit: 'checks', total: 1, note });
+  return await work;
 }
 
 /** Reads the spec and replaces the fields that the start of the run overrides. */

@@ -1,7 +1,6 @@
 import { evaluationSchema } from '../../contracts/artifacts/evaluation';
 import type { Canary, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { TrainedAdapter } from '../../contracts/artifacts/training';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { PromoteInput, PromoteResult } from '../../contracts/messages/evaluate-stage';
 import { MIXED } from '../../contracts/names';
 import { failure } from '../../contracts/typed-failure';
@@ -9,72 +8,54 @@ import { addVersion, type ArtifactStore, changeRegistry, getJson, StoreConflictE
 import { readPreparedSpec } from '../prepared-spec';
 import { neededAdapters, type Router, routerSchema } from '../../routing/kinds';
 
-/** Dependencies of `promoteAdapters`. */
-export interface PromoteDeps {
-  store: ArtifactStore;
-  /** Wall clock, for `createdAt`. Default: the machine's. */
-  now?: () => Date;
-}
-
-/** The activity that puts a run's adapters into the agent's registry. */
-export function createPromoteActivities({
-  store,
-  now = () => new Date(),
-}: PromoteDeps): Pick<OrchestrationActivities, 'promoteAdapters'> {
-  return {
-    /**
-     * Adds the adapters that help, with the router that they were judged with, as a new active version. A repeated call
-     * for the same run returns the existing version. The workflow has checked the gate and the approval before. Changes
-     * nothing and returns null when the active version is no longer the one that they were compared with. Throws
-     * Promote.CanaryRuns while a canary runs, Promote.AdapterMissing when the router gives conversations to an adapter
-     * that is not among these, and Promote.Conflict (retryable) when others keep changing the registry.
-     */
-    async promoteAdapters({
-      context,
-      adapters,
-      capabilities,
-      evaluation,
-      router,
-    }: PromoteInput): Promise<PromoteResult> {
-      const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
-      const { routedMinusBase, plan } = await getJson(store, evaluation, evaluationSchema);
-      const judged = await getJson(store, router, routerSchema);
-      const helping = servedBy(judged, adapters);
-      requireAdapters(judged, helping);
-      const summaries = new Map([
-        [MIXED, 'everything that was trained, in one adapter'],
-        ...capabilities.map(({ id, summary }): [string, string] => [id, summary]),
-      ]);
-      const version: Omit<RegistryVersion, 'version' | 'replaced'> = {
-        runId: context.runId,
-        createdAt: now().toISOString(),
-        baseModelSha256,
-        adapters: helping.map(({ name, capabilityId, key, sha256 }) => ({
-          name,
-          capabilityId,
-          summary: summaries.get(capabilityId) ?? capabilityId,
-          key,
-          sha256,
-        })),
-        routedMinusBase,
-        judgedRouter: { kind: judged.kind, artifact: router },
-      };
-      try {
-        const { result } = await changeRegistry<number | null>(store, context.agent, (registry) => {
-          const added = addVersion(registry, version);
-          // The run has promoted already.
-          if (!added.changed) return added;
-          if (registry.active !== plan.active) return { registry, changed: false, result: null };
-          if (registry.canary !== undefined) throw canaryRuns(context.agent, registry.canary);
-          return added;
-        });
-        return { version: result };
-      } catch (error) {
-        if (error instanceof StoreConflictError) throw failure('Promote.Conflict', error.message, { cause: error });
-        throw error;
-      }
-    },
+/**
+ * Activity: adds the adapters that help, with the router that they were judged with, as a new active version. A repeated
+ * call for the same run returns the existing version. The workflow has checked the gate and the approval before. Changes
+ * nothing and returns null when the active version is no longer the one that they were compared with. Throws
+ * Promote.CanaryRuns while a canary runs, Promote.AdapterMissing when the router gives conversations to an adapter that
+ * is not among these, and Promote.Conflict (retryable) when others keep changing the registry.
+ */
+export async function promoteAdapters(
+  store: ArtifactStore,
+  { context, adapters, capabilities, evaluation, router }: PromoteInput,
+): Promise<PromoteResult> {
+  const { baseModelSha256 } = await readPreparedSpec(store, context.spec);
+  const { routedMinusBase, plan } = await getJson(store, evaluation, evaluationSchema);
+  const judged = await getJson(store, router, routerSchema);
+  const helping = servedBy(judged, adapters);
+  requireAdapters(judged, helping);
+  const summaries = new Map([
+    [MIXED, 'everything that was trained, in one adapter'],
+    ...capabilities.map(({ id, summary }): [string, string] => [id, summary]),
+  ]);
+  const version: Omit<RegistryVersion, 'version' | 'replaced'> = {
+    runId: context.runId,
+    createdAt: new Date().toISOString(),
+    baseModelSha256,
+    adapters: helping.map(({ name, capabilityId, key, sha256 }) => ({
+      name,
+      capabilityId,
+      summary: summaries.get(capabilityId) ?? capabilityId,
+      key,
+      sha256,
+    })),
+    routedMinusBase,
+    judgedRouter: { kind: judged.kind, artifact: router },
   };
+  try {
+    const { result } = await changeRegistry<number | null>(store, context.agent, (registry) => {
+      const added = addVersion(registry, version);
+      // The run has promoted already.
+      if (!added.changed) return added;
+      if (registry.active !== plan.active) return { registry, changed: false, result: null };
+      if (registry.canary !== undefined) throw canaryRuns(context.agent, registry.canary);
+      return added;
+    });
+    return { version: result };
+  } catch (error) {
+    if (error instanceof StoreConflictError) throw failure('Promote.Conflict', error.message, { cause: error });
+    throw error;
+  }
 }
 
 /** The adapters that a router gives conversations to. */

@@ -6,7 +6,7 @@ import { failure } from '../../contracts/typed-failure';
 import { SandboxError } from '../../sandbox';
 import type { RolloutDeps } from './rollout-deps';
 import { type EnvironmentSource, ownerFailure, ownerTaskFailure } from '../environment';
-import { type Progress, startProgress } from '../progress';
+import { Progress } from '../progress';
 import { RestartingEnvironment, isProcessFault } from './restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
@@ -42,21 +42,18 @@ export interface FinishedRollouts {
   episodes: number;
   /** Wall time, including attempts that did not finish. */
   seconds: number;
+  /**
+   * Faults of a synthesised environment, in the same order. A fault of the owner's environment fails the set instead.
+   */
   faults: EpisodeFault[];
   /** Lines of earlier attempts that could not be read; their episodes were run again. */
   damagedLines: number;
 }
 
 /** The results of a set of rollouts, in memory. */
-export interface RolloutResults {
+export interface RolloutResults extends Pick<FinishedRollouts, 'seconds' | 'faults'> {
   /** Sorted by seed, then trial. */
   trajectories: Trajectory[];
-  /** Wall time, including attempts that did not finish. */
-  seconds: number;
-  /**
-   * Faults of a synthesised environment, in the same order. A fault of the owner's environment fails the set instead.
-   */
-  faults: EpisodeFault[];
 }
 
 /** Loads the results of a small set into memory. */
@@ -99,25 +96,14 @@ export class EnvironmentUnusable extends Error {
  *   signal's reason.
  */
 export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<FinishedRollouts> {
-  const note = options.note === undefined ? {} : { note: options.note };
-  const context = Context.current();
-  const progress = startProgress({
-    stage: options.stage,
-    unit: 'rollouts',
-    total: options.plans.length,
-    everyMs: HEARTBEAT_MS,
-    heartbeat: (details) => context.heartbeat(details),
-    ...note,
-  });
-  const work = await FinishedEpisodes.open(deps.store, options.workKey).catch((error: unknown) => {
-    progress.stop();
-    throw error;
-  });
+  const { stage, note, plans } = options;
+  const { cancellationSignal } = Context.current();
+  using progress = new Progress({ stage, unit: 'rollouts', total: plans.length, everyMs: HEARTBEAT_MS, note });
+  const work = await FinishedEpisodes.open(deps.store, options.workKey);
   progress.setDone(work.size);
-  context.heartbeat(progress.snapshot());
   const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
-  const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
+  const signal = AbortSignal.any([cancellationSignal, stop.signal]);
   // Every call in flight adds a listener, so that more than ten of them are no leak.
   setMaxListeners(0, signal);
   // A hanging environment must not delay a cancellation.
@@ -127,11 +113,10 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   try {
     await new RolloutSet(deps, options, work, progress, restarting, signal, stop, seconds).run();
   } catch (error) {
-    if (context.cancellationSignal.aborted) throw context.cancellationSignal.reason;
+    if (cancellationSignal.aborted) throw cancellationSignal.reason;
     if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
     throw ownerFailure(error);
   } finally {
-    progress.stop();
     await Promise.all([restarting.close(), work.close()]);
   }
   return finishedRollouts(work, seconds());

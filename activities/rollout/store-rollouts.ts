@@ -1,8 +1,7 @@
-import { Context } from '@temporalio/activity';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
 import type { StageName } from '../../contracts/names';
 import { type ArtifactStore, putLines } from '../../store';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { isTooLongToOpen } from './episode';
 import type { FinishedRollouts } from './run-rollouts';
 
@@ -25,9 +24,8 @@ export async function storeRollouts(
   { trajectories, episodes, seconds, damagedLines }: FinishedRollouts,
   { directory, name, stage, live = [] }: RolloutsArtifact,
 ): Promise<RolloutSummary> {
-  const { heartbeat } = Context.current();
   const sums = { episodes: 0, successes: 0, tooLong: 0, refused: 0, cut: 0, promptTokens: 0, completionTokens: 0 };
-  const progress = startProgress({ stage, unit: 'trajectories written', total: episodes + live.length, heartbeat });
+  using progress = new Progress({ stage, unit: 'trajectories written', total: episodes + live.length });
   async function* all() {
     for await (const trajectory of trajectories()) {
       count(trajectory);
@@ -48,24 +46,20 @@ export async function storeRollouts(
     progress.advance();
     if (success) sums.successes++;
   }
-  try {
-    const ref = await putLines(store, directory, name, all());
-    const { successes, tooLong, refused, cut, promptTokens, completionTokens } = sums;
-    return {
-      trajectories: ref,
-      episodes: sums.episodes,
-      ...(live.length > 0 && { live: live.length }),
-      ...(tooLong > 0 && { tooLong }),
-      ...(refused > 0 && { refused }),
-      ...(cut > 0 && { cut }),
-      ...(damagedLines > 0 && { damagedLines }),
-      successes,
-      failures: sums.episodes - successes,
-      promptTokens,
-      completionTokens,
-      seconds: Math.round(seconds * 100) / 100,
-    };
-  } finally {
-    progress.stop();
-  }
+  const ref = await putLines(store, directory, name, all());
+  const { successes, tooLong, refused, cut, promptTokens, completionTokens } = sums;
+  return {
+    trajectories: ref,
+    episodes: sums.episodes,
+    ...(live.length > 0 && { live: live.length }),
+    ...(tooLong > 0 && { tooLong }),
+    ...(refused > 0 && { refused }),
+    ...(cut > 0 && { cut }),
+    ...(damagedLines > 0 && { damagedLines }),
+    successes,
+    failures: sums.episodes - successes,
+    promptTokens,
+    completionTokens,
+    seconds: Math.round(seconds * 100) / 100,
+  };
 }

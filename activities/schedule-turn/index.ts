@@ -1,8 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { agentNameSchema } from '../../contracts/config/agent-name';
 import { type AgentSpec, agentSpecSchema } from '../../contracts/config/agent-spec';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
-import type { Turn } from '../../contracts/messages/run';
+import type { Turn, TurnInput } from '../../contracts/messages/run';
 import { loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 import { waitDeadlines } from '../wait-deadlines';
@@ -16,24 +15,19 @@ export interface ScheduleTurnDeps {
   webhookUrl: string | null;
 }
 
-/** The activity with which a run of a schedule begins. */
-export function createScheduleTurnActivities({
-  client,
-  webhookUrl,
-}: ScheduleTurnDeps): Pick<OrchestrationActivities, 'takeTurn'> {
-  return {
-    /**
-     * An open run that makes progress continues, and the new run is skipped: both would do the same work. A scheduled
-     * run that only waits for an answer ends and makes room. A run that waits for approval costs nothing and stays, and
-     * so does a waiting run that a person started. A run that a person started has no wait deadline: if it has kept
-     * failing for longer than the deadline, the new run starts in parallel.
-     */
-    async takeTurn({ runId, agent, specPath }) {
-      if (!agentNameSchema.safeParse(agent).success)
-        throw failure('Spec.Invalid', `${JSON.stringify(agent)} is no name of an agent.`);
-      return decide(await openRunsBefore(client(), runId, agent), settingsOf(specPath, webhookUrl), Date.now());
-    },
-  };
+/**
+ * Activity: how a run of a schedule begins. An open run that makes progress continues, and the new run is skipped: both
+ * would do the same work. A scheduled run that only waits for an answer ends and makes room. A run that waits for
+ * approval costs nothing and stays, and so does a waiting run that a person started. A run that a person started has no
+ * wait deadline: if it has kept failing for longer than the deadline, the new run starts in parallel.
+ */
+export async function takeTurn(
+  { client, webhookUrl }: ScheduleTurnDeps,
+  { runId, agent, specPath }: TurnInput,
+): Promise<Turn> {
+  if (!agentNameSchema.safeParse(agent).success)
+    throw failure('Spec.Invalid', `${JSON.stringify(agent)} is no name of an agent.`);
+  return decide(await openRunsBefore(client(), runId, agent), settingsOf(specPath, webhookUrl), Date.now());
 }
 
 /** Decides whether a new run starts, given the open runs. Pure. */

@@ -1,16 +1,14 @@
-import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/artifact-ref';
 import { consensusLabelSchema, identificationSchema } from '../../contracts/artifacts/identification';
 import { type StabilityStudy, stabilityStudySchema } from '../../contracts/artifacts/study';
-import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { StudyPlan, StudyRecord, StudyResult } from '../../contracts/messages/identify-stage';
 import { type ArtifactStore, getJson, layout, storedLines, putJson, replaceFile } from '../../store';
 import { standaloneSvg } from '../charts/standalone-svg';
+import { scheduledAt } from '../live-traffic';
 import { readPreparedSpec } from '../prepared-spec';
 import { matchCapabilities, pairwiseAgreement, type StudiedIdentification } from './match-capabilities';
-import { prepareStudy, type PrepareStudyDeps } from './prepare-study';
 import { renderStudyPage, stabilityFigure } from './study-page';
 
 /** The identifications that a study has recorded so far, in order. */
@@ -19,45 +17,33 @@ const recordedSchema = z.array(
 );
 type Recorded = z.infer<typeof recordedSchema>;
 
-/** The dependencies of the study activities. */
-export interface StudyDeps extends PrepareStudyDeps {
-  /** Clock for `createdAt`. Default: when the activity was first scheduled, so that a retry writes the same bytes. */
-  now?: () => Date;
+/** Activity: adds one identification to the study's record. Returns the new record. */
+export async function recordIdentification(
+  store: ArtifactStore,
+  { plan, seed, identified, previous }: StudyRecord,
+): Promise<ArtifactRef> {
+  const before: Recorded = previous === null ? [] : await getJson(store, previous, recordedSchema);
+  const { identification, labels } = identified;
+  const all = [...before, { seed, identification, labels }];
+  return putJson(store, layout.study(plan.context.runId), 'identifications.json', all);
 }
 
-/** Activities of `whet study stability`. */
-export function createStudyActivities(
-  deps: StudyDeps,
-): Pick<OrchestrationActivities, 'prepareStudy' | 'recordIdentification' | 'renderStudy'> {
-  const { store, now = () => new Date(Context.current().info.scheduledTimestampMs) } = deps;
-  return {
-    prepareStudy: (input) => prepareStudy(deps, input),
-
-    async recordIdentification({ plan, seed, identified, previous }: StudyRecord): Promise<ArtifactRef> {
-      const before: Recorded = previous === null ? [] : await getJson(store, previous, recordedSchema);
-      const { identification, labels } = identified;
-      return putJson(store, layout.study(plan.context.runId), 'identifications.json', [
-        ...before,
-        { seed, identification, labels },
-      ]);
-    },
-
-    async renderStudy(
-      { plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef },
-      repetition?: Repetition,
-    ): Promise<StudyResult> {
-      const createdAt = repetition === undefined ? now() : new Date(repetition.scheduledAtMs);
-      const study = await assembleStudy(store, plan, await getJson(store, recorded, recordedSchema), createdAt);
-      const directory = layout.study(plan.context.runId);
-      const json = await putJson(store, directory, 'study.json', study);
-      const page = renderStudyPage(study);
-      const html = await store.put(directory, 'study.html', page, { mediaType: 'text/html; charset=utf-8' });
-      await replaceFile(store.localPath(`${directory}/study.json`), await store.get(json));
-      await replaceFile(store.localPath(`${directory}/study.html`), page);
-      await replaceFile(store.localPath(`${directory}/stability.svg`), standaloneSvg(stabilityFigure(study, 'wide')));
-      return { directory: store.localPath(directory), json, html, summary: summaryLine(study) };
-    },
-  };
+/** Activity: matches the identifications and writes the study's page. */
+export async function renderStudy(
+  store: ArtifactStore,
+  { plan, recorded }: { plan: StudyPlan; recorded: ArtifactRef },
+  repetition?: Repetition,
+): Promise<StudyResult> {
+  const createdAt = new Date(scheduledAt(repetition));
+  const study = await assembleStudy(store, plan, await getJson(store, recorded, recordedSchema), createdAt);
+  const directory = layout.study(plan.context.runId);
+  const json = await putJson(store, directory, 'study.json', study);
+  const page = renderStudyPage(study);
+  const html = await store.put(directory, 'study.html', page, { mediaType: 'text/html; charset=utf-8' });
+  await replaceFile(store.localPath(`${directory}/study.json`), await store.get(json));
+  await replaceFile(store.localPath(`${directory}/study.html`), page);
+  await replaceFile(store.localPath(`${directory}/stability.svg`), standaloneSvg(stabilityFigure(study, 'wide')));
+  return { directory: store.localPath(directory), json, html, summary: summaryLine(study) };
 }
 
 async function assembleStudy(

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { dirname } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
@@ -9,6 +7,7 @@ import { type RolloutSummary, trajectorySchema } from '../../contracts/artifacts
 import type { StudyInput, StudyPlan } from '../../contracts/messages/identify-stage';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout, putJson, storedLines } from '../../store';
+import { fileSha256 } from '../../store/read-files';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
 
@@ -83,8 +82,9 @@ async function findSource(store: ArtifactStore, agent: string, wanted: string | 
 }
 
 async function summary(store: ArtifactStore, key: string): Promise<RolloutSummary> {
-  const trajectories: ArtifactRef = { key, ...(await hashOf(store.localPath(key))), mediaType: 'application/jsonl' };
-  let [episodes, successes] = [0, 0];
+  let [bytes, episodes, successes] = [0, 0, 0];
+  const sha256 = await fileSha256(store.localPath(key), (read) => (bytes = read));
+  const trajectories: ArtifactRef = { key, sha256, bytes, mediaType: 'application/jsonl' };
   for await (const { success } of await storedLines(store, trajectorySchema)(trajectories)) {
     episodes++;
     if (success) successes++;
@@ -98,14 +98,4 @@ async function summary(store: ArtifactStore, key: string): Promise<RolloutSummar
     completionTokens: 0,
     seconds: 0,
   };
-}
-
-async function hashOf(path: string): Promise<Pick<ArtifactRef, 'sha256' | 'bytes'>> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const part of createReadStream(path) as AsyncIterable<Buffer>) {
-    hash.update(part);
-    bytes += part.length;
-  }
-  return { sha256: hash.digest('hex'), bytes };
 }

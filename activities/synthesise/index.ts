@@ -9,7 +9,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { getJson, layout } from '../../store';
 import { OneAttempt } from '../analyst/one-attempt';
 import { RecordedCalls } from '../analyst/recorded-calls';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { environmentKeyOf } from '../reuse/environment-inputs';
 import { takeReusable } from '../reuse/reuse-records';
 import { type MaterialDeps, materialReader } from './material';
@@ -32,58 +32,46 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
      */
     async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
       const { context, capability, attempt } = input;
-      const { heartbeat, cancellationSignal: signal } = Context.current();
+      const { cancellationSignal: signal } = Context.current();
       const prepared = await getJson(deps.store, context.spec, preparedSpecSchema);
       const analyst = deps.analyst(prepared, context);
-      const progress = startProgress({ stage: 'sharpen', unit: 'environments', total: 1, heartbeat });
-      const known = await certifiedBefore(deps, prepared, input).catch((error: unknown) => {
-        progress.stop();
-        throw error;
-      });
-      if (known !== null) {
-        progress.stop();
-        return { ...known, promptTokens: 0, completionTokens: 0, model: analyst.model };
-      }
-      const calls = await RecordedCalls.open(
+      using progress = new Progress({ stage: 'sharpen', unit: 'environments', total: 1 });
+      progress.setNote("reads the agent's own environment");
+      const known = await certifiedBefore(deps, prepared, input);
+      if (known !== null) return { ...known, promptTokens: 0, completionTokens: 0, model: analyst.model };
+      await using calls = await RecordedCalls.open(
         deps.store,
         context.runId,
         `analyst-synthesise-${capability.id}-${attempt}`,
         { analyst, attempts, signal, setNote: (note) => progress.setNote(note), repetition },
       );
-      try {
-        progress.setNote("reads the agent's own environment");
-        const messages = synthesisMessages(await readMaterial(input, prepared, signal));
-        progress.setNote(undefined);
-        const key = contentKey(
-          'synthesise',
-          SYNTHESIS_PROMPT_VERSION,
-          analyst.model,
-          String(attempt),
-          JSON.stringify(messages),
-        );
-        const { value, record } = await calls.ask({
-          kind: 'synthesise',
-          key,
-          messages,
-          schema: synthesisAnswerSchema,
-        });
-        const source = await deps.store.put(
-          layout.environments(context.runId, capability.id),
-          `attempt-${attempt}.py`,
-          value.source,
-        );
-        progress.advance();
-        return {
-          source,
-          promptTokens: record.promptTokens,
-          completionTokens: record.completionTokens,
-          model: record.model,
-        };
-      } finally {
-        progress.stop();
-        await calls.close();
-        await analyst.flushUsage();
-      }
+      const messages = synthesisMessages(await readMaterial(input, prepared, signal));
+      progress.setNote(undefined);
+      const key = contentKey(
+        'synthesise',
+        SYNTHESIS_PROMPT_VERSION,
+        analyst.model,
+        String(attempt),
+        JSON.stringify(messages),
+      );
+      const { value, record } = await calls.ask({
+        kind: 'synthesise',
+        key,
+        messages,
+        schema: synthesisAnswerSchema,
+      });
+      const source = await deps.store.put(
+        layout.environments(context.runId, capability.id),
+        `attempt-${attempt}.py`,
+        value.source,
+      );
+      progress.advance();
+      return {
+        source,
+        promptTokens: record.promptTokens,
+        completionTokens: record.completionTokens,
+        model: record.model,
+      };
     },
   };
 }

@@ -8,7 +8,7 @@ import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import type { GroupMember } from '../../k8s/group-member';
 import type { ArtifactStore } from '../../store';
 import { systemClock } from '../clock';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import type { Training, TrainingBackend } from './backend';
 import { noteOf, trainingOf } from './describe-training';
 import { readManifest, takeManifest } from './manifest-file';
@@ -47,15 +47,13 @@ export async function trainToCompletion(
 ): Promise<TrainingManifest> {
   const { input, planned, prepared } = plannedTraining;
   const { directory, job } = planned;
-  const context = Context.current();
-  const progress = startProgress({
+  using progress = new Progress({
     stage: 'sharpen',
     unit: 'iterations',
     total: job.algorithm.iterations,
     done: (await lastIteration(directory))?.iteration ?? 0,
     note: noteOf({ kind: 'training', input }),
     everyMs: 500,
-    heartbeat: (details) => context.heartbeat(details),
   });
   const group = groupOfOne({ capability: input.job, directoryKey: planned.key, directory });
   const training = {
@@ -64,18 +62,14 @@ export async function trainToCompletion(
     readManifest,
     group,
     progress,
-    signal: context.cancellationSignal,
+    signal: Context.current().cancellationSignal,
   };
   const membership = prepared.spec.training.packing > 1 ? packMembership(deps, backend, training) : null;
-  try {
-    const done = await takeManifest(directory, (sentence) => {
-      log.warn(sentence);
-      progress.setNote(sentence);
-    });
-    return done ?? (await runTrainer(backend, training, membership));
-  } finally {
-    progress.stop();
-  }
+  const done = await takeManifest(directory, (sentence) => {
+    log.warn(sentence);
+    progress.setNote(sentence);
+  });
+  return done ?? (await runTrainer(backend, training, membership));
 }
 
 /**
@@ -88,12 +82,11 @@ export async function runTrainer<Manifest>(
   membership: PackMembership | null = null,
 ): Promise<Manifest> {
   let { group } = training;
-  let stopAttending = (): void => undefined;
   try {
     await waitWhileCancelled(training.input.context.runId, systemClock, training.signal);
     // Before joining a pack: whoever closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
-    stopAttending = await keepHeartbeat(training.planned.directory);
+    using _ = await keepHeartbeat(training.planned.directory);
     if (membership !== null) group = await membership.join(training.signal);
     training.progress.setReason(undefined);
     training.progress.setNote(undefined);
@@ -110,17 +103,15 @@ export async function runTrainer<Manifest>(
       if (unused !== null) await backend.stop({ ...training, group: unused }).catch(() => undefined);
     }
     throw fullDisk(error, training) ?? error;
-  } finally {
-    stopAttending();
   }
 }
 
 /**
  * Shows the trainer of a directory that a worker still wants its result: touches the file `attended` now and every
- * minute until the returned function is called. After an hour without a touch the trainer saves a checkpoint and ends,
+ * minute until the result is disposed of. After an hour without a touch the trainer saves a checkpoint and ends,
  * so that a forgotten one does not occupy its GPU for ever.
  */
-async function keepHeartbeat(directory: string): Promise<() => void> {
+async function keepHeartbeat(directory: string): Promise<Disposable> {
   const path = join(directory, 'attended');
   // A full disk must not end the training for this: the trainer continues for an hour without it.
   const touch = async (): Promise<void> => {
@@ -128,8 +119,7 @@ async function keepHeartbeat(directory: string): Promise<() => void> {
     await utimes(path, now, now).catch(() => writeFile(path, '').catch(() => undefined));
   };
   await touch();
-  const timer = setInterval(() => void touch(), HEARTBEAT_FILE_MS).unref();
-  return () => clearInterval(timer);
+  return setInterval(() => void touch(), HEARTBEAT_FILE_MS).unref();
 }
 
 /**

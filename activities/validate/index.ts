@@ -6,7 +6,7 @@ import type { RolloutDeps } from '../rollout/rollout-deps';
 import { readSynthesisedEnvironment } from '../environment';
 import { isOutsideFault, killedFailure } from '../killed-environment';
 import { readPreparedSpec } from '../prepared-spec';
-import { startProgress } from '../progress';
+import { Progress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
 import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
 import { compareAttempts, withCheck } from './compare-attempts';
@@ -23,15 +23,14 @@ export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActiv
   const profileOf = targetProfileReader(deps);
   return {
     async validateEnvironment({ context: { runId, spec }, capability, source: sourceRef, before }) {
-      const { heartbeat, cancellationSignal: signal } = Context.current();
+      const { cancellationSignal: signal } = Context.current();
       const prepared = await readPreparedSpec(deps.store, spec);
-      const progress = startProgress({
+      using progress = new Progress({
         stage: 'sharpen',
         unit: 'checks',
         total: CHECK_NAMES.length,
         note: `validate ${capability.id}`,
         everyMs: 500,
-        heartbeat,
       });
       try {
         progress.setNote("reads the agent's own environment");
@@ -62,8 +61,6 @@ export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActiv
         if (isOutsideFault(error) && !(error instanceof ApplicationFailure))
           throw killedFailure(error as Error, Context.current().info.attempt);
         throw error;
-      } finally {
-        progress.stop();
       }
     },
   };

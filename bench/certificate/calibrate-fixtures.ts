@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createCalibrationActivities } from '../../activities/calibrate';
-import { createCollectActivities } from '../../activities/collect';
+import { collectTrajectories } from '../../activities/collect';
+import { calibrateEnvironment } from '../../activities/calibrate/calibrate-environment';
 import { createIdentifyActivities } from '../../activities/identify';
 import { HttpModelClient } from '../../activities/rollout';
 import { certificateSchema } from '../../contracts/artifacts/certificate';
@@ -35,7 +35,6 @@ export async function withCalibration(seed: number, folder: string, action: (cal
   const analystUrl = `${await analyst.listen({ port: 0, host: '127.0.0.1' })}/v1`;
   const model = new HttpModelClient({ timeoutMs: 120_000 });
   const rollout = { store, openEnvironment, model, endpoints: { modelUrl: null } };
-  const activities = createCalibrationActivities(rollout);
   try {
     await withModel(modelPath, spec.model.name, async (modelUrl) => {
       const runId = `run-${spec.name}-certificate`;
@@ -46,7 +45,7 @@ export async function withCalibration(seed: number, folder: string, action: (cal
         spec: await putJson(store, layout.run(runId), 'spec.json', prepared),
         seed,
       };
-      const collected = await runActivity(createCollectActivities(rollout).collectTrajectories, context);
+      const collected = await runActivity(collectTrajectories.bind(null, rollout), context);
       const identify = createIdentifyActivities({ store, analyst: createAnalystPool('none') });
       const identified = await identifyOnce(identify, { context, collected, independent: { firstRun: 0 } });
       await action(async ({ fixture, runs }) => {
@@ -54,7 +53,7 @@ export async function withCalibration(seed: number, folder: string, action: (cal
         const capability = briefOf(identified.kept, fixture.capability);
         const place = join(layout.environments(runId, capability.id), fixture.name);
         const validation: Validation = { passed: true, problems: [], checks: runs.map(({ check }) => check) };
-        const outcome = await runActivity(activities.calibrateEnvironment, {
+        const outcome = await runActivity(calibrateEnvironment.bind(null, rollout), {
           context,
           capability,
           source: await store.put(place, 'environment.py', Buffer.from(fixture.source)),

@@ -5,15 +5,20 @@ import { join } from 'node:path';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { createCollectActivities } from '../../activities/collect';
-import { createCompareActivities } from '../../activities/evaluate/compare-arms';
-import { createEvaluationRolloutActivities } from '../../activities/evaluate/roll-out-arm';
-import { createHistoryActivities } from '../../activities/history';
+import { collectTrajectories } from '../../activities/collect';
+import { chooseRouter } from '../../activities/evaluate/choose-router';
+import { compareArms } from '../../activities/evaluate/compare-arms';
+import { planEvaluation } from '../../activities/evaluate/plan-evaluation';
+import { rollOutArm } from '../../activities/evaluate/roll-out-arm';
+import { routeTasks } from '../../activities/evaluate/route-tasks';
+import { recordEnd } from '../../activities/history';
 import { createIdentifyActivities } from '../../activities/identify';
-import { createNightActivities } from '../../activities/nights';
-import { createServedTrafficActivities } from '../../activities/nights/served-traffic';
-import { createPromoteActivities } from '../../activities/promote';
-import { createReportActivities } from '../../activities/report';
+import { decideNight } from '../../activities/nights/decide-night';
+import { keepMembers } from '../../activities/nights/keep-members';
+import { planNight } from '../../activities/nights/plan-night';
+import { readServedTraffic } from '../../activities/nights/served-traffic';
+import { promoteAdapters } from '../../activities/promote';
+import { renderReport } from '../../activities/report';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { mean } from '../../activities/statistics/mean';
 import { findTemporalCli } from '../../cli/supervisor/executables';
@@ -151,9 +156,12 @@ export class Year {
         synthesiseEnvironment: stubSynthesis(store, world, this.made),
       },
       sandbox: {
-        ...createCollectActivities(deps),
-        ...createEvaluationRolloutActivities(deps),
-        ...createServedTrafficActivities(store),
+        collectTrajectories: collectTrajectories.bind(null, deps),
+        planEvaluation: planEvaluation.bind(null, store),
+        chooseRouter: chooseRouter.bind(null, deps),
+        routeTasks: routeTasks.bind(null, deps),
+        rollOutArm: rollOutArm.bind(null, deps),
+        readServedTraffic: readServedTraffic.bind(null, store),
         ...stubChecks(store),
       },
       jobs: stubTrainer(store, world, this.habits, this.made),
@@ -173,21 +181,20 @@ export class Year {
 
   private orchestration(): Partial<OrchestrationActivities> {
     const { store } = this;
-    const { decideNight, ...night } = createNightActivities(store);
-    const { compareArms } = createCompareActivities(store);
     return {
-      ...createHistoryActivities({ store }),
-      ...createPromoteActivities({ store }),
-      ...createReportActivities({ store }),
-      ...night,
+      recordEnd: recordEnd.bind(null, store),
+      promoteAdapters: promoteAdapters.bind(null, store),
+      renderReport: renderReport.bind(null, store),
+      planNight: planNight.bind(null, store),
+      keepMembers: keepMembers.bind(null, store),
       prepareRun: (input) => this.prepare(input),
       decideNight: async (input) => {
-        const result = await decideNight(input);
+        const result = await decideNight(store, input);
         this.decision = await getJson(store, result.decision, nightDecisionSchema);
         return result;
       },
       compareArms: async (input) => {
-        const result = await compareArms(input);
+        const result = await compareArms(store, input);
         const evaluation = await getJson(store, result.evaluation, evaluationSchema);
         this.compared = { evaluation, passed: result.gatePassed, ...(await this.truthOf(input)) };
         return result;

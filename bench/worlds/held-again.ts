@@ -1,5 +1,6 @@
 /** The competition, held again on the labels and adapters of a finished run. */
-import { createEvaluationRolloutActivities } from '../../activities/evaluate/roll-out-arm';
+import { chooseRouter } from '../../activities/evaluate/choose-router';
+import { routeTasks } from '../../activities/evaluate/route-tasks';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type Interval, routingRecordSchema } from '../../contracts/artifacts/evaluation';
@@ -74,9 +75,8 @@ export async function holdAgain(
 
 async function chooseAgain(deps: RolloutDeps, run: FinishedRun): Promise<{ router: Router; choice: RouterChoice }> {
   const { store, report, context } = run;
-  const { chooseRouter } = createEvaluationRolloutActivities(deps);
   const { adapters, mixed } = adaptersOf(report);
-  const chosen = await runActivity(chooseRouter, {
+  const chosen = await runActivity(chooseRouter.bind(null, deps), {
     // What it buys must not be taken for purchases of the run.
     context: { ...context, runId: `${context.runId}-again` },
     adapters,
@@ -94,9 +94,8 @@ async function chooseAgain(deps: RolloutDeps, run: FinishedRun): Promise<{ route
 /** Asks a router about the held-out tasks. */
 async function decide(deps: RolloutDeps, run: FinishedRun, router: Router): Promise<ArmOfSeed> {
   const { store, context } = run;
-  const { routeTasks } = createEvaluationRolloutActivities(deps);
   const mixed = adaptersOf(run.report).mixed.map(() => ({ id: MIXED, name: MIXED, summary: MIXED }));
-  const { routing } = await runActivity(routeTasks, {
+  const { routing } = await runActivity(routeTasks.bind(null, deps), {
     context,
     capabilities: [...capabilitiesOf(run), ...mixed],
     router: await putJson(store, layout.evaluation(context.runId), 'bench-router.json', router),

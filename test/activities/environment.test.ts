@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { routeTasks } from '../../activities/evaluate/route-tasks';
 import { targetProfileReader } from '../../activities/target-profile/read-target-profile';
-import { createEvaluationRolloutActivities } from '../../activities/evaluate/roll-out-arm';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { getJson, layout, putJson } from '../../store';
@@ -37,10 +37,9 @@ describe("an agent's own environment that cannot be imported", () => {
   });
 
   test('makes routing wait', async () => {
-    const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
     const capabilities = [{ id: 'stamps', name: 'Stamps', summary: 'puts stamps on' }];
     const router = await logitsRouter(fixture.store, capabilities);
     const input = { context: await prepare(), capabilities, router, name: 'routing' };
-    await expect(fixture.run(routeTasks, input)).rejects.toMatchObject(waits);
+    await expect(fixture.run(routeTasks.bind(null, fixture.deps), input)).rejects.toMatchObject(waits);
   });
 });

@@ -1,5 +1,6 @@
 // integration: runs of a schedule one after the other, and waits that nobody answers, on a real Temporal server, with
 // fakes of the activities.
+import { takeTurn } from '../../activities/schedule-turn';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,6 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { ImprovementRunResult, Notice, RunProgress } from '../../contracts/messages/run';
 import { MESSAGES, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
-import { createScheduleTurnActivities } from '../../activities/schedule-turn';
 import { artifact, fakeActivities } from '../fakes/activities';
 import { keepHistories } from '../helpers/histories';
 import { startRun, until } from '../helpers/runs';
@@ -202,12 +202,11 @@ test('a night that is due while the one before is at work is skipped, and says w
 
 test('a night takes over from one that only waits, and leaves one that is at work', async () => {
   const { activities } = fakeActivities();
-  const { takeTurn } = createScheduleTurnActivities({ client: () => temporal.client, webhookUrl: null });
   const { collectTrajectories } = activities.sandbox;
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   const found = [refuse('Model.Refused'), () => held.then(() => collectTrajectories!(undefined as never))];
-  activities.orchestration.takeTurn = takeTurn;
+  activities.orchestration.takeTurn = takeTurn.bind(null, { client: () => temporal.client, webhookUrl: null });
   activities.sandbox.collectTrajectories = () => found.shift()!();
   await withWorkers(temporal, activities, async () => {
     const first = await startNight();
@@ -237,10 +236,9 @@ describe('beside a run that a person started and in which everything fails again
   /** Begins such a run and waits until it says so; `collectTrajectories` of later runs works. */
   async function whileOneFails(action: (failing: string) => Promise<void>, calls = fakeActivities()): Promise<void> {
     const { activities } = calls;
-    const { takeTurn } = createScheduleTurnActivities({ client: () => temporal.client, webhookUrl: null });
     const { collectTrajectories } = activities.sandbox;
     let failing = '';
-    activities.orchestration.takeTurn = takeTurn;
+    activities.orchestration.takeTurn = takeTurn.bind(null, { client: () => temporal.client, webhookUrl: null });
     activities.sandbox.collectTrajectories = async (context) => {
       if (context.runId !== failing) return collectTrajectories!(context);
       // Eight attempts fail at once. The ninth does not begin before the test ends.

@@ -17,56 +17,54 @@ import { chooseRidge, taskOrder } from '../../../routing/fit/fit-needs';
 import { KINDS, routerSchema } from '../../../routing/kinds';
 
 /**
- * Makes the activity `chooseRouter`: lets the kinds of routers compete on the train tasks, and writes the winner
+ * Activity: lets the kinds of routers compete on the train tasks, and writes the winner
  * (docs/adr/0015). The same input gives the same router.
  */
-export function createChooseRouter(deps: RolloutDeps): (input: ChooseRouterInput) => Promise<ChooseRouterResult> {
-  return async (input) => {
-    const { store } = deps;
-    const { context, capabilities, mixed } = input;
-    const { seed } = context;
-    const adapters = [...input.adapters, ...(mixed ? [mixed] : [])];
-    const ids = capabilities.map(({ id }) => id);
-    const prepared = await readPreparedSpec(store, context.spec);
-    const { router, routingRollouts: budget } = prepared.spec.evaluation;
-    const pinned = router === 'auto' ? null : mixed ? router : withoutMixed(router);
-    const labelled = await withHeartbeats('reading the labelled tasks', async () =>
-      readLabelledTasks(
-        await storedLines(store, trajectorySchema)(input.trajectories),
-        await storedLines(store, consensusLabelSchema)(input.labels),
-        ids,
-      ),
-    );
-    const { tasks, live } = labelled;
-    if (pinned === null || 'menu' in KINDS[pinned]) {
-      const openings = new Map(tasks.map((task) => [task.seed, task.opening]));
-      const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
-      for (const task of tasks) task.answer = answers.get(task.seed) ?? null;
-    }
-    const setting = await settingOf(
-      {
-        labelled,
-        order: taskOrder(tasks.length, seed),
-        capabilities,
-        ids,
-        playsMixed: mixed !== undefined && (pinned === null || pinned === 'outcomes-mixed'),
-        ridge: await withHeartbeats('fitting routers', () => chooseRidge([...tasks, ...live], ids, seed)),
-        pinned,
-        lossMargin: prepared.spec.gate.lossMargin,
-        seed,
-        play: playersOf(deps, { context, prepared, adapters }),
-      },
-      budget,
-    );
-    const state = await holdCompetition(setting);
-    const chosen = await resultOf(setting, state);
-    const folder = layout.evaluation(context.runId);
-    return {
-      router: await putJson(store, folder, 'router.json', routerSchema.parse(chosen.router)),
-      choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(chosen.choice)),
-      kind: chosen.choice.chosen,
-      summary: routerSummary(chosen.choice),
-    };
+export async function chooseRouter(deps: RolloutDeps, input: ChooseRouterInput): Promise<ChooseRouterResult> {
+  const { store } = deps;
+  const { context, capabilities, mixed } = input;
+  const { seed } = context;
+  const adapters = [...input.adapters, ...(mixed ? [mixed] : [])];
+  const ids = capabilities.map(({ id }) => id);
+  const prepared = await readPreparedSpec(store, context.spec);
+  const { router, routingRollouts: budget } = prepared.spec.evaluation;
+  const pinned = router === 'auto' ? null : mixed ? router : withoutMixed(router);
+  const labelled = await withHeartbeats('reading the labelled tasks', async () =>
+    readLabelledTasks(
+      await storedLines(store, trajectorySchema)(input.trajectories),
+      await storedLines(store, consensusLabelSchema)(input.labels),
+      ids,
+    ),
+  );
+  const { tasks, live } = labelled;
+  if (pinned === null || 'menu' in KINDS[pinned]) {
+    const openings = new Map(tasks.map((task) => [task.seed, task.opening]));
+    const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
+    for (const task of tasks) task.answer = answers.get(task.seed) ?? null;
+  }
+  const setting = await settingOf(
+    {
+      labelled,
+      order: taskOrder(tasks.length, seed),
+      capabilities,
+      ids,
+      playsMixed: mixed !== undefined && (pinned === null || pinned === 'outcomes-mixed'),
+      ridge: await withHeartbeats('fitting routers', () => chooseRidge([...tasks, ...live], ids, seed)),
+      pinned,
+      lossMargin: prepared.spec.gate.lossMargin,
+      seed,
+      play: playersOf(deps, { context, prepared, adapters }),
+    },
+    budget,
+  );
+  const state = await holdCompetition(setting);
+  const chosen = await resultOf(setting, state);
+  const folder = layout.evaluation(context.runId);
+  return {
+    router: await putJson(store, folder, 'router.json', routerSchema.parse(chosen.router)),
+    choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(chosen.choice)),
+    kind: chosen.choice.chosen,
+    summary: routerSummary(chosen.choice),
   };
 }
 

@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { Context } from '@temporalio/activity';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import {
   type Candidate,
@@ -10,7 +9,7 @@ import {
   labelRecordSchema,
 } from '../../../contracts/artifacts/identification';
 import { layout, putLines, storedLines } from '../../../store';
-import { startProgress } from '../../progress';
+import { Progress } from '../../progress';
 import type { IdentifyArtifacts } from '../identify-artifacts';
 import type { TalliedRun } from '../labelling/tally';
 import { labelCode } from '../verdicts/label-codes';
@@ -50,12 +49,7 @@ export async function writeConsensusLabels(
   );
   const lacking = new Map(candidates.map(({ id }) => [id, new Set<number>()]));
   const failures = new Map(candidates.map(({ id }) => [id, [] as LackingFailure[]]));
-  const progress = startProgress({
-    stage: 'identify',
-    unit: 'contrasted trajectories',
-    total: ids.length,
-    heartbeat: Context.current().heartbeat,
-  });
+  using progress = new Progress({ stage: 'identify', unit: 'contrasted trajectories', total: ids.length });
   async function* consensusLabels(): AsyncGenerator<ConsensusLabel> {
     for (const [t, trajectoryId] of ids.entries()) {
       const records = await Promise.all(runs.map((run, r) => take(files[r], run.capabilities.length)));
@@ -87,7 +81,6 @@ export async function writeConsensusLabels(
     const labels = await putLines(artifacts.store, layout.labels(runId), 'labels.jsonl', consensusLabels());
     return { labels, lacking, failures };
   } finally {
-    progress.stop();
     await Promise.all(files.map((file) => file.return(undefined)));
   }
 }

@@ -5,7 +5,7 @@ import { type TrialManifest, trialManifestSchema } from '../../../contracts/arti
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { TRIAL } from '../../../contracts/names';
 import { projectVersion } from '../../../contracts/project-version';
-import { startProgress } from '../../progress';
+import { Progress } from '../../progress';
 import type { Training, TrainingBackend } from '../backend';
 import { noteOf } from '../describe-training';
 import { readJsonFile } from '../files';
@@ -29,11 +29,11 @@ export async function tryTrainer(
   backend: TrainingBackend,
   { context, prepared, planned }: TrialRequest,
 ): Promise<TrialManifest> {
-  const { heartbeat, cancellationSignal: signal } = Context.current();
+  const { cancellationSignal: signal } = Context.current();
   const { key, directory } = planned;
   const input = { context, job: TRIAL };
   const note = noteOf({ kind: 'trial', input });
-  const progress = startProgress({ stage: 'collect', unit: 'trials', total: 1, note, everyMs: 500, heartbeat });
+  using progress = new Progress({ stage: 'collect', unit: 'trials', total: 1, note, everyMs: 500 });
   const training: Training<TrialManifest> = {
     kind: 'trial',
     readManifest,
@@ -44,14 +44,10 @@ export async function tryTrainer(
     progress,
     signal,
   };
-  try {
-    const found = (await readManifest(directory)) ?? (await runTrainer(backend, training));
-    if (found.trainerVersion !== projectVersion())
-      log.warn(`The trainer has version ${found.trainerVersion}, this worker ${projectVersion()}.`);
-    return found;
-  } finally {
-    progress.stop();
-  }
+  const found = (await readManifest(directory)) ?? (await runTrainer(backend, training));
+  if (found.trainerVersion !== projectVersion())
+    log.warn(`The trainer has version ${found.trainerVersion}, this worker ${projectVersion()}.`);
+  return found;
 }
 
 const readManifest = (directory: string): Promise<TrialManifest | null> =>

@@ -12,6 +12,7 @@ const request = (key: string) =>
 let asked = 0;
 const analyst = {
   model: 'm',
+  flushUsage: () => Promise.resolve(),
   ask: async ({ keep }: AnalystRequest<string>) => {
     asked++;
     const usage = { promptTokens: 1, completionTokens: 1, cachedTokens: 0 };
@@ -34,7 +35,7 @@ const open = (repetition?: Repetition) => {
 test('an answer that is not recorded is only asked for with leave', async () => {
   const first = await open();
   await first.ask(request('a'));
-  await first.close();
+  await first[Symbol.asyncDispose]();
   const forbidden = await open({ scheduledAtMs: 0, mayAskAnalyst: false });
   expect((await forbidden.ask(request('a'))).value).toBe('yes');
   await expect(forbidden.ask(request('b'))).rejects.toMatchObject({
@@ -42,9 +43,9 @@ test('an answer that is not recorded is only asked for with leave', async () => 
     nonRetryable: true,
   });
   expect(asked).toBe(1);
-  await forbidden.close();
+  await forbidden[Symbol.asyncDispose]();
   const allowed = await open({ scheduledAtMs: 0, mayAskAnalyst: true });
   await allowed.ask(request('b'));
-  await allowed.close();
+  await allowed[Symbol.asyncDispose]();
   expect(asked).toBe(2);
 });

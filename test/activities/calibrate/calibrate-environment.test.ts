@@ -1,6 +1,6 @@
 // Tier: jail (real jail and runtime, fake model server).
+import { calibrateEnvironment } from '../../../activities/calibrate/calibrate-environment';
 import { readFileSync } from 'node:fs';
-import { createCalibrationActivities } from '../../../activities/calibrate';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
@@ -40,7 +40,7 @@ describe('calibrateEnvironment', () => {
     const trajectories = await putLines(fixture.store, 'runs/run-1/trajectories', 'trajectories.jsonl', []);
     const labels = await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', []);
     const input = { context, capability, source, validation, trajectories, labels };
-    const outcome = await fixture.run(createCalibrationActivities(fixture.deps).calibrateEnvironment, input, activity);
+    const outcome = await fixture.run(calibrateEnvironment.bind(null, fixture.deps), input, activity);
     return {
       outcome,
       result: await getJson(fixture.store, outcome.detail, calibrationResultSchema),
@@ -92,7 +92,7 @@ describe('calibrateEnvironment', () => {
       const trajectories = await putLines(store, 'runs/run-2/trajectories', 'trajectories.jsonl', []);
       const labels = await putLines(store, 'runs/run-2/labels', 'labels.jsonl', []);
       const before = server.requests.length;
-      const outcome = await fixture.run(createCalibrationActivities(fixture.deps).calibrateEnvironment, {
+      const outcome = await fixture.run(calibrateEnvironment.bind(null, fixture.deps), {
         ...{ context, capability, source, validation, trajectories, labels },
       });
       return { outcome, asked: server.requests.length - before };

@@ -1,6 +1,6 @@
 // Tier: jail (real jail and runtime, fake model server).
+import { rollOutRefused } from '../../../activities/calibrate/roll-out-refused';
 import { readFileSync } from 'node:fs';
-import { createCalibrationActivities } from '../../../activities/calibrate';
 import { trajectorySchema, type Trajectory } from '../../../contracts/artifacts/trajectory';
 import { SYNTHETIC_SEEDS } from '../../../contracts/limits';
 import { storedLines } from '../../../store';
@@ -23,8 +23,7 @@ afterEach(async () => {
 async function rollOut(text: string) {
   const context = await fixture.prepare(server.baseUrl);
   const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', text);
-  const { rollOutRefused } = createCalibrationActivities(fixture.deps);
-  const result = await fixture.run(rollOutRefused, { context, capability, source });
+  const result = await fixture.run(rollOutRefused.bind(null, fixture.deps), { context, capability, source });
   const shown: Trajectory[] = [];
   if (result.rollouts !== null) {
     for await (const one of await storedLines(fixture.store, trajectorySchema)(result.rollouts)) shown.push(one);

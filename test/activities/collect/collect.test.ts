@@ -1,7 +1,7 @@
 // Tier: integration (real environment runtime, fake model server).
+import { collectTrajectories } from '../../../activities/collect';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { createCollectActivities } from '../../../activities/collect';
 import { trajectoryId } from '../../../contracts/artifacts/trajectory-id';
 import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { collectedTraces, getLines, layout, putLines, readSegment, readTraces } from '../../../store';
@@ -30,7 +30,7 @@ describe('collectTrajectories', () => {
 
   const collect = async (runId = 'run-1', options = spec) => {
     const context = await fixture.prepare(server.baseUrl, options, undefined, runId);
-    return fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    return fixture.run(collectTrajectories.bind(null, fixture.deps), context);
   };
   const workLines = async () => {
     const segment = fixture.store.segment('runs/run-1/work/collect.jsonl');
@@ -206,9 +206,7 @@ describe('collectTrajectories', () => {
         if (++read === 1) activity.cancel('CANCELLED');
         return list(directory);
       });
-      await expect(
-        fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context, activity),
-      ).rejects.toMatchObject({
+      await expect(fixture.run(collectTrajectories.bind(null, fixture.deps), context, activity)).rejects.toMatchObject({
         name: 'CancelledFailure',
       });
       expect(read).toBe(1);
@@ -264,10 +262,9 @@ describe('collectTrajectories', () => {
 
   test('a cancelled attempt stops, keeps what it has, and the next one goes on', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const { collectTrajectories } = createCollectActivities(fixture.deps);
     server.holdAfter = 30;
     const activity = fixture.activity();
-    const running = fixture.run(collectTrajectories, context, activity);
+    const running = fixture.run(collectTrajectories.bind(null, fixture.deps), context, activity);
     while (server.held < spec.collect.concurrency) await new Promise((resolve) => setTimeout(resolve, 5));
     activity.cancel('CANCELLED');
     await expect(running).rejects.toMatchObject({ name: 'CancelledFailure' });
@@ -275,7 +272,7 @@ describe('collectTrajectories', () => {
     const kept = (await workLines()).length;
     expect(kept).toBeGreaterThan(0);
     server.requests.length = 0;
-    await fixture.run(collectTrajectories, context);
+    await fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     expect(server.requests).toHaveLength((40 - kept) * 2);
   });
 
@@ -289,7 +286,7 @@ describe('collectTrajectories', () => {
 
   test("an exception of the owner's environment fails the stage with its traceback", async () => {
     const context = await fixture.prepare(server.baseUrl, spec, 'raising_desk.py');
-    const failure = fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    const failure = fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
     await expect(failure).rejects.toThrow(/While task \d+ \(trial \d\) was played: .*ZeroDivisionError/);
     await expect(failure).rejects.toThrow(/ZeroDivisionError[\s\S]*raising_desk\.py:\d+ in step/);
@@ -297,8 +294,11 @@ describe('collectTrajectories', () => {
 
   test("what the owner's environment raises in a task again and again waits for the owner", async () => {
     const context = await fixture.prepare(server.baseUrl, spec, 'raising_desk.py');
-    const { collectTrajectories } = createCollectActivities(fixture.deps);
-    const failure = fixture.run(collectTrajectories, context, fixture.activity({ attempt: 10 }));
+    const failure = fixture.run(
+      collectTrajectories.bind(null, fixture.deps),
+      context,
+      fixture.activity({ attempt: 10 }),
+    );
     await expect(failure).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
   });
 
@@ -315,7 +315,7 @@ describe('collectTrajectories', () => {
       messages.length > 2 && turns++ < 2 ? { status: 400, body: tooLong } : null,
     );
     const summary = await fixture
-      .run(createCollectActivities(fixture.deps).collectTrajectories, context)
+      .run(collectTrajectories.bind(null, fixture.deps), context)
       .catch((error: unknown) => error);
     const lines = await workLines();
     expect(summary).toBeDefined();
@@ -347,14 +347,13 @@ describe('collectTrajectories', () => {
     const whole = await collect('run-2');
     refuseLong(() => true);
     const context = await fixture.prepare(server.baseUrl, spec);
-    const { collectTrajectories } = createCollectActivities(fixture.deps);
-    await expect(fixture.run(collectTrajectories, context)).rejects.toMatchObject({
+    await expect(fixture.run(collectTrajectories.bind(null, fixture.deps), context)).rejects.toMatchObject({
       type: 'Model.ContextTooShort',
       nonRetryable: true,
       message: expect.stringContaining('40 of 40 episodes') as string,
     });
     server.interceptors.length = 0;
-    const summary = await fixture.run(collectTrajectories, context);
+    const summary = await fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     expect(summary.trajectories.sha256).toBe(whole.trajectories.sha256);
   });
 
@@ -372,9 +371,9 @@ describe('collectTrajectories', () => {
       ...spec,
       environment: { ...small, trainSeeds: { start: 0, count: 1 } },
     });
-    await expect(fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context)).rejects.toMatchObject(
-      { type: 'Collect.TooFewToContrast' },
-    );
+    await expect(fixture.run(collectTrajectories.bind(null, fixture.deps), context)).rejects.toMatchObject({
+      type: 'Collect.TooFewToContrast',
+    });
     const lines = await workLines();
     const { trajectory } = lines[0]!;
     expect(trajectory.finish).toBe('no-tool-call');

@@ -1,5 +1,5 @@
 // Tier: integration (real environment runtime, fake model server).
-import { createCollectActivities } from '../../../activities/collect';
+import { collectTrajectories } from '../../../activities/collect';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy, type WireRequest } from '../../fakes/policy-server';
@@ -43,7 +43,7 @@ describe('odd replies of a model, odd answers of a server', () => {
   });
 
   const collect = async () =>
-    fixture.run(createCollectActivities(fixture.deps).collectTrajectories, await fixture.prepare(server.baseUrl, spec));
+    fixture.run(collectTrajectories.bind(null, fixture.deps), await fixture.prepare(server.baseUrl, spec));
   /** Answers the first turn about parcels of the 3xx, some of the tasks, in another way. */
   const answerSome = (answer: (request: WireRequest) => { status: number; body: unknown }, messages = 2) =>
     server.interceptors.push((request) =>
@@ -113,12 +113,11 @@ describe('odd replies of a model, odd answers of a server', () => {
   test('where the server refuses most, the stage waits with its words, and plays these tasks again', async () => {
     server.interceptors.push(() => ({ status: 400, body: { error: { message: 'tools need a parser' } } }));
     const context = await fixture.prepare(server.baseUrl, spec);
-    const { collectTrajectories } = createCollectActivities(fixture.deps);
-    const failed = fixture.run(collectTrajectories, context);
+    const failed = fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     await expect(failed).rejects.toMatchObject({ type: 'Model.Refused', nonRetryable: true });
     await expect(failed).rejects.toThrow(/40 of 40 episodes.*tools need a parser/);
     server.interceptors.length = 0;
-    const summary = await fixture.run(collectTrajectories, context);
+    const summary = await fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     expect(summary.episodes).toBe(40);
     expect(summary.refused).toBeUndefined();
   });

@@ -1,5 +1,5 @@
 // tier: integration
-import { createCompareActivities, evaluationSummary } from '../../../activities/evaluate/compare-arms';
+import { compareArms, evaluationSummary } from '../../../activities/evaluate/compare-arms';
 import { type Outcome, pairOutcomes } from '../../../activities/evaluate/outcome-table';
 import { type Evaluation, evaluationSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter, TrainingManifest } from '../../../contracts/artifacts/training';
@@ -112,7 +112,7 @@ describe('compareArms', () => {
     };
   }
 
-  const compare = (value: CompareInput) => createCompareActivities(fixture.store).compareArms(value);
+  const compare = (value: CompareInput) => compareArms(fixture.store, value);
 
   it('finds the gain, the expected choices and nothing lost, and passes the gate', async () => {
     const result = await compare(await input(drawOutcomes(KINDS, 300, 2, 1), 2, { planted: ['verify'] }));

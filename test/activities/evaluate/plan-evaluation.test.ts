@@ -1,6 +1,6 @@
 // tier: integration
+import { planEvaluation } from '../../../activities/evaluate/plan-evaluation';
 import { countComparison } from '../../../activities/evaluate/comparison-count';
-import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
 import { type EvaluationPlan, evaluationPlanSchema } from '../../../contracts/artifacts/evaluation-plan';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { HeldOut } from '../../../contracts/messages/evaluate-stage';
@@ -66,8 +66,7 @@ describe('planEvaluation', () => {
     });
     const lines = Array.from({ length: 20 }, (_, i) => trajectory(Math.floor(i / 2), i % 2));
     const trajectories = await putLines(fixture.store, layout.run('run-1'), 'trajectories.jsonl', lines);
-    const { planEvaluation } = createEvaluationRolloutActivities(fixture.deps);
-    const result = await fixture.run(planEvaluation, {
+    const result = await fixture.run(planEvaluation.bind(null, fixture.store), {
       context,
       trajectories,
       ...(heldOut && { heldOut }),

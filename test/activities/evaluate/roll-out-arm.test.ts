@@ -1,7 +1,8 @@
 // Tier: integration (real environment runtime, fake model server).
+import { rollOutArm } from '../../../activities/evaluate/roll-out-arm';
+import { routeTasks } from '../../../activities/evaluate/route-tasks';
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createEvaluationRolloutActivities } from '../../../activities/evaluate/roll-out-arm';
 import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
@@ -32,19 +33,18 @@ describe('evaluation rollouts', () => {
     await fixture.dispose();
   });
 
-  const activities = () => createEvaluationRolloutActivities(fixture.deps);
   const trajectoriesOf = async (ref: Parameters<typeof getLines>[1]) => getLines(fixture.store, ref, trajectorySchema);
 
   test('arms meet the same tasks with the same sampling seeds', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const base = await fixture.run(activities().rollOutArm, {
+    const base = await fixture.run(rollOutArm.bind(null, fixture.deps), {
       context,
       arm: 'base',
       kind: 'base',
       adapters: [],
       routing: null,
     });
-    const one = await fixture.run(activities().rollOutArm, {
+    const one = await fixture.run(rollOutArm.bind(null, fixture.deps), {
       context,
       arm: heavy.name,
       kind: 'adapter',
@@ -65,9 +65,13 @@ describe('evaluation rollouts', () => {
   test('an arm has as many trials as the plan says, the first with the sampling seeds of fewer', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     const arm = { context, arm: 'base', kind: 'base' as const, adapters: [], routing: null };
-    const two = await fixture.run(activities().rollOutArm, arm);
+    const two = await fixture.run(rollOutArm.bind(null, fixture.deps), arm);
     const again = await fixture.prepare(server.baseUrl, spec, undefined, 'run-2');
-    const three = await fixture.run(activities().rollOutArm, { ...arm, context: again, heldOut: { trials: 3 } });
+    const three = await fixture.run(rollOutArm.bind(null, fixture.deps), {
+      ...arm,
+      context: again,
+      heldOut: { trials: 3 },
+    });
     const seedsOf = async ({ rollouts }: ArmRollouts) =>
       (await trajectoriesOf(rollouts.trajectories)).map((one) => [one.task.seed, one.trial, one.samplingSeed]);
     const played = await seedsOf(three);
@@ -85,10 +89,10 @@ describe('evaluation rollouts', () => {
     const capabilities = [{ id: 'heavy', name: 'Heavy', summary: 'heavy parcels' }];
     const router = await logitsRouter(fixture.store, capabilities);
     const input = { context, capabilities, router, name: 'routing', heldOut };
-    const { routing, tasks } = await fixture.run(activities().routeTasks, input);
+    const { routing, tasks } = await fixture.run(routeTasks.bind(null, fixture.deps), input);
     expect(tasks).toBe(3);
     const routed = { arm: 'routed', kind: 'routed' as const, adapters: [heavy], routing };
-    const { rollouts } = await fixture.run(activities().rollOutArm, { context, ...routed, heldOut });
+    const { rollouts } = await fixture.run(rollOutArm.bind(null, fixture.deps), { context, ...routed, heldOut });
     const played = (await trajectoriesOf(rollouts.trajectories)).map(({ task }) => task.seed);
     expect(played.sort()).toEqual([1000, 1008, 1009]);
   });
@@ -102,7 +106,7 @@ describe('evaluation rollouts', () => {
       coveredMass: 1,
     }));
     const routing = await putLines(fixture.store, 'runs/run-1/evaluation', 'routing.jsonl', records);
-    const routed = await fixture.run(activities().rollOutArm, {
+    const routed = await fixture.run(rollOutArm.bind(null, fixture.deps), {
       context,
       arm: 'routed',
       kind: 'routed',
@@ -121,11 +125,11 @@ describe('evaluation rollouts', () => {
   test('a policy server that is killed during an arm gets the adapter again and the arm ends the same', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     const input = { context, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy], routing: null };
-    const undisturbed = await fixture.run(activities().rollOutArm, input);
+    const undisturbed = await fixture.run(rollOutArm.bind(null, fixture.deps), input);
     const again = await fixture.prepare(server.baseUrl, spec, undefined, 'run-2');
     server.requests.length = 0;
     server.holdAfter = 9;
-    const running = fixture.run(activities().rollOutArm, { ...input, context: again });
+    const running = fixture.run(rollOutArm.bind(null, fixture.deps), { ...input, context: again });
     while (server.held === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await server.stop();
     server.release();
@@ -142,7 +146,7 @@ describe('evaluation rollouts', () => {
     ];
     const router = await logitsRouter(fixture.store, capabilities);
     const input = { context, capabilities, router, name: 'routing' };
-    const { routing, tasks } = await fixture.run(activities().routeTasks, input);
+    const { routing, tasks } = await fixture.run(routeTasks.bind(null, fixture.deps), input);
     expect(tasks).toBe(10);
     expect(server.requests).toHaveLength(10);
     expect(server.requests[0]).toMatchObject({
@@ -156,7 +160,7 @@ describe('evaluation rollouts', () => {
     );
     const records = await getLines(fixture.store, routing, routingRecordSchema);
     expect(records[3]).toEqual({ seed: 1003, capabilityId: 'heavy', probabilities: [0.75, 0.25, 0], coveredMass: 0.8 });
-    await fixture.run(activities().routeTasks, input);
+    await fixture.run(routeTasks.bind(null, fixture.deps), input);
     expect(server.requests).toHaveLength(10);
   });
 
@@ -175,7 +179,7 @@ describe('evaluation rollouts', () => {
     const context = await fixture.prepare(server.baseUrl, spec);
     damage(fixture.store.localPath(heavy.key));
     const arm = { context, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy], routing: null };
-    const failure = fixture.run(activities().rollOutArm, arm);
+    const failure = fixture.run(rollOutArm.bind(null, fixture.deps), arm);
     await expect(failure).rejects.toMatchObject({ type: 'Store.Corrupt', nonRetryable: true });
     await expect(failure).rejects.toThrow(fixture.store.localPath(heavy.key));
     await expect(failure).rejects.toThrow(words);
@@ -184,7 +188,7 @@ describe('evaluation rollouts', () => {
 
   test('an arm without its adapter is a programming error', async () => {
     const context = await fixture.prepare(server.baseUrl, spec);
-    const failure = fixture.run(activities().rollOutArm, {
+    const failure = fixture.run(rollOutArm.bind(null, fixture.deps), {
       context,
       arm: 'x',
       kind: 'mixed',

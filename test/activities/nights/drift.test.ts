@@ -1,7 +1,7 @@
 // tier: integration (real store)
+import { planNight } from '../../../activities/nights/plan-night';
 import { driftsOf } from '../../../activities/nights/drift';
 import { nightPlanSchema, type LackCount, type Nights } from '../../../contracts/artifacts/night';
-import { createNightActivities } from '../../../activities/nights';
 import { getJson, readNights } from '../../../store';
 import { type FoundContrast, kept, NightFixture, type Played } from './night-fixture';
 
@@ -113,19 +113,13 @@ describe('a night in which something drifts', () => {
     expect(result.sentence).toMatch(/Drifting: a, lacking in 5\.0.% and then 37\.5.% of the tasks of 5 nights\./);
     const { nights } = await readNights(fixture.store, 'parcels');
     expect(nights.at(-1)).toMatchObject({ drifting: ['a'], lack: [{ capabilityId: 'a', tasks: 20, lacking: 9 }, {}] });
-    const planned = await fixture.run(
-      createNightActivities(fixture.store).planNight,
-      await fixture.prepareNight('run-7'),
-    );
+    const planned = await fixture.run(planNight.bind(null, fixture.store), await fixture.prepareNight('run-7'));
     expect(planned.measure!.seeds.reduce((sum, { count: tasks }) => sum + tasks, 0)).toBe(40);
     const plan = await getJson(fixture.store, planned.plan, nightPlanSchema);
     expect(plan.why).toContain('on 40 train tasks (more than usual, because something drifts)');
     // Another version is measured as ever.
     await fixture.promote('run-6', ['a', 'b'], '0'.repeat(64), '2'.repeat(64));
-    const other = await fixture.run(
-      createNightActivities(fixture.store).planNight,
-      await fixture.prepareNight('run-8'),
-    );
+    const other = await fixture.run(planNight.bind(null, fixture.store), await fixture.prepareNight('run-8'));
     expect(other.measure!.seeds.reduce((sum, { count: tasks }) => sum + tasks, 0)).toBe(20);
   });
 

@@ -1,4 +1,5 @@
-import { createNightActivities } from '../../../activities/nights';
+import { decideNight } from '../../../activities/nights/decide-night';
+import { planNight } from '../../../activities/nights/plan-night';
 import { type NightDecision, nightDecisionSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { NightDecisionResult } from '../../../contracts/messages/night-stage';
@@ -105,9 +106,8 @@ export class NightFixture extends RunFixture {
     { tasks = 20, base = () => false, served = (seed) => seed < passed, live, lacking = {}, ...played }: Played = {},
   ): Promise<{ result: NightDecisionResult; decision: NightDecision }> {
     const { store } = this;
-    const { planNight, decideNight } = createNightActivities(store);
     const context = await this.prepareNight(runId, spec);
-    const planned = await this.run(planNight, context);
+    const planned = await this.run(planNight.bind(null, store), context);
     const seeds = Array.from({ length: tasks }, (_, seed) => seed);
     const lost = seeds.find((seed) => !served(seed));
     const routing = played.routing ?? ((seed) => (seed === lost ? 'a' : ''));
@@ -158,8 +158,8 @@ export class NightFixture extends RunFixture {
       ...(live !== undefined && { live }),
       routing: await putLines(store, layout.evaluation(runId), 'night-routing.jsonl', seeds.map(record)),
     };
-    const result = await this.run(decideNight, input);
-    expect(await this.run(decideNight, input)).toEqual(result);
+    const result = await this.run(decideNight.bind(null, store), input);
+    expect(await this.run(decideNight.bind(null, store), input)).toEqual(result);
     return { result, decision: await getJson(store, result.decision, nightDecisionSchema) };
   }
 }

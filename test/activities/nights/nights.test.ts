@@ -1,7 +1,8 @@
 // tier: integration (real store)
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createNightActivities } from '../../../activities/nights';
+import { keepMembers } from '../../../activities/nights/keep-members';
+import { planNight } from '../../../activities/nights/plan-night';
 import { nightPlanSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
@@ -13,14 +14,13 @@ describe('planNight and decideNight', () => {
   beforeEach(() => void (fixture = new NightFixture()));
   afterEach(() => fixture.dispose());
 
-  const night = () => createNightActivities(fixture.store);
   const prepare: NightFixture['prepareNight'] = (...given) => fixture.prepareNight(...given);
   const promote: NightFixture['promote'] = (...given) => fixture.promote(...given);
   const decide: NightFixture['decide'] = (...given) => fixture.decide(...given);
 
   test('without a version that fits there is nothing to measure, and the plan says why', async () => {
     const plan = async (context: RunContext) => {
-      const planned = await fixture.run(night().planNight, context);
+      const planned = await fixture.run(planNight.bind(null, fixture.store), context);
       return { planned, plan: await getJson(fixture.store, planned.plan, nightPlanSchema) };
     };
     const first = await plan(await prepare('run-0'));
@@ -37,21 +37,22 @@ describe('planNight and decideNight', () => {
   test('a run keeps the number of its night, and the next one has the next tasks', async () => {
     await promote('run-0');
     const [first, again] = [await prepare('run-1'), await prepare('run-1')];
-    const seeds = async (context: RunContext) => (await fixture.run(night().planNight, context)).measure!.seeds;
+    const seeds = async (context: RunContext) =>
+      (await fixture.run(planNight.bind(null, fixture.store), context)).measure!.seeds;
     expect(await seeds(first)).toEqual([{ start: 0, count: 20 }]);
     expect(await seeds(again)).toEqual([{ start: 0, count: 20 }]);
     expect(await seeds(await prepare('run-2'))).toEqual([{ start: 20, count: 20 }]);
   });
 
   test('a plan that is made again after another version became active is about that one', async () => {
-    await fixture.run(night().planNight, await prepare('run-1'));
+    await fixture.run(planNight.bind(null, fixture.store), await prepare('run-1'));
     await promote('run-0');
     const nights = async () => (await readNights(fixture.store, 'parcels')).nights;
-    const planned = await fixture.run(night().planNight, await prepare('run-1'));
+    const planned = await fixture.run(planNight.bind(null, fixture.store), await prepare('run-1'));
     expect(planned.measure).toMatchObject({ night: 1, version: { version: 1 } });
     expect(await nights()).toMatchObject([{ runId: 'run-1', night: 1, version: 1 }]);
     await promote('run-9');
-    await fixture.run(night().planNight, await prepare('run-1'));
+    await fixture.run(planNight.bind(null, fixture.store), await prepare('run-1'));
     expect(await nights()).toMatchObject([{ runId: 'run-1', night: 1, version: 2 }]);
   });
 
@@ -130,7 +131,7 @@ describe('planNight and decideNight', () => {
     const open = { capabilityId: 'c', verdict: 'not-enough-data', status: null, gap: 0.4, coverage: 0.3 };
     const nights = [];
     for (const runId of ['run-1', 'run-2', 'run-3'])
-      nights.push((await fixture.run(night().planNight, await prepare(runId))).measure?.night);
+      nights.push((await fixture.run(planNight.bind(null, fixture.store), await prepare(runId))).measure?.night);
     // Without its number base would replay what the first collection played of the same tasks.
     expect(nights).toEqual([1, 2, 3]);
     expect((await decide('run-3', [open])).result.sentence).toContain(
@@ -142,7 +143,7 @@ describe('planNight and decideNight', () => {
   });
 
   test('what the run of the version had worked on without an adapter is no news either', async () => {
-    await fixture.run(night().planNight, await prepare('run-0'));
+    await fixture.run(planNight.bind(null, fixture.store), await prepare('run-0'));
     await promote('run-0');
     await changeDictionary(fixture.store, 'parcels', (dictionary) => ({
       ...dictionary,
@@ -190,9 +191,9 @@ describe('planNight and decideNight', () => {
       null,
     );
     const context = await prepare('run-1');
-    const { measure } = await fixture.run(night().planNight, context);
+    const { measure } = await fixture.run(planNight.bind(null, fixture.store), context);
     const input = { context, version: measure!.version, sharpened: ['a'] };
-    const members = await fixture.run(night().keepMembers, input);
+    const members = await fixture.run(keepMembers.bind(null, fixture.store), input);
     expect(members).toMatchObject([
       {
         capability: { id: 'b' },
@@ -201,7 +202,7 @@ describe('planNight and decideNight', () => {
       },
     ]);
     expect(members[0]!.adapter!.manifest.key).toMatch(/^runs\/run-1\//);
-    expect(await fixture.run(night().keepMembers, { ...input, sharpened: ['a', 'b'] })).toEqual([]);
+    expect(await fixture.run(keepMembers.bind(null, fixture.store), { ...input, sharpened: ['a', 'b'] })).toEqual([]);
   });
 
   test('a member of the version whose record is damaged is skipped, and it is said', async () => {
@@ -210,9 +211,9 @@ describe('planNight and decideNight', () => {
     for (const entry of await readdir(records, { recursive: true, withFileTypes: true }))
       if (entry.isFile()) await writeFile(join(entry.parentPath, entry.name), '{ "torn');
     const context = await prepare('run-1');
-    const { measure } = await fixture.run(night().planNight, context);
+    const { measure } = await fixture.run(planNight.bind(null, fixture.store), context);
     const input = { context, version: measure!.version, sharpened: ['a'] };
-    const members = await fixture.run(night().keepMembers, input);
+    const members = await fixture.run(keepMembers.bind(null, fixture.store), input);
     expect(members).toMatchObject([{ capability: { id: 'b' }, status: 'skipped', adapter: null }]);
     expect(members[0]!.reason).toMatch(/^version 1 has its adapter 1{12}, but no record .* can be read in .*reuse/);
   });
@@ -222,7 +223,7 @@ describe('planNight and decideNight', () => {
     ['an option', { options: 'f'.repeat(64) }, ['a', 'b'], { adapter: '1'.repeat(64) }],
     ['an option, while the mixed adapter is served', { options: 'f'.repeat(64) }, ['mixed'], {}],
   ])('what is lacking although its adapter is served is a reason once %s has changed', async (_, other, ids, more) => {
-    await fixture.run(night().planNight, await prepare('run-0'));
+    await fixture.run(planNight.bind(null, fixture.store), await prepare('run-0'));
     await promote('run-0', ids);
     expect((await decide('run-1', [kept('a', 'recurring')])).result.outcome).toBe('nothing-new');
     await changeNights(fixture.store, 'parcels', (before) => ({
@@ -259,7 +260,7 @@ describe('planNight and decideNight', () => {
   });
 
   test('what the run of the version had rejected, with more tasks, is not open again', async () => {
-    await fixture.run(night().planNight, await prepare('run-0'));
+    await fixture.run(planNight.bind(null, fixture.store), await prepare('run-0'));
     await promote('run-0');
     await changeDictionary(fixture.store, 'parcels', (dictionary) => ({
       ...dictionary,

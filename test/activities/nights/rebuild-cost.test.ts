@@ -1,5 +1,5 @@
 // tier: integration (real store)
-import { createNightActivities } from '../../../activities/nights';
+import { planNight } from '../../../activities/nights/plan-night';
 import { nightPlanSchema } from '../../../contracts/artifacts/night';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import { addVersion, changeRegistry, getJson, layout, putJson } from '../../../store';
@@ -70,7 +70,7 @@ describe('what a changed base model costs', () => {
   };
   const plan = async (runId = 'run-1', spec: Partial<AgentSpecInput> = {}) => {
     const context = await fixture.prepare('http://127.0.0.1:9/v1', spec, undefined, runId);
-    const planned = await fixture.run(createNightActivities(fixture.store).planNight, context);
+    const planned = await fixture.run(planNight.bind(null, fixture.store), context);
     return { planned, plan: await getJson(fixture.store, planned.plan, nightPlanSchema) };
   };
 

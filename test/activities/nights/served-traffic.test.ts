@@ -1,6 +1,6 @@
 // tier: integration (real store)
-import { createNightActivities } from '../../../activities/nights';
-import { createServedTrafficActivities } from '../../../activities/nights/served-traffic';
+import { planNight } from '../../../activities/nights/plan-night';
+import { readServedTraffic } from '../../../activities/nights/served-traffic';
 import {
   type AnsweringModel,
   SEVERAL_MODELS,
@@ -74,14 +74,14 @@ describe('readServedTraffic', () => {
   ) => {
     const { store } = fixture;
     const context = await fixture.prepare('http://127.0.0.1:9/v1', { collect: { live } }, undefined, runId);
-    const planned = await fixture.run(createNightActivities(store).planNight, context);
+    const planned = await fixture.run(planNight.bind(null, store), context);
     const rollouts = [0, 1, 2, 3].map((seed) => trajectory(seed, WEIGH, undefined, 1, 'train'));
     const served = {
       trajectories: await putLines(store, layout.evaluation(runId), 'arm-night-served.jsonl', rollouts),
       ...{ episodes: 4, successes: 2, failures: 2, promptTokens: 36, completionTokens: 4, seconds: 1 },
     };
     const input = { context, version: planned.measure!.version, served, most };
-    const activity = createServedTrafficActivities(store).readServedTraffic;
+    const activity = readServedTraffic.bind(null, store);
     const run = () => fixture.run(activity, input, fixture.activity({ scheduledTimestampMs: now }));
     const learned = await run();
     expect(await run()).toEqual(learned);
@@ -175,7 +175,7 @@ describe('readServedTraffic', () => {
         undefined,
         runId,
       );
-      return fixture.run(createNightActivities(fixture.store).planNight, context);
+      return fixture.run(planNight.bind(null, fixture.store), context);
     };
     const planned = await plan({}, 'run-1');
     expect(planned.measure!.live).toBe(20);

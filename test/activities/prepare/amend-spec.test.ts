@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createAmendActivities } from '../../../activities/prepare/amend-spec';
+import { amendSpec } from '../../../activities/prepare/amend-spec';
 import { type PreparedSpec, preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { loadAgentSpec } from '../../../loaders/agent-spec';
@@ -65,13 +65,8 @@ const amend = (policy: WorkerPolicy = openPolicy) => {
     keyEndpoints: [`http://127.0.0.1:${(analyst.address() as AddressInfo).port}`],
     analyst: { demoUrl: null, model: 'small', apiKey: 'k', baseUrl: 'http://analyst/v1' },
   };
-  const { amendSpec } = createAmendActivities({
-    store: fixture.store,
-    endpoints: known,
-    webhook: { endpoints: [] },
-    clusterPolicy: policy,
-  });
-  return fixture.run(amendSpec, { context, specPath: file });
+  const deps = { store: fixture.store, endpoints: known, webhook: { endpoints: [] }, clusterPolicy: policy };
+  return fixture.run(amendSpec.bind(null, deps), { context, specPath: file });
 };
 
 test('takes over what may change, and keeps the rest as it was frozen', async () => {

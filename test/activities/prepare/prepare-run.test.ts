@@ -3,7 +3,7 @@ import fs, { copyFileSync, mkdirSync, readFileSync, statSync, utimesSync, writeF
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createPrepareActivities } from '../../../activities/prepare';
+import { prepareRun } from '../../../activities/prepare';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { ImprovementRunInput } from '../../../contracts/messages/run';
 import type { JailProbe } from '../../../sandbox';
@@ -81,7 +81,7 @@ ${more}`;
     } = {},
   ) =>
     fixture.run(
-      createPrepareActivities({
+      prepareRun.bind(null, {
         ...fixture.deps,
         webhook: { url: null, endpoints: [] },
         clusterPolicy: options.policy ?? null,
@@ -98,7 +98,7 @@ ${more}`;
             baseUrl: options.analystUrl ?? null,
           },
         },
-      }).prepareRun,
+      }),
       { runId: 'run-1', agent: 'parcels', specPath: join(folder, 'agent.yaml'), ...options.input },
       fixture.activity(options.attempt === undefined ? {} : { attempt: options.attempt }),
     );

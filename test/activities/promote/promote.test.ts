@@ -1,6 +1,6 @@
 // tier: integration
+import { promoteAdapters } from '../../../activities/promote';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
-import { createPromoteActivities } from '../../../activities/promote';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { PromoteInput } from '../../../contracts/messages/evaluate-stage';
 import {
@@ -24,10 +24,9 @@ import type { Router } from '../../../routing/kinds';
 const EVALUATION = sampleEvaluation(120);
 const ROUTER = { kind: 'base', leftOut: [] };
 const HASH = 'b'.repeat(64);
-const now = () => new Date('2026-11-21T03:00:00Z');
 const version = (runId: string) => ({
   runId,
-  createdAt: now().toISOString(),
+  createdAt: '2026-11-21T03:00:00.000Z',
   baseModelSha256: HASH,
   adapters: [],
   routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
@@ -141,10 +140,9 @@ describe('promoteAdapters', () => {
   }
 
   it('writes what the gateway needs, once, however often it is called', async () => {
-    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     const value = await input();
-    expect(await promoteAdapters(value)).toEqual({ version: 1 });
-    expect(await promoteAdapters(value)).toEqual({ version: 1 });
+    expect(await promoteAdapters(fixture.store, value)).toEqual({ version: 1 });
+    expect(await promoteAdapters(fixture.store, value)).toEqual({ version: 1 });
     expect(await readRegistry(fixture.store, 'parcels')).toEqual({
       agent: 'parcels',
       active: 1,
@@ -152,7 +150,7 @@ describe('promoteAdapters', () => {
         {
           version: 1,
           runId: 'run-1',
-          createdAt: '2026-11-21T03:00:00.000Z',
+          createdAt: expect.any(String),
           replaced: null,
           baseModelSha256: '0'.repeat(64),
           adapters: [
@@ -165,20 +163,19 @@ describe('promoteAdapters', () => {
             },
           ],
           routedMinusBase: EVALUATION.routedMinusBase,
-          judgedRouter: { kind: 'base', artifact: value.router },
+          judgedRouter: { kind: 'base' as const, artifact: value.router },
         },
       ],
     });
   });
 
   it('leaves out the adapters that the router leaves out', async () => {
-    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     const value = await input();
     const router = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', {
       ...ROUTER,
       leftOut: ['verify'],
     });
-    await promoteAdapters({ ...value, router });
+    await promoteAdapters(fixture.store, { ...value, router });
     expect((await readRegistry(fixture.store, 'parcels')).versions[0]?.adapters).toEqual([]);
   });
 
@@ -189,19 +186,17 @@ describe('promoteAdapters', () => {
     }).then((evaluation) => ({ ...value, evaluation }));
 
   it('changes nothing when another version is active than the one that it was compared with', async () => {
-    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     const value = await input();
     await changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, version('run-0')));
     const before = await readRegistry(fixture.store, 'parcels');
-    expect(await promoteAdapters(await judgedAgainst(value, null))).toEqual({ version: null });
+    expect(await promoteAdapters(fixture.store, await judgedAgainst(value, null))).toEqual({ version: null });
     expect(await readRegistry(fixture.store, 'parcels')).toEqual(before);
-    expect(await promoteAdapters(await judgedAgainst(value, 1))).toEqual({ version: 2 });
+    expect(await promoteAdapters(fixture.store, await judgedAgainst(value, 1))).toEqual({ version: 2 });
     // A repeated call does not look at what is active now.
-    expect(await promoteAdapters(await judgedAgainst(value, 1))).toEqual({ version: 2 });
+    expect(await promoteAdapters(fixture.store, await judgedAgainst(value, 1))).toEqual({ version: 2 });
   });
 
   it('does not end a canary that runs', async () => {
-    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     for (const runId of ['run-0', 'run-00'])
       await changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, version(runId)));
     const canary = {
@@ -213,20 +208,22 @@ describe('promoteAdapters', () => {
     };
     await changeRegistry(fixture.store, 'parcels', (registry) => startCanary(registry, canary));
     const value = await judgedAgainst(await input(), 2);
-    await expect(promoteAdapters(value)).rejects.toMatchObject({ type: 'Promote.CanaryRuns', nonRetryable: true });
+    await expect(promoteAdapters(fixture.store, value)).rejects.toMatchObject({
+      type: 'Promote.CanaryRuns',
+      nonRetryable: true,
+    });
     expect((await readRegistry(fixture.store, 'parcels')).canary).toEqual(canary);
     await changeRegistry(fixture.store, 'parcels', (registry) => endCanary(registry, 'stopped', 'by hand'));
-    expect(await promoteAdapters(value)).toEqual({ version: 3 });
+    expect(await promoteAdapters(fixture.store, value)).toEqual({ version: 3 });
   });
 
   it('promotes the mixed adapter alone, the others without it, or all where a router gives it some openings', async () => {
-    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     const value = await input();
     const [verify] = value.adapters;
     const adapters = [verify!, { ...verify!, name: 'mixed@cccccccccccc', capabilityId: 'mixed' }];
     // Each run is compared with the version before.
     const promote = async (runId: string, active: number | null, router: ArtifactRef) =>
-      promoteAdapters({
+      promoteAdapters(fixture.store, {
         ...(await judgedAgainst(value, active)),
         ...{ adapters, router, context: { ...value.context, runId } },
       });
@@ -265,13 +262,12 @@ describe('promoteAdapters', () => {
   });
 
   it('refuses a version without an adapter that its judged router gives conversations to', async () => {
-    const { promoteAdapters } = createPromoteActivities({ store: fixture.store, now });
     const value = await input();
     const vocabulary = { terms: [], weights: [] };
     const model = { bias: 0, weights: { positions: [], values: [] } };
     const promoteWith = async (router: object) => {
       const ref = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', router);
-      return promoteAdapters({ ...value, router: ref });
+      return promoteAdapters(fixture.store, { ...value, router: ref });
     };
     const labels = { kind: 'labels', leftOut: [], vocabulary, needs: [{ capabilityId: 'verify', model }] };
     const severalNeeds = { vocabulary, needs: [], threshold: 0.5 };
@@ -303,7 +299,7 @@ describe('promoteAdapters', () => {
       swaps += 1;
       return Promise.reject(new StoreConflictError('changed by somebody else'));
     };
-    await expect(createPromoteActivities({ store: contested, now }).promoteAdapters(value)).rejects.toMatchObject({
+    await expect(promoteAdapters(contested, value)).rejects.toMatchObject({
       type: 'Promote.Conflict',
       nonRetryable: false,
     });

@@ -1,8 +1,8 @@
 // tier: integration
+import { renderReport } from '../../../activities/report';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createReportActivities } from '../../../activities/report';
 import { reportText } from '../../../cli/view/report-text';
 import { evaluationSchema } from '../../../contracts/artifacts/evaluation';
 import { type NightDecision, nightDecisionSchema, type Remaking } from '../../../contracts/artifacts/night';
@@ -52,7 +52,7 @@ async function withNight(
 }
 
 async function render(input: ReportInput): Promise<{ page: string; report: Report; record: RunRecord }> {
-  const { directory } = await createReportActivities({ store, now: () => new Date(0) }).renderReport(input);
+  const { directory } = await renderReport(store, input, { scheduledAtMs: 0, mayAskAnalyst: false });
   const folder = layout.history(input.context.agent);
   const [name] = await store.list(folder);
   return {

@@ -1,14 +1,14 @@
 // tier: integration
+import { renderReport } from '../../../activities/report';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { createReportActivities } from '../../../activities/report';
 import { evaluationSchema } from '../../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { getJson, layout, LocalStore, putJson } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
 
-const now = () => new Date('2026-11-21T03:10:00Z');
+const TIME = { scheduledAtMs: Date.parse('2026-11-21T03:10:00Z'), mayAskAnalyst: false };
 const HOSTILE = `</svg><script>alert(1)</script>" onload="x()' <img src=//evil.example/x.png>`;
 const VOID = new Set(['meta']);
 
@@ -40,9 +40,9 @@ describe('renderReport', () => {
     page: string;
     report: Report;
     directory: string;
-    result: Awaited<ReturnType<ReturnType<typeof createReportActivities>['renderReport']>>;
+    result: Awaited<ReturnType<typeof renderReport>>;
   }> {
-    const result = await createReportActivities({ store, now }).renderReport(input);
+    const result = await renderReport(store, input, TIME);
     const read = (name: string) => readFileSync(join(result.directory, name), 'utf8');
     return {
       page: read('report.html'),

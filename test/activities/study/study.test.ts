@@ -1,7 +1,8 @@
 // tier: integration
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createStudyActivities } from '../../../activities/study';
+import { recordIdentification, renderStudy } from '../../../activities/study';
+import { prepareStudy } from '../../../activities/study/prepare-study';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import { stabilityStudySchema } from '../../../contracts/artifacts/study';
@@ -28,7 +29,7 @@ afterEach(async () => {
   await world.fixture.dispose();
 });
 
-const study = () => {
+const prepare = () => {
   const endpoints = {
     modelUrl: 'http://127.0.0.1:1/v1',
     modelPath: '/m',
@@ -36,7 +37,7 @@ const study = () => {
     keyEndpoints: [],
     analyst: { demoUrl: null, model: 'm-1', apiKey: null, baseUrl: stub.url },
   };
-  return createStudyActivities({ store: world.fixture.store, endpoints, now: () => new Date(0) });
+  return prepareStudy.bind(null, { store: world.fixture.store, endpoints });
 };
 
 test(
@@ -50,8 +51,7 @@ test(
       'm-1',
     );
     await rename('run-parcels-1');
-    const activities = study();
-    const plan = await world.fixture.run(activities.prepareStudy, {
+    const plan = await world.fixture.run(prepare(), {
       studyId: 'study-1',
       agent: 'parcels',
       identifications: 4,
@@ -73,14 +73,17 @@ test(
       });
       expect(totals.reused).toBe(0);
       const previous: ArtifactRef | null = recorded;
-      recorded = await world.fixture.run(activities.recordIdentification, {
+      recorded = await world.fixture.run(recordIdentification.bind(null, store), {
         plan,
         seed: context.seed,
         identified: result,
         previous,
       });
     }
-    const rendered = await world.fixture.run(activities.renderStudy, { plan, recorded: recorded as ArtifactRef });
+    const rendered = await world.fixture.run(renderStudy.bind(null, store), {
+      plan,
+      recorded: recorded as ArtifactRef,
+    });
     const found = stabilityStudySchema.parse(JSON.parse(await readFile(`${rendered.directory}/study.json`, 'utf8')));
     expect(found.keptByAll.sort()).toEqual(['skill-one', 'skill-two']);
     expect(found.capabilities.find(({ id }) => id === 'skill-one')).toMatchObject({ named: 4, kept: 4 });
@@ -96,12 +99,12 @@ test(
 
 test('without trajectories it says what to do', async () => {
   await expect(
-    world.fixture.run(study().prepareStudy, { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: null }),
+    world.fixture.run(prepare(), { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: null }),
   ).rejects.toMatchObject({
     type: 'Study.NoTrajectories',
   });
   await expect(
-    world.fixture.run(study().prepareStudy, { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: 'run-9' }),
+    world.fixture.run(prepare(), { studyId: 's', agent: 'parcels', identifications: 2, sourceRun: 'run-9' }),
   ).rejects.toThrow(/run-9/);
 });
 

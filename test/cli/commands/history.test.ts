@@ -1,4 +1,5 @@
 // tier: unit
+import { recordEnd } from '../../../activities/history';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,6 @@ import type { Context } from '../../../cli/context';
 import type { AgentHistory } from '../../../cli/history/read-history';
 import { createOutput } from '../../../cli/output';
 import { readSettings } from '../../../cli/settings';
-import { createHistoryActivities } from '../../../activities/history';
 import type { Nights } from '../../../contracts/artifacts/night';
 import type { Registry } from '../../../contracts/artifacts/registry';
 import type { RunRecord } from '../../../contracts/artifacts/run-record';
@@ -91,7 +91,7 @@ const version = (
 test('nights are listed oldest first with what each changed, and damaged files are named', async () => {
   await putJson(store, layout.history('desk'), 'run-desk-2.json', record(2));
   await putJson(store, layout.history('desk'), 'run-desk-1.json', record(1));
-  await createHistoryActivities({ store }).recordEnd({
+  await recordEnd(store, {
     runId: 'run-desk-2026-03-03T02:00:00Z',
     agent: 'desk',
     outcome: 'skipped',

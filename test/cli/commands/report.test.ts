@@ -1,9 +1,9 @@
 // tier: integration
+import { renderReport } from '../../../activities/report';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createReportActivities } from '../../../activities/report';
 import { reportCommand } from '../../../cli/commands/report';
 import { createOutput } from '../../../cli/output';
 import { readSettings } from '../../../cli/settings';
@@ -26,7 +26,7 @@ describe('`whet report` where no Temporal server answers', () => {
     const store = new LocalStore(settings.storeRoot);
     const input = await sampleRun(store);
     ({ runId } = input.context);
-    ({ directory } = await createReportActivities({ store, now: () => new Date(0) }).renderReport(input));
+    ({ directory } = await renderReport(store, input, { scheduledAtMs: 0, mayAskAnalyst: false }));
   });
   beforeEach(() => void said.splice(0));
 

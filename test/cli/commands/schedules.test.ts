@@ -15,7 +15,7 @@ import {
   scheduleTriggerCommand,
 } from '../../../cli/commands/schedules';
 import { readSettings } from '../../../cli/settings';
-import { createScheduleTurnActivities } from '../../../activities/schedule-turn';
+import { takeTurn } from '../../../activities/schedule-turn';
 import { SEARCH_ATTRIBUTES } from '../../../contracts/names';
 import { fakeActivities } from '../../fakes/activities';
 import { until } from '../../helpers/runs';
@@ -128,7 +128,7 @@ test('a night that is triggered while another is at work is a run that says why 
     list: { value: async function* () {} },
   }) as Client['workflow'];
   const client = Object.create(temporal.client, { workflow: { value: workflow } }) as Client;
-  Object.assign(activities.orchestration, createScheduleTurnActivities({ client: () => client, webhookUrl: null }));
+  activities.orchestration.takeTurn = takeTurn.bind(null, { client: () => client, webhookUrl: null });
   const trigger = async () =>
     ((await printed((context) => scheduleTriggerCommand(context, 'desk'))) as { runId: string }).runId;
   await withWorkers(temporal, activities, async () => {

@@ -1,6 +1,7 @@
 // tier: integration (real environment runtime, fake model server).
-import { createCollectActivities } from '../../../../activities/collect';
-import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
+import { collectTrajectories } from '../../../../activities/collect';
+import { chooseRouter } from '../../../../activities/evaluate/choose-router';
+import { routeTasks } from '../../../../activities/evaluate/route-tasks';
 import { type RouterChoice, routerChoiceSchema } from '../../../../contracts/artifacts/router-choice';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../../contracts/artifacts/training';
@@ -64,7 +65,7 @@ describe('the competition of routers', () => {
 
   /** Collects, labels each trajectory by its kind, and lets the routers compete. */
   async function compete(context: RunContext, mislabelled = 0) {
-    const { trajectories } = await fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    const { trajectories } = await fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     const found = await getLines(fixture.store, trajectories, trajectorySchema);
     const labels = found.flatMap(({ id, messages }, place) =>
       capabilities.map((capability) => {
@@ -89,8 +90,7 @@ describe('the competition of routers', () => {
       trajectories,
       labels: await putLines(fixture.store, 'runs/run-1/labels', 'labels.jsonl', labels),
     };
-    const { chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
-    return { input, result: await fixture.run(chooseRouter, input) };
+    return { input, result: await fixture.run(chooseRouter.bind(null, fixture.deps), input) };
   }
   const choiceOf = async ({ choice }: { choice: Parameters<typeof getJson>[1] }): Promise<RouterChoice> =>
     getJson(fixture.store, choice, routerChoiceSchema);
@@ -106,9 +106,8 @@ describe('the competition of routers', () => {
     expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
     expect(result.summary).toMatch(/^router labels: \+\d\d\.\d points/);
 
-    const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
     const before = server.requests.length;
-    const { routing } = await fixture.run(routeTasks, {
+    const { routing } = await fixture.run(routeTasks.bind(null, fixture.deps), {
       context,
       capabilities,
       router: result.router,
@@ -168,10 +167,9 @@ describe('the competition of routers', () => {
       expect(choice.spending!.at(-1)).toMatchObject({ kind: 'outcomes-mixed', rollouts: choice.rollouts });
       expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
 
-      const { routeTasks, chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
       const arms = async (...ids: string[]) => {
         const served = ids.map((id) => ({ id, name: id, summary: id }));
-        const { routing } = await fixture.run(routeTasks, {
+        const { routing } = await fixture.run(routeTasks.bind(null, fixture.deps), {
           context,
           capabilities: served,
           router: result.router,
@@ -185,7 +183,7 @@ describe('the competition of routers', () => {
       // Without it, base gets its tasks.
       expect(await arms('heavy', 'light')).not.toContain('mixed');
       const asked = server.requests.length;
-      expect(await fixture.run(chooseRouter, input)).toEqual(result);
+      expect(await fixture.run(chooseRouter.bind(null, fixture.deps), input)).toEqual(result);
       expect(server.requests).toHaveLength(asked);
     });
 
@@ -222,10 +220,9 @@ describe('the competition of routers', () => {
       const choice = await choiceOf(result);
       expect(choice).toMatchObject({ chosen: 'labels', severalNeeds: { gain: 1, adopted: true } });
       expect(choice.rollouts).toBeLessThanOrEqual(choice.budget);
-      const { routeTasks } = createEvaluationRolloutActivities(fixture.deps);
       const arms = async (...ids: string[]) => {
         const served = ids.map((id) => ({ id, name: id, summary: id }));
-        const { routing } = await fixture.run(routeTasks, {
+        const { routing } = await fixture.run(routeTasks.bind(null, fixture.deps), {
           context,
           capabilities: served,
           router: result.router,
@@ -260,8 +257,7 @@ describe('the competition of routers', () => {
     const context = await fixture.prepare(server.baseUrl, spec(), 'three_parcels.py');
     const { input, result } = await compete(context);
     const asked = server.requests.length;
-    const { chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
-    expect(await fixture.run(chooseRouter, input)).toEqual(result);
+    expect(await fixture.run(chooseRouter.bind(null, fixture.deps), input)).toEqual(result);
     expect(server.requests).toHaveLength(asked);
   });
 

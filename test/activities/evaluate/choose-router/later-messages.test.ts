@@ -1,8 +1,10 @@
 // tier: integration (real environment runtime, fake model server).
-import { createCollectActivities } from '../../../../activities/collect';
+import { collectTrajectories } from '../../../../activities/collect';
+import { chooseRouter } from '../../../../activities/evaluate/choose-router';
+import { rollOutArm } from '../../../../activities/evaluate/roll-out-arm';
+import { routeTasks } from '../../../../activities/evaluate/route-tasks';
 import { judgeFollowing, judgeSwitches } from '../../../../activities/evaluate/choose-router/rounds/later-messages';
 import { differingTasks } from '../../../../activities/evaluate/differing-tasks';
-import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
 import { routingRecordSchema } from '../../../../contracts/artifacts/evaluation';
 import { routerChoiceSchema } from '../../../../contracts/artifacts/router-choice';
 import type { TrainedAdapter } from '../../../../contracts/artifacts/training';
@@ -68,7 +70,7 @@ describe('a later turn that calls for another adapter', () => {
 
   /** Collects, labels each conversation with the kinds that its user names, and chooses the router. */
   async function choose(context: RunContext) {
-    const { trajectories } = await fixture.run(createCollectActivities(fixture.deps).collectTrajectories, context);
+    const { trajectories } = await fixture.run(collectTrajectories.bind(null, fixture.deps), context);
     const found = await getLines(fixture.store, trajectories, trajectorySchema);
     const labels = found.flatMap(({ id, messages }) => {
       const kinds = [openingText(messages), ...laterTexts(messages, 'user-and-tools')]
@@ -83,8 +85,7 @@ describe('a later turn that calls for another adapter', () => {
         votes: { NA: 0, PRESENT: 0, LACKING: 1 },
       }));
     });
-    const { chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
-    return fixture.run(chooseRouter, {
+    return fixture.run(chooseRouter.bind(null, fixture.deps), {
       context,
       adapters,
       capabilities,
@@ -112,10 +113,14 @@ describe('a later turn that calls for another adapter', () => {
       'light',
     ]);
 
-    const { routeTasks, rollOutArm } = createEvaluationRolloutActivities(fixture.deps);
-    const { routing } = await fixture.run(routeTasks, { context, capabilities, router, name: 'routing' });
+    const { routing } = await fixture.run(routeTasks.bind(null, fixture.deps), {
+      context,
+      capabilities,
+      router,
+      name: 'routing',
+    });
     const passes = async (switches: boolean) => {
-      const arm = await fixture.run(rollOutArm, {
+      const arm = await fixture.run(rollOutArm.bind(null, fixture.deps), {
         context,
         arm: 'routed',
         kind: 'routed' as const,
@@ -165,13 +170,17 @@ describe('a later turn that calls for another adapter', () => {
     expect('laterTurns' in chosen && chosen.laterTurns?.twoNeeds).toEqual({ threshold: 0.5 });
 
     // Held-out tasks are played as the gateway would: by the function that reads the router.
-    const { routeTasks, rollOutArm } = createEvaluationRolloutActivities(fixture.deps);
-    const { routing } = await fixture.run(routeTasks, { context, capabilities, router, name: 'routing' });
+    const { routing } = await fixture.run(routeTasks.bind(null, fixture.deps), {
+      context,
+      capabilities,
+      router,
+      name: 'routing',
+    });
     const first = (seed: number) => ['none', 'heavy', 'light'][seed % 3]!;
     const second = (seed: number) => ['none', 'heavy', 'light'][Math.floor(seed / 3) % 3]!;
     for (const { seed, capabilityId } of await getLines(fixture.store, routing, routingRecordSchema))
       expect(capabilityId).toBe(first(seed) === 'none' ? second(seed) : first(seed));
-    const arm = await fixture.run(rollOutArm, {
+    const arm = await fixture.run(rollOutArm.bind(null, fixture.deps), {
       context,
       arm: 'routed',
       kind: 'routed' as const,

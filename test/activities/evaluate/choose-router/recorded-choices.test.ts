@@ -1,7 +1,7 @@
 // tier: integration (the competition over synthetic agents whose rollouts are drawn by a hash).
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createEvaluationRolloutActivities } from '../../../../activities/evaluate/roll-out-arm';
+import { chooseRouter } from '../../../../activities/evaluate/choose-router';
 import type { EpisodePlan } from '../../../../activities/rollout';
 import { putLines } from '../../../../store';
 import { RunFixture } from '../../run-fixture';
@@ -54,9 +54,8 @@ async function compete(one: World) {
     const labels = tasks.flatMap((task, place) => labelsOf(one, task, trajectories[place]!.id));
     const adapters = [];
     for (const id of one.capabilities) adapters.push(await storedAdapter(fixture, id));
-    const { chooseRouter } = createEvaluationRolloutActivities(fixture.deps);
     const { store } = fixture;
-    const result = await fixture.run(chooseRouter, {
+    const result = await fixture.run(chooseRouter.bind(null, fixture.deps), {
       context,
       adapters,
       ...(one.mixedSeveral !== undefined && { mixed: await storedAdapter(fixture, 'mixed') }),
