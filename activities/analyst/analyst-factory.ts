@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { log } from '@temporalio/activity';
 import { z } from 'zod';
+import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { createAnalystPool, type AnalystFactory, type ChangeRateState } from '../../llm';
 import { checkKeyEndpoint } from '../endpoints/key-endpoints';
-import { runAnalyst } from '../endpoints/run-analyst';
+import { isDemoAnalyst } from '../endpoints/probe-analyst';
 import { changeDocument, layout, type ArtifactStore } from '../../store';
 import { BudgetMeter } from './budget-meter';
 
@@ -68,4 +69,17 @@ export function createAnalystFactory(
     }
     return meter.metered(pool({ ...prepared, analyst }, context));
   };
+}
+
+/**
+ * Finds the analyst of a run. If the spec or a variable sets the analyst's address, that address is used. The demo
+ * analyst of `whet up` is found where it is now (`demoUrl`, if the worker knows it), because its port may differ after
+ * a restart.
+ */
+function runAnalyst(
+  { spec, analyst }: Pick<PreparedSpec, 'spec' | 'analyst'>,
+  demoUrl: string | null,
+): PreparedSpec['analyst'] {
+  const isOurs = spec.analyst.baseUrl === undefined && isDemoAnalyst(analyst.displayName);
+  return isOurs && demoUrl !== null ? { ...analyst, baseUrl: demoUrl.replace(/\/+$/, '') } : analyst;
 }

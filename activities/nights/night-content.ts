@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { NightPlan } from '../../contracts/artifacts/night';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import { serverParsers, trainerImage } from '../reuse/content-keys';
 import { isDemoAnalyst } from '../endpoints/probe-analyst';
 
@@ -12,8 +13,9 @@ export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
   return {
     environment: prepared.environmentSha256,
     baseModel: prepared.baseModelSha256,
+    // The order of the fields in agent.yaml has no meaning.
     options: createHash('sha256')
-      .update(JSON.stringify(sorted(optionsOf(prepared))))
+      .update(canonicalJson(optionsOf(prepared)))
       .digest('hex'),
   };
 }
@@ -64,15 +66,4 @@ function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Recor
 
 function without<T extends object>(options: T, names: readonly (keyof T)[]): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => !names.includes(name as keyof T))) as Partial<T>;
-}
-
-/** The same value with sorted fields in all objects, because the order in agent.yaml has no meaning. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => [key, sorted(inner)]),
-  );
 }

@@ -8,7 +8,7 @@ import { reusableAdapterSchema } from '../../contracts/artifacts/reuse';
 import { runRecordSchema } from '../../contracts/artifacts/run-record';
 import { type ArtifactStore, layout } from '../../store';
 import { readAnalystUse } from '../analyst/budget-meter';
-import { plural } from '../html/format';
+import { count, plural } from '../html/format';
 import { reusableRecords, unlessLost } from '../reuse/reuse-records';
 
 /** The part of `dependsOn` in a record of `reuse/<agent>/` that is compared. */
@@ -21,8 +21,8 @@ const calibrationSchema = z.object({
   dependsOn: dependsOnSchema.extend({ environment: z.string() }),
   detail: artifactRefSchema,
 });
-const detailSchema = z.object({ rollouts: z.number().int().nonnegative() });
-const manifestSchema = z.object({ completionTokens: z.number().int().nonnegative() });
+const detailSchema = z.object({ rollouts: z.int().nonnegative() });
+const manifestSchema = z.object({ completionTokens: z.int().nonnegative() });
 
 type AdapterRecord = z.infer<typeof adapterSchema>;
 type CalibrationRecord = z.infer<typeof calibrationSchema>;
@@ -137,19 +137,17 @@ function ignoreInvalid(error: unknown): null {
   throw error;
 }
 
-const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
-
 function sentenceOf({ version, adapters, calibrations, environments, ...facts }: Omit<Remaking, 'sentence'>): string {
   const { identification, unknown, calibrationRollouts, trainingRollouts, trainingTokens, trainingMinutes } = facts;
   const usd = identification?.usd == null ? '' : `, $${identification.usd.toFixed(2)}`;
   const asked =
     identification === null
       ? ''
-      : ` and ${whole(identification.calls)} questions to the analyst (${whole(identification.tokens)} tokens${usd})`;
+      : ` and ${count(identification.calls)} questions to the analyst (${count(identification.tokens)} tokens${usd})`;
   return (
     `The base model has changed: making the ${plural(adapters, 'adapter')} of version ${version} again takes about ` +
-    `${whole(calibrationRollouts)} rollouts of ${plural(calibrations, 'calibration')}, ${whole(trainingRollouts)} of ` +
-    `training (${whole(trainingTokens)} tokens, ${trainingMinutes} minutes)${asked}` +
+    `${count(calibrationRollouts)} rollouts of ${plural(calibrations, 'calibration')}, ${count(trainingRollouts)} of ` +
+    `training (${count(trainingTokens)} tokens, ${trainingMinutes} minutes)${asked}` +
     `${unknown > 0 ? `, and what ${unknown} without a record ${unknown === 1 ? 'takes' : 'take'}` : ''}; ${plural(environments, 'environment')} ${environments === 1 ? 'stays' : 'stay'}.`
   );
 }

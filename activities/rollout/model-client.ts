@@ -87,7 +87,7 @@ const completionSchema = z.object({
   system_fingerprint: z.string().nullish().catch(null),
 });
 /** What some proxies answer with status 200. */
-const errorAnswerSchema = z.object({ error: z.object({ code: z.number().int().min(400).max(599).catch(400) }) });
+const errorAnswerSchema = z.object({ error: z.object({ code: z.int().min(400).max(599).catch(400) }) });
 const modelsSchema = z.object({
   data: z.array(
     z.object({
@@ -108,8 +108,6 @@ export interface ModelClientOptions {
   keyEndpoints?: readonly string[];
   /** Longest wait for an answer, time in the server's queue included. Default 120 s. */
   timeoutMs?: number;
-  /** Open connections per endpoint; default 256. */
-  connections?: number;
   /** Addresses at which servers load adapters, by their own address, where these differ. */
   adapterUrls?: Readonly<Record<string, string>>;
 }
@@ -126,12 +124,12 @@ export class HttpModelClient implements ModelClient {
   private readonly keyEndpoints: readonly string[] | null;
 
   constructor(options: ModelClientOptions = {}) {
-    const { apiKey, timeoutMs = 120_000, connections = 256, adapterUrls = {}, keyEndpoints } = options;
+    const { apiKey, timeoutMs = 120_000, adapterUrls = {}, keyEndpoints } = options;
     this.adapterUrls = adapterUrls;
     this.apiKey = apiKey;
     this.keyEndpoints = apiKey === undefined || keyEndpoints === undefined ? null : keyEndpoints;
     this.agent = new Agent({
-      connections,
+      connections: 256,
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
       connectTimeout: 10_000,

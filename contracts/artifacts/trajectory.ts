@@ -17,6 +17,18 @@ export const chatMessageSchema = z.object({
 });
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 
+/** The message with its content, and the arguments of its calls, changed. */
+export const withTexts = (message: ChatMessage, change: (text: string) => string): ChatMessage => ({
+  ...message,
+  content: message.content === null ? null : change(message.content),
+  ...(message.tool_calls && {
+    tool_calls: message.tool_calls.map((call) => ({
+      ...call,
+      function: { ...call.function, arguments: change(call.function.arguments) },
+    })),
+  }),
+});
+
 /**
  * Why an episode ended. `context-length`: its conversation became longer than the model's context. `refused`: the model
  * server refused this conversation. After either, an episode without any answer of the model has failed.
@@ -39,7 +51,7 @@ const answeringModelSchema = z.strictObject({
   /** Served model name: base or adapter. */
   model: z.string(),
   /** Version of the agent's registry whose router chose it, or that has it; null: none. */
-  version: z.number().int().positive().nullable(),
+  version: z.int().positive().nullable(),
   /** The base model answered in place of a router or an adapter that failed. Absent: it was chosen. */
   standsIn: z.literal(true).optional(),
 });
@@ -51,29 +63,29 @@ export const trajectorySchema = z.strictObject({
   /** sha256 of the canonical JSON of task, trial, model and messages. */
   id: z.string().regex(/^[0-9a-f]{64}$/),
   task: z.strictObject({
-    seed: z.number().int().nonnegative(),
+    seed: z.int().nonnegative(),
     split: z.enum(['train', 'held-out', 'synthetic', 'live']),
   }),
-  trial: z.number().int().nonnegative(),
+  trial: z.int().nonnegative(),
   /** Served model name: base or adapter; of a live conversation that several answered `SEVERAL_MODELS`. */
   model: z.string(),
   /** Who answered the turns of a live conversation, each once, in the order of their first answers. Absent: no such. */
   answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
   /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
-  samplingSeed: z.number().int().nonnegative(),
+  samplingSeed: z.int().nonnegative(),
   messages: z.array(chatMessageSchema),
   /** In [0, 1]. */
   reward: z.number().min(0).max(1),
   success: z.boolean(),
   finish: z.enum(FINISH_REASONS),
   /** Tool calls made. */
-  steps: z.number().int().nonnegative(),
+  steps: z.int().nonnegative(),
   /** Replies that were cut at `maxCompletionTokens` or at the end of the model's context. Absent: none. */
-  cutReplies: z.number().int().positive().optional(),
+  cutReplies: z.int().positive().optional(),
   usage: z.strictObject({
-    promptTokens: z.number().int(),
-    completionTokens: z.number().int(),
-    cachedTokens: z.number().int(),
+    promptTokens: z.int(),
+    completionTokens: z.int(),
+    cachedTokens: z.int(),
   }),
   /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */
   tags: z.array(z.string()),

@@ -3,6 +3,7 @@
  * are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
+import type { Report } from '../artifacts/report';
 import type { StageName } from '../names';
 import type { TrainingReason } from '../artifacts/training';
 
@@ -32,13 +33,7 @@ export interface StageProgress {
 }
 
 /** Tokens that one stage used of one model. */
-export interface TokenUse {
-  stage: string;
-  /** Name of the analyst's model, or `base`. */
-  model: string;
-  promptTokens: number;
-  completionTokens: number;
-}
+export type TokenUse = Report['tokens'][number];
 
 /** A capability as stages after identification need it. */
 export interface CapabilityBrief {
@@ -49,8 +44,4 @@ export interface CapabilityBrief {
 }
 
 /** How long a stage took, for the report. */
-export interface StageTiming {
-  name: StageName;
-  seconds: number;
-  status: 'done' | 'skipped' | 'failed';
-}
+export type StageTiming = Report['stages'][number];

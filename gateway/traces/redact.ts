@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../contracts/artifacts/trajectory';
+import { type ChatMessage, withTexts } from '../../contracts/artifacts/trajectory';
 import type { RedactionRule } from '../../contracts/config/analyst-spec';
 import type { TraceSettings } from '../../contracts/config/gateway-config';
 import { REDACTION_FINDERS } from '../../contracts/redaction-rules';
@@ -23,14 +23,5 @@ export function createRedaction({ redact, redactPatterns }: TraceSettings): Reda
   ];
   if (rules.length === 0) return (message) => message;
   const clean = (text: string): string => rules.reduce((now, { pattern, word }) => now.replace(pattern, word), text);
-  return (message) => ({
-    ...message,
-    content: message.content === null ? null : clean(message.content),
-    ...(message.tool_calls && {
-      tool_calls: message.tool_calls.map((call) => ({
-        ...call,
-        function: { ...call.function, arguments: clean(call.function.arguments) },
-      })),
-    }),
-  });
+  return (message) => withTexts(message, clean);
 }

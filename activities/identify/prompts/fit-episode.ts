@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
+import { type ChatMessage, withTexts } from '../../../contracts/artifacts/trajectory';
 import { renderMessages, type RenderOptions } from '../../render-messages';
 
 /** An episode's text, and how much had to be left out of it. */
@@ -51,19 +51,8 @@ export function fitEpisode(messages: readonly ChatMessage[], options: RenderOpti
 /** Room for the first line. */
 const HEAD_CHARS = 140;
 
-function withoutContent(message: ChatMessage): ChatMessage {
-  const note = (text: string) => (text.length < WORTH_CHARS ? text : `[${text.length} characters left out]`);
-  return {
-    ...message,
-    content: message.content === null ? null : note(message.content),
-    ...(message.tool_calls && {
-      tool_calls: message.tool_calls.map((call) => ({
-        ...call,
-        function: { ...call.function, arguments: note(call.function.arguments) },
-      })),
-    }),
-  };
-}
+const withoutContent = (message: ChatMessage): ChatMessage =>
+  withTexts(message, (text) => (text.length < WORTH_CHARS ? text : `[${text.length} characters left out]`));
 
 function cut(text: string, maxChars: number): string {
   const note = '\n    [… characters left out in the middle …]\n';
