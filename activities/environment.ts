@@ -2,13 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import { failure } from '../contracts/typed-failure';
-import {
-  EnvironmentKilled,
-  type EnvironmentProcess,
-  type OpenEnvironmentOptions,
-  SandboxError,
-  SandboxUnavailable,
-} from '../sandbox';
+import { type EnvironmentProcess, type OpenEnvironmentOptions, SandboxError, SandboxUnavailable } from '../sandbox';
 import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../loaders/read-bounded';
 import type { ArtifactStore } from '../store';
 
@@ -63,7 +57,7 @@ const TASK_ATTEMPTS = 10;
 export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean; task?: string } = {}): Error {
   const { task, ...retry } = options;
   const message = task === undefined ? error.message : `While ${task} was played: ${error.message}`;
-  if (error instanceof EnvironmentKilled)
+  if (error.type === 'Sandbox.EnvironmentKilled')
     return failure('Environment.Killed', `${message} It says nothing about the environment.`, {
       cause: error,
       ...retry,
@@ -78,7 +72,7 @@ export function ownerFailure(error: SandboxError, options: { nonRetryable?: bool
  * @param attempt of the activity, counted from 1.
  */
 export const ownerTaskFailure = (error: SandboxError, task: string, attempt: number): Error =>
-  ownerFailure(error, { task, nonRetryable: !(error instanceof EnvironmentKilled) && attempt >= TASK_ATTEMPTS });
+  ownerFailure(error, { task, nonRetryable: error.type !== 'Sandbox.EnvironmentKilled' && attempt >= TASK_ATTEMPTS });
 
 /**
  * The failure for an error of opening the owner's environment that comes from its source, such as an import that does

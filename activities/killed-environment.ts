@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import { failure } from '../contracts/typed-failure';
-import { EnvironmentDied, EnvironmentKilled, EnvironmentStartFailed } from '../sandbox';
+import { SandboxError } from '../sandbox';
 
 /** Number of tries for work whose environment is killed from outside. */
 const TRIES = 3;
@@ -9,7 +9,7 @@ const ATTEMPTS = 3;
 
 /**
  * Runs something again when the environment's process was killed from outside, three times in all: the kill says
- * nothing about the environment. Throws EnvironmentKilled, the signal's reason, or what `run` throws.
+ * nothing about the environment. Throws Sandbox.EnvironmentKilled, the signal's reason, or what `run` throws.
  */
 export async function againIfKilled<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let number = 1; ; number++) {
@@ -28,8 +28,9 @@ export async function againIfKilled<T>(run: () => Promise<T>, signal?: AbortSign
  */
 export function isOutsideFault(error: unknown): boolean {
   const own = (one: unknown): boolean =>
-    one instanceof EnvironmentKilled ||
-    (one instanceof EnvironmentStartFailed && !(one.cause instanceof EnvironmentDied));
+    one instanceof SandboxError &&
+    (one.type === 'Sandbox.EnvironmentKilled' ||
+      (one.type === 'Sandbox.StartFailed' && !(one.cause instanceof SandboxError)));
   return own(error) || (error instanceof Error && own(error.cause));
 }
 

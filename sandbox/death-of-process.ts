@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { EnvironmentDied, EnvironmentKilled } from './errors';
+import { SandboxError } from './errors';
 
 /** The end of an environment's process, by itself or by somebody else. */
 interface ProcessEnd {
@@ -24,24 +24,27 @@ const OUTSIDE_SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
   15: 'SIGTERM',
 };
 
-/** The error of a process that ended: EnvironmentKilled when something outside the jail ended it. */
-export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: ProcessEnd): EnvironmentDied {
+/** The error of a process that ended: Sandbox.EnvironmentKilled when something outside the jail ended it. */
+export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: ProcessEnd): SandboxError {
   const words = stderr === '' ? '' : `; its last words: ${stderr.slice(-400)}`;
   const what = `The process of environment ${name}`;
   if (brokeMemoryLimitOf !== null) {
     const limit = `${Math.floor(brokeMemoryLimitOf / 2 ** 20)} MiB`;
-    const message = `${what} used more than its ${limit} of memory and was killed${words}`;
-    return new EnvironmentDied(message, code, signal, stderr);
+    return new SandboxError(
+      'Sandbox.EnvironmentDied',
+      `${what} used more than its ${limit} of memory and was killed${words}`,
+    );
   }
   const killer = signal ?? OUTSIDE_SIGNALS[(code ?? 0) - 128];
   if (killer !== undefined && Object.values(OUTSIDE_SIGNALS).includes(killer)) {
-    const message =
+    return new SandboxError(
+      'Sandbox.EnvironmentKilled',
       `${what} was killed by ${killer}, and not by a limit of its own: somebody killed it, or the machine had no ` +
-      `memory left${words}`;
-    return new EnvironmentKilled(message, code, signal, stderr);
+        `memory left${words}`,
+    );
   }
   const how = signal === null ? `ended with code ${code}${signalBehind(code)}` : `was killed by ${signal}`;
-  return new EnvironmentDied(`${what} ${how}${words}`, code, signal, stderr);
+  return new SandboxError('Sandbox.EnvironmentDied', `${what} ${how}${words}`);
 }
 
 /** The signal that bubblewrap's exit code means, as the end of a sentence; empty if it means none. */

@@ -11,17 +11,7 @@ import {
   environmentResultSchemas,
 } from '../contracts/messages/environment-protocol';
 import { deathOf } from './death-of-process';
-import {
-  BadOutput,
-  BadRequest,
-  EnvironmentClosed,
-  EnvironmentDied,
-  EnvironmentHung,
-  EnvironmentKilled,
-  EnvironmentStartFailed,
-  OutputFlood,
-  type SandboxError,
-} from './errors';
+import { SandboxError } from './errors';
 import type { LaunchedRuntime } from './launch';
 import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
 import type { JailProfile } from './profile';
@@ -82,9 +72,7 @@ export class EnvironmentProcess {
   ) {
     const { caps } = profile;
     const flood = (): void =>
-      this.fail(
-        new OutputFlood(`Environment ${this.name} wrote more than ${caps.logBytes} bytes to stdout or stderr.`),
-      );
+      this.fail('Sandbox.OutputFlood', `wrote more than ${caps.logBytes} bytes to stdout or stderr.`);
     this.log = {
       stdout: new BoundedTail(launched.stdout, caps.logTailBytes, caps.logBytes, flood),
       stderr: new BoundedTail(launched.stderr, caps.logTailBytes, caps.logBytes, flood),
@@ -93,22 +81,15 @@ export class EnvironmentProcess {
       launched.responses,
       caps.lineBytes,
       (line) => this.receive(line),
-      (fault) =>
-        this.fail(
-          new BadOutput(
-            fault === 'not-utf8'
-              ? `Environment ${name} answered with bytes that are not UTF-8.`
-              : `Environment ${name} answered with a line over ${caps.lineBytes} bytes.`,
-          ),
-        ),
+      (fault) => {
+        const what = fault === 'not-utf8' ? 'bytes that are not UTF-8' : `a line over ${caps.lineBytes} bytes`;
+        this.fail('Sandbox.BadOutput', `answered with ${what}.`);
+      },
     );
     this.exited = new Promise((resolve) => {
       launched.child.once('error', (error) => {
-        this.fail(
-          new EnvironmentStartFailed(`The process of environment ${name} could not be started: ${error.message}`, {
-            cause: error,
-          }),
-        );
+        const message = `The process of environment ${name} could not be started: ${error.message}`;
+        this.end(new SandboxError('Sandbox.StartFailed', message, { cause: error }));
       });
       launched.child.once('exit', (code, signal) => void this.reportExit(code, signal).then(resolve));
     });
@@ -121,8 +102,8 @@ export class EnvironmentProcess {
 
   /**
    * Loads the source. Called once, by `openEnvironment`.
-   * @throws EnvironmentRaised, BadReturn for the source's own faults; EnvironmentStartFailed when the runtime did not
-   *   come up.
+   * @throws SandboxError EnvironmentRaised or BadReturn for the source's own faults, StartFailed when the runtime did
+   *   not come up.
    */
   async start(source: string): Promise<this> {
     try {
@@ -130,8 +111,8 @@ export class EnvironmentProcess {
       return this;
     } catch (error) {
       await this.close();
-      if (error instanceof EnvironmentDied && !(error instanceof EnvironmentKilled))
-        throw new EnvironmentStartFailed(`${error.message} before it was loaded.`, { cause: error });
+      if (error instanceof SandboxError && error.type === 'Sandbox.EnvironmentDied')
+        throw new SandboxError('Sandbox.StartFailed', `${error.message} before it was loaded.`, { cause: error });
       throw error;
     }
   }
@@ -195,13 +176,13 @@ export class EnvironmentProcess {
   request<M extends EnvironmentMethod>(method: M, params: EnvironmentParams[M]): Promise<EnvironmentResult<M>> {
     if (this.failure) return Promise.reject(this.failure);
     const json = JSON.stringify({ method, params });
-    if (Buffer.byteLength(json) + ENVELOPE_BYTES > this.profile.caps.lineBytes) {
-      return Promise.reject(
-        new BadRequest(`The ${method} request is over the protocol's ${this.profile.caps.lineBytes} bytes a line.`),
-      );
+    const { lineBytes } = this.profile.caps;
+    if (Buffer.byteLength(json) + ENVELOPE_BYTES > lineBytes) {
+      const message = `The ${method} request is over the protocol's ${lineBytes} bytes a line.`;
+      return Promise.reject(new SandboxError('Sandbox.BadRequest', message));
     }
     return new Promise((resolve, reject) => {
-      this.queue.push({ method, json, resolve: resolve, reject });
+      this.queue.push({ method, json, resolve, reject });
       this.scheduleFlush();
     });
   }
@@ -212,7 +193,7 @@ export class EnvironmentProcess {
    */
   async close(): Promise<void> {
     if (!this.failure) {
-      this.rejectAll(new EnvironmentClosed(`Environment ${this.name} was closed.`));
+      this.rejectAll(new SandboxError('Sandbox.EnvironmentClosed', `Environment ${this.name} was closed.`));
       this.launched.requests.end();
     }
     // While somebody waits for the process to end, it keeps the program alive.
@@ -259,11 +240,7 @@ export class EnvironmentProcess {
     const waitMs = items[0]!.method === 'load' ? wallMs.start : wallMs.request;
     const timer = setTimeout(() => {
       const methods = [...new Set(items.map((item) => item.method))].join(', ');
-      this.fail(
-        new EnvironmentHung(
-          `Environment ${this.name} did not answer ${methods} within ${waitMs} ms; its process was killed.`,
-        ),
-      );
+      this.fail('Sandbox.EnvironmentHung', `did not answer ${methods} within ${waitMs} ms; its process was killed.`);
     }, waitMs);
     this.inFlight = { id, items, isBatch, timer };
     this.launched.requests.write(`{"id":${id},${body}}\n`);
@@ -274,12 +251,8 @@ export class EnvironmentProcess {
     const inFlight = this.inFlight;
     const outcomes = inFlight && this.parse(line, inFlight);
     if (!outcomes) {
-      return this.fail(
-        new BadOutput(
-          `Environment ${this.name} answered with something the protocol does not allow: ` +
-            `${JSON.stringify(line.slice(0, 200))}`,
-        ),
-      );
+      const what = JSON.stringify(line.slice(0, 200));
+      return this.fail('Sandbox.BadOutput', `answered with something the protocol does not allow: ${what}`);
     }
     clearTimeout(inFlight.timer);
     this.inFlight = null;
@@ -337,7 +310,7 @@ export class EnvironmentProcess {
           });
         });
       }
-      this.fail(
+      this.end(
         deathOf({
           name: this.name,
           code,
@@ -352,7 +325,12 @@ export class EnvironmentProcess {
     this.launched.release();
   }
 
-  private fail(error: SandboxError): void {
+  /** Ends the process for a fault; `what` completes the sentence that begins with the environment's name. */
+  private fail(type: SandboxError['type'], what: string): void {
+    this.end(new SandboxError(type, `Environment ${this.name} ${what}`));
+  }
+
+  private end(error: SandboxError): void {
     if (this.failure) return;
     this.rejectAll(error);
     this.launched.kill();

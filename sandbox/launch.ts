@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { projectRoot } from '../contracts/project-root';
 import { type CgroupLayer, createJailCgroup, type JailCgroup } from './cgroup';
-import { EnvironmentStartFailed } from './errors';
+import { SandboxError } from './errors';
 import { type JailPlan, jailPlan } from './jail-plan';
 import { openPipes, type PipeEnd } from './pipes';
 import type { LoadedProfile } from './profile';
@@ -41,7 +41,7 @@ const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetston
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
  * It does not keep this program alive.
  * @param agentFolder the folder that replaces `${AGENT_FOLDER}` in the profile; null: groups with it are left out.
- * @throws SandboxUnavailable when a part of the jail is not installed; EnvironmentStartFailed when the system has no
+ * @throws SandboxUnavailable when a part of the jail is not installed; Sandbox.StartFailed when the system has no
  *   room for a process or its pipes.
  */
 export async function launchRuntime(
@@ -121,8 +121,8 @@ async function runtimePipes(): Promise<RuntimePipes> {
   }
 }
 
-const startFailed = (words: string, cause: Error): EnvironmentStartFailed =>
-  new EnvironmentStartFailed(`${words}: ${cause.message}`, { cause });
+const startFailed = (words: string, cause: Error): SandboxError =>
+  new SandboxError('Sandbox.StartFailed', `${words}: ${cause.message}`, { cause });
 
 /**
  * Returns a promise only if the start failed, since the caller must listen for the end of the process from the

@@ -52,8 +52,9 @@ export function isUnsafeAllowed(
 
 /**
  * Starts a process for an environment and loads it.
- * @throws SandboxUnavailable when generated code would have to run without a layer of the jail; EnvironmentRaised or
- *   BadReturn for faults of the source; EnvironmentStartFailed, EnvironmentHung when the process did not come up.
+ * @throws SandboxUnavailable when generated code would have to run without a layer of the jail; SandboxError
+ *   EnvironmentRaised or BadReturn for faults of the source, StartFailed or EnvironmentHung when the process did not
+ *   come up.
  */
 export async function openEnvironment(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
   const { source, name, profile } = options;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { EnvironmentProcess } from './environment-process';
-import { EnvironmentKilled, EnvironmentStartFailed } from './errors';
+import type { SandboxError } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
 import { isolationFor, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
 import { type JailProfile, loadProfile } from './profile';
@@ -81,8 +81,8 @@ export class EnvironmentPool {
       return await new EnvironmentProcess(options.name, 'jail', launched, profile).start(options.source);
     } catch (error) {
       // The jail may have died while it waited, for lack of memory. That says nothing about the source.
-      if (error instanceof EnvironmentStartFailed || error instanceof EnvironmentKilled)
-        return openEnvironment(options);
+      const { type } = error as SandboxError;
+      if (type === 'Sandbox.StartFailed' || type === 'Sandbox.EnvironmentKilled') return openEnvironment(options);
       throw error;
     }
   }

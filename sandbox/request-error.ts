@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { EnvironmentErrorBody } from '../contracts/messages/environment-protocol';
 import type { EnvironmentProcess } from './environment-process';
-import { BadRequest, BadReturn, EnvironmentRaised, NoSuchEpisode, type SandboxError } from './errors';
+import { SandboxError } from './errors';
 
 /** The module's name in tracebacks of the jail's runtime, before a line number. */
 const MODULE_PLACE = /\benvironment\.py(?=:\d|, line \d)/g;
@@ -14,14 +14,7 @@ export function requestError({ name }: Pick<EnvironmentProcess, 'name'>, error: 
   const placed = (text: string) => (name.endsWith('.py') ? text.replace(MODULE_PLACE, () => basename(name)) : text);
   const traceback = error.traceback && placed(error.traceback);
   const message = `Environment ${name}: ${placed(error.message)}${traceback ? `\n${traceback}` : ''}`;
-  switch (error.type) {
-    case 'EnvironmentRaised':
-      return new EnvironmentRaised(message, traceback);
-    case 'BadReturn':
-      return new BadReturn(message);
-    case 'NoSuchEpisode':
-      return new NoSuchEpisode(message);
-    default:
-      return new BadRequest(message);
-  }
+  // The process itself puts a request off, and is asked again.
+  const type = error.type === 'NotRun' ? 'BadRequest' : error.type;
+  return new SandboxError(`Sandbox.${type}`, message, { traceback });
 }

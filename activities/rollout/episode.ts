@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
-import { EnvironmentRaised, SandboxError } from '../../sandbox';
+import { SandboxError } from '../../sandbox';
 import type { EnvironmentHandle } from '../environment';
 import { isProcessFault } from './restarting-environment';
 import type { ChatAnswer, ChatRequest } from './model-client';
@@ -171,7 +171,7 @@ async function runCall(
     return { observation: observations[0] ?? '', done };
   } catch (error) {
     // The agent invented the tool name. An environment that raises for it must not end the run.
-    if (!(error instanceof EnvironmentRaised) || known.has(name)) throw error;
+    if ((error as SandboxError).type !== 'Sandbox.EnvironmentRaised' || known.has(name)) throw error;
     return { observation: `Error: there is no tool named ${name}.`, done: false };
   }
 }

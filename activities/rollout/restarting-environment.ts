@@ -1,25 +1,19 @@
-import {
-  BadOutput,
-  EnvironmentClosed,
-  EnvironmentDied,
-  EnvironmentHung,
-  EnvironmentStartFailed,
-  OutputFlood,
-} from '../../sandbox';
+import { SandboxError } from '../../sandbox';
 import { type EnvironmentHandle, type EnvironmentSource, type OpenEnvironment, sourceFault } from '../environment';
 
-const PROCESS_FAULTS = [
-  EnvironmentHung,
-  EnvironmentDied,
-  EnvironmentClosed,
-  EnvironmentStartFailed,
-  BadOutput,
-  OutputFlood,
+const PROCESS_FAULTS: readonly SandboxError['type'][] = [
+  'Sandbox.EnvironmentHung',
+  'Sandbox.EnvironmentDied',
+  'Sandbox.EnvironmentKilled',
+  'Sandbox.EnvironmentClosed',
+  'Sandbox.StartFailed',
+  'Sandbox.BadOutput',
+  'Sandbox.OutputFlood',
 ];
 
 /** Whether an error ended the environment's process, and with it all its other episodes. */
 export function isProcessFault(error: unknown): boolean {
-  return PROCESS_FAULTS.some((kind) => error instanceof kind);
+  return error instanceof SandboxError && PROCESS_FAULTS.includes(error.type);
 }
 
 /** Keeps one process of an environment available: after its end, the next `running` starts another one. */
@@ -33,12 +27,13 @@ export class RestartingEnvironment {
   ) {}
 
   /**
-   * Returns the running process. Rejects as `openEnvironment` does, and with EnvironmentClosed after `close`. A fault
+   * Returns the running process. Rejects as `openEnvironment` does, and with Sandbox.EnvironmentClosed after `close`. A fault
    * in the source of the owner's environment rejects with Environment.Failed, which is not retried.
    */
   async running(): Promise<EnvironmentHandle> {
     for (;;) {
-      if (this.closed) throw new EnvironmentClosed(`Environment ${this.environment.name} was closed.`);
+      if (this.closed)
+        throw new SandboxError('Sandbox.EnvironmentClosed', `Environment ${this.environment.name} was closed.`);
       this.current ??= this.open(this.environment);
       const opening = this.current;
       const handle = await opening.catch((error: unknown) => {
@@ -53,7 +48,7 @@ export class RestartingEnvironment {
     }
   }
 
-  /** Ends the process, if there is one. Requests that wait for it reject with EnvironmentClosed. */
+  /** Ends the process, if there is one. Requests that wait for it reject with Sandbox.EnvironmentClosed. */
   async close(): Promise<void> {
     this.closed = true;
     const opening = this.current;

@@ -1,4 +1,4 @@
-/** The failures of an environment in its process, jailed or not; the classes are in `sandbox/errors.ts`. */
+/** The failures of an environment in its process, jailed or not; their class is in `sandbox/errors.ts`. */
 
 /**
  * Types of `SandboxError`, dotted and stable. `whet env run --json` names them as `error.type`; in a run they become

@@ -1,17 +1,15 @@
 // integration
+import { type EnvironmentProcess, openEnvironment, SandboxError } from '../../sandbox';
+import { loadProfile } from '../../sandbox/profile';
 import {
   BadRequest,
   BadReturn,
   EnvironmentClosed,
   EnvironmentDied,
   EnvironmentHung,
-  type EnvironmentProcess,
   EnvironmentRaised,
   NoSuchEpisode,
-  openEnvironment,
-  SandboxError,
-} from '../../sandbox';
-import { loadProfile } from '../../sandbox/profile';
+} from '../helpers/sandbox-errors';
 
 const ADDER = `
 class Environment:
@@ -113,7 +111,7 @@ test('one failing request in a batch fails alone', async () => {
   ]);
   expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
   expect((outcomes[1] as PromiseRejectedResult).reason).toBeInstanceOf(EnvironmentRaised);
-  expect(((outcomes[1] as PromiseRejectedResult).reason as EnvironmentRaised).traceback).toMatch(
+  expect(((outcomes[1] as PromiseRejectedResult).reason as SandboxError).traceback).toMatch(
     /environment\.py:\d+ in step: self\.total \+= call/,
   );
   expect((outcomes[2] as PromiseRejectedResult).reason).toBeInstanceOf(BadRequest);

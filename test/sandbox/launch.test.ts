@@ -1,9 +1,10 @@
 // jail
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { EnvironmentStartFailed, loadProfile } from '../../sandbox';
+import { loadProfile, type SandboxError } from '../../sandbox';
 import { type Isolation, launchRuntime } from '../../sandbox/launch';
 import { jailProcesses } from './hostile';
+import { EnvironmentStartFailed } from '../helpers/sandbox-errors';
 
 const LIMIT = 400;
 const descriptorLimit = (soft: string): void =>
@@ -43,7 +44,7 @@ describe.each<Isolation>(['process', 'jail'])('a %s', (isolation) => {
       return thrown;
     });
     expect(error).toBeInstanceOf(EnvironmentStartFailed);
-    expect((error as EnvironmentStartFailed).retryable).toBe(true);
+    expect((error as SandboxError).retryable).toBe(true);
     expect((error as Error).message).toContain('EMFILE');
     expect(jailProcesses()).toEqual([]);
   });

@@ -1,7 +1,8 @@
 // jail
-import { EnvironmentDied, EnvironmentPool, type EnvironmentProcess, EnvironmentRaised } from '../../sandbox';
+import { EnvironmentPool, type EnvironmentProcess } from '../../sandbox';
 import { type LaunchedRuntime, launchRuntime } from '../../sandbox/launch';
 import { hostileSource, jailProcesses, testProfile } from './hostile';
+import { EnvironmentDied, EnvironmentRaised } from '../helpers/sandbox-errors';
 
 /** Episodes count their own steps; the call {"crash": true} ends the process. */
 const COUNTER = hostileSource(

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
-import { EnvironmentHung, EnvironmentRaised, loadProfile, openEnvironment } from '../../../sandbox';
+import { loadProfile, openEnvironment } from '../../../sandbox';
 import { fixture as fixturePath } from '../run-fixture';
+import { EnvironmentHung, EnvironmentRaised } from '../../helpers/sandbox-errors';
 
 const office = readFileSync(fixturePath('post_office.py'), 'utf8');
 const STEP = '        name, given = call["name"], call["arguments"]\n';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BadOutput, EnvironmentDied, EnvironmentHung } from '../../../sandbox';
 import { attackInJail, expectNextEnvironmentWorks, hostileSource, openHostile, testProfile } from '../hostile';
 import type { Attack } from './attack';
+import { BadOutput, EnvironmentDied, EnvironmentHung } from '../../helpers/sandbox-errors';
 
 const forge = (line: string): string => `os.write(4, ${JSON.stringify(`${line}\n`)}.encode())\nreturn "sent"`;
 

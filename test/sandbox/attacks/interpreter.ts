@@ -1,11 +1,11 @@
 import {
   BadOutput,
-  BadReturn,
   BadRequest,
+  BadReturn,
   EnvironmentDied,
   EnvironmentHung,
   EnvironmentRaised,
-} from '../../../sandbox';
+} from '../../helpers/sandbox-errors';
 import { attackInJail, expectNextEnvironmentWorks, hostileSource, openHostile } from '../hostile';
 import type { Attack } from './attack';
 

@@ -1,6 +1,6 @@
-import { EnvironmentDied } from '../../../sandbox';
 import { DENIED_SYSCALLS } from '../../../sandbox/seccomp';
 import type { Attack } from './attack';
+import { EnvironmentDied } from '../../helpers/sandbox-errors';
 
 const CALLS: readonly (readonly [name: string, call: string])[] = [
   ['a new user namespace', '272, 0x10000000'],

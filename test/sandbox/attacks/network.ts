@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
-import { EnvironmentDied } from '../../../sandbox';
 import { attackInJail } from '../hostile';
 import type { Attack } from './attack';
+import { EnvironmentDied } from '../../helpers/sandbox-errors';
 
 const SOCKETS: readonly (readonly [name: string, expression: string])[] = [
   ['a UDP socket', 'socket.AF_INET, socket.SOCK_DGRAM'],

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { EnvironmentDied, EnvironmentHung } from '../../../sandbox';
 import { attackInJail, expectNextEnvironmentWorks, hostileSource, openHostile } from '../hostile';
 import type { Attack } from './attack';
+import { EnvironmentDied, EnvironmentHung } from '../../helpers/sandbox-errors';
 
 /** Runs an attack while a process of the host lives that it may not reach. */
 async function withCanary(run: (pid: number) => Promise<void>): Promise<void> {

@@ -1,4 +1,10 @@
-import { BadOutput, EnvironmentDied, EnvironmentHung, EnvironmentRaised, OutputFlood } from '../../../sandbox';
+import {
+  BadOutput,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+  OutputFlood,
+} from '../../helpers/sandbox-errors';
 import { expectNextEnvironmentWorks, hostileSource, openHostile } from '../hostile';
 import type { Attack } from './attack';
 

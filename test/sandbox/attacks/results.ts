@@ -1,6 +1,7 @@
-import { BadReturn, EnvironmentRaised } from '../../../sandbox';
+import type { SandboxError } from '../../../sandbox';
 import { attackInJail, expectNextEnvironmentWorks, hostileSource, openHostile } from '../hostile';
 import type { Attack } from './attack';
+import { BadReturn, EnvironmentRaised } from '../../helpers/sandbox-errors';
 
 const REWARDS: readonly (readonly [name: string, expression: string])[] = [
   ['NaN', 'float("nan")'],
@@ -170,7 +171,7 @@ class Nasty(Exception):
         return Evil("boo" * 10_000_000)
 raise Nasty()`);
       expect(got).toBeInstanceOf(EnvironmentRaised);
-      expect((got as EnvironmentRaised).message.length).toBeLessThan(6_000);
+      expect((got as SandboxError).message.length).toBeLessThan(6_000);
     },
   },
   {
@@ -180,7 +181,7 @@ raise Nasty()`);
         'class Mute(Exception):\n    def __str__(self):\n        raise SystemExit\nraise Mute()',
       );
       expect(got).toBeInstanceOf(EnvironmentRaised);
-      expect((got as EnvironmentRaised).traceback).toMatch(/environment\.py:\d+ in attack: raise Mute\(\)/);
+      expect((got as SandboxError).traceback).toMatch(/environment\.py:\d+ in attack: raise Mute\(\)/);
     },
   },
   {

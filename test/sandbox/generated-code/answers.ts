@@ -1,4 +1,3 @@
-import { BadOutput, BadReturn, EnvironmentDied, EnvironmentHung, EnvironmentRaised } from '../../../sandbox';
 import type { Attempt } from './attempt';
 
 /** Writes a line in place of the answer, with the request's id where `%d` stands. */
@@ -177,6 +176,13 @@ except ImportError:
     expected: 'no such module',
   },
 ];
+import {
+  BadOutput,
+  BadReturn,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+} from '../../helpers/sandbox-errors';
 
 /** What an environment answers, and what it does to the interpreter that answers for it. */
 export const ANSWERS: readonly Attempt[] = [...LINES, ...RESULTS, ...INTERPRETER];

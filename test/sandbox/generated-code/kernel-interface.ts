@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { EnvironmentDied } from '../../../sandbox';
 import { type Attempt, refused } from './attempt';
 
 /** Requests with bits above the 32 that the kernel looks at must be judged by those 32. */
@@ -146,6 +145,7 @@ return found`,
     expected: '[]',
   },
 ];
+import { EnvironmentDied } from '../../helpers/sandbox-errors';
 
 const PRCTL: Attempt[] = [
   {

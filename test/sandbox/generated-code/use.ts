@@ -1,4 +1,3 @@
-import { BadOutput, EnvironmentDied, EnvironmentHung, EnvironmentRaised, OutputFlood } from '../../../sandbox';
 import { type Attempt, refused } from './attempt';
 
 const SIGNALS: Attempt[] = [
@@ -343,6 +342,13 @@ while True:
     expected: EnvironmentDied,
   },
 ];
+import {
+  BadOutput,
+  EnvironmentDied,
+  EnvironmentHung,
+  EnvironmentRaised,
+  OutputFlood,
+} from '../../helpers/sandbox-errors';
 
 /** Signals, ends, limits, and what an environment may use up. */
 export const USE: readonly Attempt[] = [...SIGNALS, ...EXITS, ...LIMITS, ...BOMBS];
