@@ -7,7 +7,7 @@ import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../loade
 import type { ArtifactStore } from '../store';
 
 /** A running environment, as far as activities use it. */
-export type EnvironmentHandle = Omit<EnvironmentProcess, 'start' | 'hints' | 'request' | 'lastLogLines'>;
+export type EnvironmentHandle = Omit<EnvironmentProcess, 'start' | 'request' | 'lastLogLines'>;
 
 /** The source of an environment, who wrote it, and its name in messages. */
 export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name' | 'agent'>;

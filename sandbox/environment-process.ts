@@ -158,16 +158,6 @@ export class EnvironmentProcess {
     return (await this.request('reference', { seed })).calls;
   }
 
-  /** Hints of a task; empty where the environment has none. */
-  async hints(seed: number): Promise<string[]> {
-    return (await this.request('hints', { seed })).hints;
-  }
-
-  /** Reward of scripted calls in a fresh episode. */
-  score(seed: number, calls: EnvironmentCall[]): Promise<EnvironmentResult<'score'>> {
-    return this.request('score', { seed, calls });
-  }
-
   /**
    * Any method of the protocol. Rejects with a SandboxError: `EnvironmentRaised`, `BadReturn`, `BadRequest`,
    * `NoSuchEpisode` for this request alone; `EnvironmentHung`, `EnvironmentDied`, `EnvironmentKilled`, `BadOutput`,

@@ -39,14 +39,6 @@ export type EnvironmentTool = z.infer<typeof environmentToolSchema>;
 export const openingMessageSchema = z.strictObject({ role: z.enum(['system', 'user']), content: z.string() });
 export type OpeningMessage = z.infer<typeof openingMessageSchema>;
 
-/** Result of `evaluate` and `score`. */
-const rewardSchema = z.strictObject({
-  /** In [0, 1]. */
-  reward: z.number().min(0).max(1),
-  /** Ground truth of planted deficits; empty for most environments. */
-  diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
-});
-
 /** Result schema of each method. */
 export const environmentResultSchemas = {
   load: z.strictObject({
@@ -61,12 +53,16 @@ export const environmentResultSchemas = {
   }),
   reset: z.strictObject({ messages: z.array(openingMessageSchema).min(1), tags: z.array(z.string()).max(64) }),
   step: z.strictObject({ observations: z.array(z.string()).max(64), done: z.boolean() }),
-  evaluate: rewardSchema,
+  evaluate: z.strictObject({
+    /** In [0, 1]. */
+    reward: z.number().min(0).max(1),
+    /** Ground truth of planted deficits; empty for most environments. */
+    diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
+  }),
   drop: z.strictObject({}),
   task: z.strictObject({ task: z.record(z.string(), z.unknown()) }),
   reference: z.strictObject({ calls: z.array(environmentMoveSchema).max(64) }),
   hints: z.strictObject({ hints: z.array(z.string()) }),
-  score: rewardSchema,
 } as const;
 
 /** Methods of the protocol. `batch` is not among them: it carries requests for the others. */
@@ -86,7 +82,6 @@ export interface EnvironmentParams {
   task: { seed: number };
   reference: { seed: number };
   hints: { seed: number };
-  score: { seed: number; calls: EnvironmentCall[] };
 }
 
 /**

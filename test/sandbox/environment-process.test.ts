@@ -79,13 +79,11 @@ test('an episode from reset to reward', async () => {
   await expect(environment.evaluate('a')).rejects.toBeInstanceOf(NoSuchEpisode);
 });
 
-test('task, reference, hints and score need no episode', async () => {
+test('task, reference and hints need no episode', async () => {
   const environment = await open();
   expect(await environment.task(7)).toEqual({ target: 7, tags: [] });
   expect(await environment.reference(7)).toEqual(add(7));
-  expect(await environment.hints(7)).toEqual(['add 7']);
-  expect((await environment.score(7, add(7))).reward).toBe(1);
-  expect((await environment.score(7, add(1))).reward).toBe(0.25);
+  expect(await environment.request('hints', { seed: 7 })).toEqual({ hints: ['add 7'] });
 });
 
 test('many episodes at once share lines and keep apart', async () => {
@@ -103,11 +101,12 @@ test('many episodes at once share lines and keep apart', async () => {
 
 test('one failing request in a batch fails alone', async () => {
   const environment = await open();
+  for (const episode of ['a', 'b']) await environment.reset(episode, 1);
   const outcomes = await Promise.allSettled([
-    environment.score(1, add(1)),
-    environment.score(1, [{ name: 'add', arguments: {} }]),
-    environment.score(0.5, []),
-    environment.score(2, add(2)),
+    environment.step('a', add(1)),
+    environment.step('b', [{ name: 'add', arguments: {} }]),
+    environment.task(0.5),
+    environment.task(2),
   ]);
   expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
   expect((outcomes[1] as PromiseRejectedResult).reason).toBeInstanceOf(EnvironmentRaised);
@@ -125,8 +124,8 @@ test('results that do not fit one response line are asked for again, once each',
         '        return ["x" * 200000, str(Environment.asked)]',
     ),
   );
-  const hints = await Promise.all(Array.from({ length: 12 }, (_, seed) => environment.hints(seed)));
-  expect(hints.map((hint) => Number(hint[1])).sort((a, b) => a - b)).toEqual(
+  const hints = await Promise.all(Array.from({ length: 12 }, (_, seed) => environment.request('hints', { seed })));
+  expect(hints.map(({ hints: [, asked] }) => Number(asked)).sort((a, b) => a - b)).toEqual(
     Array.from({ length: 12 }, (_, index) => index + 1),
   );
 });

@@ -176,7 +176,6 @@ _RESULTS = {
     "reset": _is_reset,
     "step": _is_step,
     "evaluate": _is_reward,
-    "score": _is_reward,
     "drop": lambda result, _: result == {},
     "task": lambda result, _: _has_keys(result, "task") and isinstance(result["task"], dict),
     "reference": lambda result, _: _has_keys(result, "calls") and _is_list(result["calls"], _is_move, MAX_CALLS),

@@ -49,11 +49,18 @@ def test_text_ends_the_episode_without_say(service):
     assert ask(service, "step", episode=1, text="done") == {"observations": [""], "done": True}
 
 
-def test_score_reference_and_task(service):
+def score(service, seed, calls):
+    """The reward of calls in an episode of their own, or the error of the request that failed."""
+    ask(service, "reset", episode="score", seed=seed)
+    step = ask(service, "step", episode="score", calls=calls)
+    return ask(service, "evaluate", episode="score") if "observations" in step else step
+
+
+def test_reference_and_task(service):
     ask(service, "load", source=COUNTER)
     calls = ask(service, "reference", seed=4)["calls"]
-    assert ask(service, "score", seed=4, calls=calls)["reward"] == 1.0
-    assert ask(service, "score", seed=4, calls=[])["reward"] == 0.0
+    assert score(service, 4, calls)["reward"] == 1.0
+    assert score(service, 4, [])["reward"] == 0.0
     assert ask(service, "task", seed=4) == {"task": {"target": 4, "tags": []}}
     assert ask(service, "hints", seed=4) == {"hints": []}
 
@@ -78,9 +85,9 @@ def test_drop_is_blind(service):
         ("reset", {"episode": None, "seed": 1}),
         ("task", {"sed": 1}),
         ("task", {"self": 1, "seed": 1}),
-        ("score", {"seed": 1, "calls": [{"name": "add"}]}),
-        ("score", {"seed": 1, "calls": "add"}),
-        ("score", {"seed": 1, "calls": [{"name": "x" * 201, "arguments": {}}]}),
+        ("step", {"episode": "open", "calls": [{"name": "add"}]}),
+        ("step", {"episode": "open", "calls": "add"}),
+        ("step", {"episode": "open", "calls": [{"name": "x" * 201, "arguments": {}}]}),
         ("load", {"source": "x = 1"}),
         ("respond", {}),
         ("__init__", {}),
@@ -89,6 +96,7 @@ def test_drop_is_blind(service):
 )
 def test_bad_requests(service, method, params):
     ask(service, "load", source=COUNTER)
+    ask(service, "reset", episode="open", seed=1)
     assert ask(service, method, **params)["type"] == "BadRequest"
 
 
@@ -119,7 +127,7 @@ def test_lines_that_are_no_requests(service, line):
 def test_rewards_are_checked(service, returned, sentence):
     source = COUNTER + f"\n    @staticmethod\n    def evaluate(trajectory, task):\n        return {returned}\n"
     ask(service, "load", source=source)
-    error = ask(service, "score", seed=1, calls=[add(1)])
+    error = score(service, 1, [add(1)])
     assert error["type"] == "BadReturn"
     assert sentence in error["message"]
 
@@ -160,7 +168,7 @@ def test_observations_are_checked(service, returned):
 
 def test_traceback_names_lines_of_the_source(service):
     ask(service, "load", source=COUNTER)
-    error = ask(service, "score", seed=1, calls=[{"name": "add", "arguments": {}}])
+    error = score(service, 1, [{"name": "add", "arguments": {}}])
     assert error["type"] == "EnvironmentRaised"
     assert error["message"] == "step: KeyError: 'n'"
     line = 1 + COUNTER.splitlines().index('        self.total += call["arguments"].pop("n")')

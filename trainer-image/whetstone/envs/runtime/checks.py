@@ -29,10 +29,10 @@ def is_message(message):
     )
 
 
-def check_calls(name, calls, limit=MAX_CALLS):
+def check_calls(name, calls):
     """Raises BadRequest unless calls is a list of {name: str, arguments: dict}."""
-    if not isinstance(calls, list) or len(calls) > limit:
-        raise bad_request(f"{name}: calls is not a list of at most {limit}")
+    if not isinstance(calls, list) or len(calls) > MAX_CALLS:
+        raise bad_request(f"{name}: calls is not a list of at most {MAX_CALLS}")
     for call in calls:
         name_of, arguments = (call.get("name"), call.get("arguments")) if isinstance(call, dict) else (None, None)
         if not isinstance(name_of, str) or len(name_of) > MAX_NAME_CHARS or not isinstance(arguments, dict):

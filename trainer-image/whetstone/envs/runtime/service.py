@@ -5,7 +5,7 @@ import sys
 from .checks import check_calls
 from .codec import decode, encode
 from .faults import RuntimeFault, bad_request, bad_return, describe_exception
-from .limits import API_VERSION, LINE_BYTES, MAX_BATCH, MAX_EPISODES, MAX_STEPS, MESSAGE_CHARS, RESULT_BYTES
+from .limits import API_VERSION, LINE_BYTES, MAX_BATCH, MAX_EPISODES, MESSAGE_CHARS, RESULT_BYTES
 from .module import EnvironmentModule, required
 
 # The hash module's own extension: hashlib would load OpenSSL at every start.
@@ -31,7 +31,6 @@ class Service:
             "task": self.task,
             "reference": self.reference,
             "hints": self.hints,
-            "score": self.score,
         }
 
     def respond(self, line):
@@ -171,14 +170,6 @@ class Service:
     def hints(self, seed):
         """Hints of a task; an empty list where the environment has none."""
         return {"hints": required(self._module).hints(seed)}
-
-    def score(self, seed, calls):
-        """The reward of scripted calls in a fresh episode."""
-        check_calls("score", calls, limit=MAX_STEPS)
-        module = required(self._module)
-        state, _ = module.open(seed)
-        module.run_calls(state, calls)
-        return module.reward(state)
 
     def _episode(self, episode):
         state = self._episodes.get(episode) if type(episode) in (str, int) else None
