@@ -259,13 +259,13 @@ export class EnvironmentProcess {
 
   /** Outcomes in the order of the line's requests, or null when the line is not a correct answer. */
   private parse(line: string, inFlight: InFlight): EnvironmentOutcome[] | null {
-    if (nestsDeeperThan(line, this.profile.caps.depth + 8)) return null;
     let document: unknown;
     try {
       document = JSON.parse(line);
     } catch {
       return null;
     }
+    if (nestsDeeperThan(document, this.profile.caps.depth + 8)) return null;
     const response = environmentResponseSchema.safeParse(document);
     if (!response.success || response.data.id !== inFlight.id) return null;
     if ('error' in response.data) {

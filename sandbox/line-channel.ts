@@ -49,34 +49,13 @@ export function readLines(
   });
 }
 
-/**
- * Whether JSON text nests deeper than `limit`, without parsing it: readers further on walk values recursively.
- */
-export function nestsDeeperThan(text: string, limit: number): boolean {
-  if (!hasMoreThan(text, limit)) return false;
-  let depth = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === 0x5c) index++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > limit) return true;
-    } else if (code === 0x5d || code === 0x7d) depth--;
-  }
-  return false;
-}
-
-/** Whether a text has more than `count` opening brackets. Searching for them is much faster than the walk above. */
-function hasMoreThan(text: string, count: number): boolean {
-  let found = 0;
-  for (const bracket of ['[', '{']) {
-    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
-      if (++found > count) return true;
-  }
-  return false;
+/** Whether parsed JSON nests deeper than `limit` lists and objects: readers further on walk values recursively. */
+export function nestsDeeperThan(value: unknown, limit: number): boolean {
+  const children = (parent: unknown): unknown[] =>
+    typeof parent === 'object' && parent !== null ? Object.values(parent) : [];
+  let level = [value];
+  for (let depth = 0; depth < limit; depth++) level = level.flatMap(children);
+  return level.some((deepest) => typeof deepest === 'object' && deepest !== null);
 }
 
 /** Counts the bytes of a stream, keeps its last part, and calls `onFlood` once when it passes a cap. */
