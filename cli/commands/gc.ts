@@ -4,48 +4,39 @@ import type { Context } from '../context';
 import { openRuns, documentReader, readAgents, readFacts, readRegistries, stateOfRun } from '../gc/facts';
 import { type GcInput, type GcPlan, type GcPolicy, planGc } from '../gc/plan';
 import { pruneRegistries, sweep, type Swept } from '../gc/sweep';
-import { readInventory, type Unit, UNIT_KINDS } from '../gc/units';
+import { readUnits, type Unit, UNIT_KINDS } from '../gc/units';
 import { duration, table } from '../output';
 import { withTemporal } from '../temporal';
 
 const DAY_MS = 86_400_000;
 
 /** Flags of `whet gc`. */
-export interface GcFlags {
+export interface GcFlags extends GcPolicy {
   dryRun?: boolean;
-  /** Milliseconds. */
-  olderThan: number;
-  keepVersions: number;
-  keepRuns: number;
 }
 
 /**
  * `whet gc [--dry-run] [--older-than 30d] [--keep-versions N] [--keep-runs N]`: removes from the store whatever is old
  * and unused. Refuses when Temporal cannot be asked which runs are open.
  */
-export async function gcCommand({ settings, out }: Context, flags: GcFlags): Promise<void> {
+export async function gcCommand({ settings, out }: Context, { dryRun, ...policy }: GcFlags): Promise<void> {
   const store = new LocalStore(settings.storeRoot);
-  const policy: GcPolicy = {
-    olderThanMs: flags.olderThan,
-    keepVersions: flags.keepVersions,
-    keepRuns: flags.keepRuns,
-  };
   await withTemporal(settings, async ({ client }) => {
     const now = Date.now();
-    const inventory = await readInventory(store.listAll(''));
-    const agents = await readAgents(store, inventory);
-    const facts = await readFacts(client, inventory, agents, (asked, of) =>
+    const units = await readUnits(store.listAll(''));
+    const agents = await readAgents(store, units);
+    const facts = await readFacts(client, units, agents, (asked, of) =>
       out.redraw([`asked Temporal about ${asked} of ${of} runs`]),
     );
     const read = documentReader(store);
-    const input: GcInput = { inventory, registries: await readRegistries(store), facts, policy, now, agents, read };
+    const input: GcInput = { units, registries: await readRegistries(store), facts, policy, now, agents, read };
     const plan = await planGc(input);
     out.redraw([]);
     out.line(planText(plan, now));
-    if (flags.dryRun === true || (plan.goes.length === 0 && plan.versions.length === 0)) {
+    if (dryRun === true || (plan.goes.length === 0 && plan.versions.length === 0)) {
       out.result(
         { removed: false, ...planDocument(plan) },
-        flags.dryRun === true ? 'Nothing was changed: --dry-run.' : 'There is nothing to remove.',
+        dryRun === true ? 'Nothing was changed: --dry-run.' : 'There is nothing to remove.',
       );
       return;
     }

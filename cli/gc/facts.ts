@@ -6,7 +6,7 @@ import { type ArtifactStore, isMissing, layout, readRegistry, readWholeFile, Sto
 import { CliError } from '../errors';
 import { agentOf } from '../view/run-state';
 import { idOf, ownerOf, type RunFacts } from './plan';
-import { type Inventory, isRun } from './units';
+import { isRun, type Unit } from './units';
 
 /** Largest document that is searched for references. Documents of a run have a few KB, label plans some MB. */
 const MOST_BYTES = 64 << 20;
@@ -30,7 +30,7 @@ export async function readRegistries(store: ArtifactStore): Promise<Registry[]> 
 }
 
 /** Agents of the runs in the store, from their frozen specs, else from their ids. */
-export async function readAgents(store: ArtifactStore, { units }: Inventory): Promise<Map<string, string>> {
+export async function readAgents(store: ArtifactStore, units: readonly Unit[]): Promise<Map<string, string>> {
   const agents = new Map<string, string>();
   for (const unit of units.filter(isRun)) {
     const spec = unit.files.find((file) => /\/spec-[0-9a-f]{12}\.json$/.test(file));
@@ -85,7 +85,7 @@ export async function openRuns(client: Client): Promise<Map<string, string | nul
  */
 export async function readFacts(
   client: Client,
-  { units }: Inventory,
+  units: readonly Unit[],
   agents: Map<string, string>,
   onAsked: (asked: number, of: number) => void,
 ): Promise<RunFacts> {

@@ -1,6 +1,6 @@
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import { pruneVersions } from '../../store';
-import { type Inventory, isRun, type Unit } from './units';
+import { isRun, type Unit } from './units';
 
 const DAY_MS = 86_400_000;
 /** Nothing younger is ever touched: a run that begins now may refer to what nobody referred to a moment ago. */
@@ -8,7 +8,8 @@ export const MIN_AGE_MS = DAY_MS;
 
 /** Least age of a part that is removed, and the number that is kept at any age. */
 export interface GcPolicy {
-  olderThanMs: number;
+  /** Milliseconds. */
+  olderThan: number;
   /**
    * For each agent, this many versions below the active one are kept for `whet rollback`, and this many of the newest.
    */
@@ -27,7 +28,7 @@ export interface RunFacts {
 
 /** Everything that a decision is made from. */
 export interface GcInput {
-  inventory: Inventory;
+  units: readonly Unit[];
   registries: readonly Registry[];
   facts: RunFacts;
   policy: GcPolicy;
@@ -48,7 +49,7 @@ export interface GcPlan {
 
 /** Decides about every unit. Where something is not known, the unit stays. */
 export async function planGc(input: GcInput): Promise<GcPlan> {
-  const { inventory, registries, policy, now } = input;
+  const { units, registries, policy, now } = input;
   const pruned = registries.map((registry) => pruneVersions(registry, versionKeeper(registry, input)));
   const served = pruned.flatMap(({ registry }) => registry.versions);
   const keptRuns = await keepRunsAndStudies(input, served);
@@ -63,12 +64,12 @@ export async function planGc(input: GcInput): Promise<GcPlan> {
     stays: [],
   };
   const isOpenAgent = openAgents(input);
-  for (const unit of inventory.units) {
+  for (const unit of units) {
     const age = now - unit.newestMs;
     const why =
       age < MIN_AGE_MS
         ? 'younger than a day'
-        : reasonToStay(unit, age >= policy.olderThanMs, { input, keptRuns, mentions, served, isOpenAgent });
+        : reasonToStay(unit, age >= policy.olderThan, { input, keptRuns, mentions, served, isOpenAgent });
     if (why === null) plan.goes.push(unit);
     else plan.stays.push({ unit, why });
   }
@@ -90,15 +91,15 @@ export function versionKeeper(
   return ({ version, runId, createdAt }) => {
     const age = now - Date.parse(createdAt);
     // A date that cannot be read counts as new.
-    return kept.has(version) || facts.open.has(runId) || !(age >= Math.max(policy.olderThanMs, MIN_AGE_MS));
+    return kept.has(version) || facts.open.has(runId) || !(age >= Math.max(policy.olderThan, MIN_AGE_MS));
   };
 }
 
 /** Ids of the runs and studies that stay, each with the reason. */
 async function keepRunsAndStudies(input: GcInput, served: readonly RegistryVersion[]): Promise<Map<string, string>> {
-  const { inventory, facts, policy, now, agents } = input;
+  const { units, facts, policy, now, agents } = input;
   const kept = new Map<string, string>();
-  const owners = inventory.units.filter(isRun);
+  const owners = units.filter(isRun);
   const versionRuns = new Set(served.map(({ runId }) => runId));
   const perAgent = new Map<string, number>();
   for (const unit of [...owners].sort((a, b) => b.newestMs - a.newestMs)) {
@@ -114,7 +115,7 @@ async function keepRunsAndStudies(input: GcInput, served: readonly RegistryVersi
         ? 'a version of the registry came from it'
         : unit.kind === 'run' && id === owner && rank <= policy.keepRuns
           ? `one of the last ${policy.keepRuns} of its agent`
-          : now - unit.newestMs < Math.max(policy.olderThanMs, MIN_AGE_MS)
+          : now - unit.newestMs < Math.max(policy.olderThan, MIN_AGE_MS)
             ? 'not old enough'
             : facts.unknown.has(owner) && !hasReport && id === owner
               ? 'has no report, and Temporal does not know it'
@@ -153,7 +154,7 @@ interface Mentions {
 
 async function readMentions(input: GcInput, kept: ReadonlyMap<string, string>): Promise<Mentions> {
   const mentions: Mentions = { hashes: new Set(), labelSets: new Set() };
-  for (const unit of input.inventory.units.filter((one) => isRun(one) && kept.has(idOf(one))))
+  for (const unit of input.units.filter((one) => isRun(one) && kept.has(idOf(one))))
     for (const key of documentsOf(unit)) {
       const text = await input.read(key);
       for (const [hash] of text.matchAll(/(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f])/g))
@@ -198,10 +199,10 @@ function reasonToStay(unit: Unit, isOld: boolean, grounds: Grounds): string | nu
 }
 
 /** Checkpoints serve nobody once the training has its manifest and its run has ended. */
-function reasonToKeepCheckpoints({ key }: Unit, { inventory, facts }: GcInput): string | null {
+function reasonToKeepCheckpoints({ key }: Unit, { units, facts }: GcInput): string | null {
   const [, runId = ''] = key.split('/');
   if (facts.open.has(ownerOf(runId))) return 'its run has not ended';
-  const run = inventory.units.find((unit) => unit.kind === 'run' && unit.key === `runs/${runId}`);
+  const run = units.find((unit) => unit.kind === 'run' && unit.key === `runs/${runId}`);
   const manifest = `${key.replace(/\/checkpoints$/, '')}/manifest.json`;
   return run?.files.includes(manifest) ? null : 'the training has no manifest';
 }

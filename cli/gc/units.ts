@@ -30,26 +30,14 @@ export interface Unit {
 /** Whether a unit is the folder of a run or of a study. */
 export const isRun = ({ kind }: Pick<Unit, 'kind'>): boolean => kind === 'run' || kind === 'study';
 
-/** Everything in the store, as units, and what belongs to none: it is never removed. */
-export interface Inventory {
-  units: Unit[];
-  others: { files: number; bytes: number };
-}
-
 /**
  * Divides the files of a store into units. A temporary file and the checkpoints of a training are units of their own,
- * next to their run.
+ * next to their run. A file that belongs to no unit is never removed.
  */
-export async function readInventory(files: AsyncIterable<StoredFile>): Promise<Inventory> {
+export async function readUnits(files: AsyncIterable<StoredFile>): Promise<Unit[]> {
   const units = new Map<string, Unit>();
-  const others = { files: 0, bytes: 0 };
   for await (const { key, bytes, modifiedMs } of files) {
-    const places = placesOf(key);
-    if (places.length === 0) {
-      others.files++;
-      others.bytes += bytes;
-    }
-    for (const { kind, key: unitKey, agent } of places) {
+    for (const { kind, key: unitKey, agent } of placesOf(key)) {
       const id = `${kind} ${unitKey}`;
       const unit = units.get(id) ?? { kind, key: unitKey, agent, bytes: 0, files: [], newestMs: 0 };
       unit.bytes += bytes;
@@ -58,7 +46,7 @@ export async function readInventory(files: AsyncIterable<StoredFile>): Promise<I
       units.set(id, unit);
     }
   }
-  return { units: [...units.values()], others };
+  return [...units.values()];
 }
 
 type Place = Pick<Unit, 'kind' | 'key' | 'agent'>;

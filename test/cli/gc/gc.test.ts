@@ -16,14 +16,14 @@ import { dirname, join } from 'node:path';
 import { documentReader, readAgents, readRegistries } from '../../../cli/gc/facts';
 import { type GcInput, type GcPolicy, planGc } from '../../../cli/gc/plan';
 import { pruneRegistries, sweep } from '../../../cli/gc/sweep';
-import { readInventory } from '../../../cli/gc/units';
+import { readUnits } from '../../../cli/gc/units';
 import type { Registry } from '../../../contracts/artifacts/registry';
 import { LocalStore } from '../../../store';
 import { writeDocument } from '../../helpers/stored-document';
 
 const DAY_MS = 86_400_000;
 const now = Date.now();
-const policy: GcPolicy = { olderThanMs: 30 * DAY_MS, keepVersions: 2, keepRuns: 2 };
+const policy: GcPolicy = { olderThan: 30 * DAY_MS, keepVersions: 2, keepRuns: 2 };
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** The same numbers for the same seed. */
@@ -196,14 +196,14 @@ class Population {
   }
 
   async collect(store = new LocalStore(this.folder)) {
-    const inventory = await readInventory(store.listAll(''));
+    const units = await readUnits(store.listAll(''));
     const facts = {
       open: new Set(this.runs.filter(({ open }) => open).map(({ id }) => id)),
       unknown: new Set(this.runs.filter(({ unknown, open }) => unknown && !open).map(({ id }) => id)),
     };
-    const agents = await readAgents(store, inventory);
+    const agents = await readAgents(store, units);
     const read = documentReader(store);
-    const input: GcInput = { inventory, registries: await readRegistries(store), facts, policy, now, agents, read };
+    const input: GcInput = { units, registries: await readRegistries(store), facts, policy, now, agents, read };
     const plan = await planGc(input);
     await pruneRegistries(store, plan, input);
     const rest = await planGc({ ...input, registries: await readRegistries(store) });
