@@ -10,6 +10,7 @@ import { table } from '../output';
 import { newRunId } from '../run-id';
 import { readWholeFile } from '../../store';
 import { withTemporal } from '../temporal';
+import { rootFailure } from '../view/run-state';
 
 /** Most identifications of one study: each costs as much as a run's. */
 const MAX_RUNS = 50;
@@ -37,8 +38,9 @@ export async function studyStabilityCommand(
       staticSummary: `stability of identification for ${name}, ${runs} times`,
     });
     out.line(`started ${studyId}`);
-    const result = (await handle.result().catch((error: unknown) => {
-      throw studyFailure(studyId, error);
+    const result = (await handle.result().catch((error: Error) => {
+      const { type, message } = rootFailure(error);
+      throw new CliError(`${studyId} failed: ${message}`, { type: 'Study.Failed', reportedType: type, cause: error });
     })) as StudyResult;
     const path = join(result.directory, 'study.json');
     const study = await readDamageable(path, 'study.html beside it shows the same result.', async () =>
@@ -57,16 +59,5 @@ export async function studyStabilityCommand(
       study,
       `${text}\n${result.summary}\nfigure: ${result.directory}/stability.svg\nreport: ${result.directory}/study.html`,
     );
-  });
-}
-
-function studyFailure(studyId: string, error: unknown): CliError {
-  let cause: unknown = error;
-  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-  const type = (cause as { type?: unknown }).type;
-  return new CliError(`${studyId} failed: ${cause instanceof Error ? cause.message : String(cause)}`, {
-    type: 'Study.Failed',
-    reportedType: typeof type === 'string' ? type : null,
-    cause: error,
   });
 }

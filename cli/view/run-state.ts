@@ -246,12 +246,14 @@ async function readOutcome(
   try {
     return { result: (await client.workflow.getHandle(runId).result()) as ImprovementRunResult, failure: null };
   } catch (error) {
-    let cause = (error as { cause?: unknown }).cause;
-    let view: ReportedFailure = { type: null, message: (error as Error).message };
-    while (cause instanceof Error) {
-      view = { type: (cause as { type?: string }).type ?? view.type, message: cause.message };
-      cause = cause.cause;
-    }
-    return { result: null, failure: view };
+    return { result: null, failure: rootFailure(error as Error) };
   }
+}
+
+/** The failure at the bottom of an error of a workflow: failures of activities and child workflows only wrap it. */
+export function rootFailure(error: Error): ReportedFailure {
+  let found: ReportedFailure = { type: null, message: error.message };
+  for (let cause = error.cause; cause instanceof Error; cause = cause.cause)
+    found = { type: (cause as { type?: string }).type ?? found.type, message: cause.message };
+  return found;
 }
