@@ -19,8 +19,8 @@ export interface ProgressOptions {
 }
 
 /**
- * The counter of a long activity: make it with `using`. It sends heartbeats by itself, the first at once and the last at
- * the end of the block.
+ * The counter of a long activity: make it with `using`. It sends heartbeats by itself, the first at once and the last
+ * at the end of the block.
  */
 export class Progress implements Disposable {
   private readonly heartbeat = Context.current().heartbeat;

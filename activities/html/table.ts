@@ -16,7 +16,9 @@ interface TableOptions {
   marked?: number;
 }
 
-/** A table that scrolls by itself on narrow pages. Columns of cells that all start with a number are set flush right. */
+/**
+ * A table that scrolls by itself on narrow pages. Columns of cells that all start with a number are set flush right.
+ */
 export function dataTable({ head, rows }: DataTable, { name, look = '', marked }: TableOptions = {}): Markup {
   const numeric = (cell: string | Markup) =>
     /^[+\u2212-]?\d/.test(typeof cell === 'string' ? cell : cell.text) ? 'number' : '';
@@ -25,7 +27,9 @@ export function dataTable({ head, rows }: DataTable, { name, look = '', marked }
   );
   const dataCell = (cell: string | Markup, column: number) =>
     markup`<td class="${right[column] ? 'number' : ''}">${cell}</td>`;
-  return markup`<div class="scroll" role="region" aria-label="${name ?? `table: ${head.filter(Boolean).join(', ')}`}" tabindex="0">
+  const label =
+    name ?? `table: ${head.filter((cell): cell is string => typeof cell === 'string' && cell !== '').join(', ')}`;
+  return markup`<div class="scroll" role="region" aria-label="${label}" tabindex="0">
     <table class="${look}">
       <thead>
         <tr>

@@ -18,7 +18,8 @@ type Night = Nights['nights'][number];
 
 /**
  * Activity: adds to the rollouts of the active version the live conversations that it answered, the newest days first:
- * at most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They follow the rollouts in an artifact of their own, so that pass rates use the rollouts alone.
+ * at most `most`, not older than `collect.live.days`, and none that an earlier night has decided with. They follow the
+ * rollouts in an artifact of their own, so that pass rates use the rollouts alone.
  */
 export async function readServedTraffic(
   store: ArtifactStore,

@@ -64,8 +64,8 @@ interface AmendDeps {
 }
 
 /**
- * Activity: freezes a waiting run's spec again, with the changes of a corrected agent.yaml. The earlier one stays in the
- * store.
+ * Activity: freezes a waiting run's spec again, with the changes of a corrected agent.yaml. The earlier one stays in
+ * the store.
  * @throws Spec.NotAllowed.
  * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
  */

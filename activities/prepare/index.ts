@@ -36,8 +36,8 @@ export interface PrepareDeps extends RolloutDeps {
 }
 
 /**
- * Activity: reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store. So
- * a mistake fails now and not an hour later, and edits of the file do not affect a run that has begun.
+ * Activity: reads and checks agent.yaml, tries every part that the run will need, and writes the result to the store.
+ * So a mistake fails now and not an hour later, and edits of the file do not affect a run that has begun.
  * @throws Spec.Invalid, Spec.NotAllowed, Environment.Failed, Sandbox.Unavailable, Model.* and Analyst.*.
  */
 export async function prepareRun(

@@ -9,11 +9,11 @@ import { readPreparedSpec } from '../prepared-spec';
 import { neededAdapters, type Router, routerSchema } from '../../routing/kinds';
 
 /**
- * Activity: adds the adapters that help, with the router that they were judged with, as a new active version. A repeated
- * call for the same run returns the existing version. The workflow has checked the gate and the approval before. Changes
- * nothing and returns null when the active version is no longer the one that they were compared with. Throws
- * Promote.CanaryRuns while a canary runs, Promote.AdapterMissing when the router gives conversations to an adapter that
- * is not among these, and Promote.Conflict (retryable) when others keep changing the registry.
+ * Activity: adds the adapters that help, with the router that they were judged with, as a new active version. A
+ * repeated call for the same run returns the existing version. The workflow has checked the gate and the approval
+ * before. Changes nothing and returns null when the active version is no longer the one that they were compared with.
+ * Throws Promote.CanaryRuns while a canary runs, Promote.AdapterMissing when the router gives conversations to an
+ * adapter that is not among these, and Promote.Conflict (retryable) when others keep changing the registry.
  */
 export async function promoteAdapters(
   store: ArtifactStore,

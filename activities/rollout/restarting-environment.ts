@@ -27,8 +27,8 @@ export class RestartingEnvironment {
   ) {}
 
   /**
-   * Returns the running process. Rejects as `openEnvironment` does, and with Sandbox.EnvironmentClosed after `close`. A fault
-   * in the source of the owner's environment rejects with Environment.Failed, which is not retried.
+   * Returns the running process. Rejects as `openEnvironment` does, and with Sandbox.EnvironmentClosed after `close`. A
+   * fault in the source of the owner's environment rejects with Environment.Failed, which is not retried.
    */
   async running(): Promise<EnvironmentHandle> {
     for (;;) {
