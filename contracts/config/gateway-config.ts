@@ -1,5 +1,6 @@
 /** Schemas of gateway.yaml and of what clients post to the gateway. Headers that clients and gateway exchange. */
 import { z } from 'zod';
+import { withoutRounding } from '../reward';
 import { count, countOrNone, fraction, whole } from './numbers';
 import { agentNameSchema } from './agent-name';
 import { httpUrlSchema } from './http-url';
@@ -142,7 +143,7 @@ export type GatewayConfigInput = z.input<typeof gatewayConfigSchema>;
 /** Body of POST /v1/outcomes: how a conversation went. */
 export const outcomeSchema = z.strictObject({
   conversation: z.string().min(1).max(200).describe('The value of `x-whet-conversation` in the answers.'),
-  reward: fraction.describe('1 is success.'),
+  reward: z.preprocess(withoutRounding, fraction).describe('1 is success.'),
   agent: agentNameSchema
     .optional()
     .describe('Agent of the conversation. Needed when conversations of several agents have the same name.'),

@@ -117,10 +117,17 @@ def test_lines_that_are_no_requests(service, line):
     ("returned", "sentence"),
     [
         ("2.0", "a reward is a number in [0, 1]"),
-        ("'1'", "a reward is a number in [0, 1]"),
-        ("True", "a reward is a number in [0, 1]"),
-        ("None", "a reward is a number in [0, 1]"),
+        ("1.000001", "returned 1.000001; a reward is a number in [0, 1]"),
+        ("-0.000001", "returned -1e-06; a reward is a number in [0, 1]"),
+        ("10**400", "a reward is a number in [0, 1]"),
+        ("'1.0'", "returned '1.0' of type str; a reward is a number in [0, 1]"),
+        ("{'reward': '1'}", "returned '1' of type str; a reward is a number in [0, 1]"),
+        ("True", "returned True of type bool; a reward is a number in [0, 1]"),
+        ("None", "returned None of type NoneType; a reward is a number in [0, 1]"),
+        ("[1.0]", "returned [1.0] of type list; a reward is a number in [0, 1]"),
+        ("{'score': 1.0}", "returned a dict without `reward`"),
         ("float('nan')", "something that is not JSON"),
+        ("float('inf')", "something that is not JSON"),
         ("{'reward': 1, 'diagnostics': {'verify': 'unknown'}}", "`diagnostics` is not a dict"),
     ],
 )
@@ -130,6 +137,33 @@ def test_rewards_are_checked(service, returned, sentence):
     error = score(service, 1, [add(1)])
     assert error["type"] == "BadReturn"
     assert sentence in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "reward"),
+    [
+        ("sum([0.1] * 10)", 1.0),
+        ("sum([0.05] * 20)", 1.0),
+        ("sum([0.1] * 8)", 0.8),
+        ("0.1 + 0.2", 0.3),
+        ("0.3 - 0.1 * 3", 0.0),
+        ("1 - 0.9 - 0.1", 0.0),
+        ("7 * (1 / 7)", 1.0),
+        ("sum([1 / 6] * 6)", 1.0),
+        ("{'reward': sum([0.1] * 10)}", 1.0),
+        ("1", 1.0),
+        ("1 / 3", 1 / 3),
+        ("2 / 3", 2 / 3),
+        ("0.123456789", 0.123456789),
+        ("0.99999", 0.99999),
+    ],
+)
+def test_sums_reach_the_number_that_is_meant(service, returned, reward):
+    source = COUNTER + f"\n    @staticmethod\n    def evaluate(trajectory, task):\n        return {returned}\n"
+    ask(service, "load", source=source)
+    found = score(service, 1, [])["reward"]
+    # Zero has no sign.
+    assert (found, str(found)) == (reward, str(reward))
 
 
 @pytest.mark.parametrize(

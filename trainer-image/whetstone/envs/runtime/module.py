@@ -124,17 +124,21 @@ class EnvironmentModule:
         value = plain("evaluate", self.call("evaluate", self._class.evaluate, decode(encode(episode.trajectory)), task))
         diagnostics = {}
         if isinstance(value, dict):
+            if "reward" not in value:
+                raise bad_return("evaluate returned a dict without `reward`")
             diagnostics = value.get("diagnostics", {})
-            value = value.get("reward")
+            value = value["reward"]
             known = isinstance(diagnostics, dict) and all(
                 mark in ("lacking", "present") for mark in diagnostics.values()
             )
             if not known:
                 raise bad_return('evaluate: `diagnostics` is not a dict of "lacking" or "present"')
-        # NaN fails both comparisons.
-        if type(value) not in (int, float) or not 0 <= value <= 1:
-            raise bad_return(f"evaluate returned {str(value)[:60]}; a reward is a number in [0, 1]")
-        return {"reward": float(value), "diagnostics": diagnostics}
+        is_number = type(value) in (int, float)
+        reward = without_rounding(value) if is_number else None
+        if reward is None or not 0 <= reward <= 1:
+            kind = "" if is_number else f" of type {type(value).__name__}"
+            raise bad_return(f"evaluate returned {repr(value)[:60]}{kind}; a reward is a number in [0, 1]")
+        return {"reward": float(reward), "diagnostics": diagnostics}
 
     def reference(self, seed):
         """The moves that the environment says earn reward 1: calls, and texts that are said."""
@@ -167,6 +171,13 @@ def defines_environment(code, lines):
     too. The class is no constant of the code where a statement before it always raises."""
     starts = ("class Environment:", "class Environment(")
     return "Environment" in code.co_names and any(line.lstrip().startswith(starts) for line in lines)
+
+
+def without_rounding(value):
+    """The number of six decimals that is next to a number, if one is: ten times 0.1 makes 0.9999999999999999, which is
+    meant as 1. ``contracts/reward.ts`` does the same to rewards that come from elsewhere."""
+    near = round(value, 6)
+    return (near or 0.0) if abs(value - near) < 1e-9 else value
 
 
 def plain(name, value):
