@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
-import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from './read-bounded';
+import { LARGEST_SOURCE_BYTES, readBounded, TooLargeFileError, UnreadableFileError } from './read-bounded';
 import { readYaml } from './read-yaml';
 import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
 
@@ -100,6 +100,8 @@ function whyNoFile(path: string): string | null {
     return null;
   } catch (error) {
     if (!(error instanceof UnreadableFileError)) throw error;
+    if (error instanceof TooLargeFileError)
+      return `${error.message} Put data into files beside it, which it opens by their names. It is`;
     // Without its full stop, for a sentence that continues.
     return error.isMissing ? 'does not exist' : error.message.replace(/\.$/, '');
   }

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** Largest source of an environment or recipe that is read, in bytes. */
-export const LARGEST_SOURCE_BYTES = 10_000_000;
+export const LARGEST_SOURCE_BYTES = 1_000_000;
 /** Bytes read at a time. */
 const PIECE = 65_536;
 
@@ -23,6 +23,9 @@ export class UnreadableFileError extends Error {
   }
 }
 
+/** A file is larger than its reader takes. */
+export class TooLargeFileError extends UnreadableFileError {}
+
 /**
  * Reads a file that somebody named. A FIFO would be waited for and a device read without end; some files of /proc and
  * /sys pass for files, say that they are empty, and do one or the other. So the path is opened without waiting, and
@@ -30,7 +33,7 @@ export class UnreadableFileError extends Error {
  * UnreadableFileError.
  */
 export function readBounded(file: string, largest: number): Buffer {
-  return readFrom(file, (descriptor) => readOpen(descriptor, largest));
+  return readFrom(file, (descriptor, size) => readOpen(descriptor, largest, size));
 }
 
 /**
@@ -66,7 +69,8 @@ function readFrom(file: string, read: (descriptor: number, size: number) => Buff
   }
 }
 
-function readOpen(descriptor: number, largest: number): Buffer {
+function readOpen(descriptor: number, largest: number, told: number): Buffer {
+  if (told > largest) throw new TooLargeFileError(`has ${told} bytes, and at most ${largest} are read.`);
   const pieces: Buffer[] = [];
   let size = 0;
   for (;;) {
@@ -74,7 +78,7 @@ function readOpen(descriptor: number, largest: number): Buffer {
     const read = readSync(descriptor, piece, 0, PIECE, null);
     if (read === 0) return Buffer.concat(pieces, size);
     size += read;
-    if (size > largest) throw new UnreadableFileError(`is larger than ${largest} bytes.`);
+    if (size > largest) throw new TooLargeFileError(`is larger than ${largest} bytes.`);
     pieces.push(piece.subarray(0, read));
   }
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 
@@ -27,6 +27,11 @@ export function readableFolder(path: string): string | null {
     if ([homedir(), state, store].some((kept) => isWithin(realPlace(kept), at))) return null;
   }
   return canBeRead(folder) ? folder : null;
+}
+
+/** The folder of a module that runs as a plain process, or null where there is none. */
+export function ownFolder(path: string): string | null {
+  return isAbsolute(path) && existsSync(dirname(path)) ? dirname(path) : null;
 }
 
 /** The target of a path; the path itself if nothing exists there yet. */

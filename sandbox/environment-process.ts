@@ -107,6 +107,7 @@ export class EnvironmentProcess {
    */
   async start(source: string): Promise<this> {
     try {
+      this.requireFits(source);
       this.sha256 = (await this.request('load', { source })).sha256;
       return this;
     } catch (error) {
@@ -196,6 +197,19 @@ export class EnvironmentProcess {
   /** The last part of the process's stdout and stderr, for messages. */
   lastLogLines(): { stdout: string; stderr: string } {
     return { stdout: this.log.stdout.text(), stderr: this.log.stderr.text() };
+  }
+
+  private requireFits(source: string): void {
+    const bytes = Buffer.byteLength(JSON.stringify(source));
+    const most = this.profile.caps.lineBytes - 2 * ENVELOPE_BYTES;
+    if (bytes <= most) return;
+    const isOwners = this.isolation === 'owner-jail' || this.isolation === 'process';
+    throw new SandboxError(
+      'Sandbox.SourceTooLarge',
+      `Environment ${this.name} has ${Buffer.byteLength(source)} bytes, which are ${bytes} as JSON; at most ${most} ` +
+        'can be sent to its process. ' +
+        (isOwners ? 'Put data into files beside it, which it opens by their names.' : 'Make it shorter.'),
+    );
   }
 
   private scheduleFlush(): void {

@@ -40,7 +40,8 @@ const runtimePath = (): string => join(projectRoot(), 'trainer-image', 'whetston
 /**
  * Starts the environment runtime with an empty environment, no inherited files and requests on fd 3, responses on fd 4.
  * It does not keep this program alive.
- * @param agentFolder the folder that replaces `${AGENT_FOLDER}` in the profile; null: groups with it are left out.
+ * @param agentFolder the folder that the runtime starts in, and that replaces `${AGENT_FOLDER}` in the profile; null:
+ *   it starts in `/`, and groups with it are left out.
  * @throws SandboxUnavailable when a part of the jail is not installed; Sandbox.StartFailed when the system has no
  *   room for a process or its pipes.
  */
@@ -58,7 +59,10 @@ export async function launchRuntime(
   try {
     const child = plan
       ? await startJail(plan, { uid, cgroup, agentFolder }, pipes)
-      : await start(pythonInterpreter(), ['-I', '-S', runtimePath()], spawnOptions(pipes, []));
+      : await start(pythonInterpreter(), ['-I', '-S', runtimePath()], {
+          ...spawnOptions(pipes, []),
+          ...(agentFolder !== null && { cwd: agentFolder }),
+        });
     // Only bubblewrap reads these; a pipe that nobody reads would stay open as long as the worker.
     if (plan === null) for (const { stream } of [pipes.argumentList, pipes.filter]) stream.destroy();
     return connect(child, pipes, cgroup);

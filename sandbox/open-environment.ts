@@ -1,7 +1,7 @@
 import { type EnvironmentIsolation, EnvironmentProcess } from './environment-process';
 import { SandboxUnavailable } from './errors';
 import { launchRuntime } from './launch';
-import { readableFolder } from './agent-folder';
+import { ownFolder, readableFolder } from './agent-folder';
 import { loadProfile, type LoadedProfile, ownerProfile } from './profile';
 import { probeJail } from './probe';
 
@@ -62,7 +62,7 @@ export async function openEnvironment(options: OpenEnvironmentOptions): Promise<
   const isolation = await isolationFor(options, given);
   const loaded = isolation === 'owner-jail' ? ownerProfile(given) : given;
   const jailed = isolation === 'jail' || isolation === 'owner-jail';
-  const folder = isolation === 'owner-jail' ? readableFolder(name) : null;
+  const folder = isolation === 'owner-jail' ? readableFolder(name) : isolation === 'process' ? ownFolder(name) : null;
   const launched = await launchRuntime(loaded, jailed ? 'jail' : 'process', folder);
   return new EnvironmentProcess(name, isolation, launched, loaded.profile).start(source);
 }

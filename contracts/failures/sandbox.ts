@@ -29,6 +29,10 @@ export const SANDBOX_FAILURES = {
     meaning: 'The environment printed more than the jail allows; its process was killed.',
     remedy: 'Print less.',
   },
+  'Sandbox.SourceTooLarge': {
+    meaning: "The environment's source is too large for the message that loads it; the message has both sizes.",
+    remedy: "Make it shorter. The agent's own environment may open files of its folder by their names.",
+  },
   'Sandbox.EnvironmentRaised': {
     meaning: "The environment's code raised.",
     remedy: 'Read the traceback in the message.',

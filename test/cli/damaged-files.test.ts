@@ -139,7 +139,11 @@ describe('a damaged supervisor.json', () => {
 
   test.each([
     ['a pipe', (path: string) => execFileSync('mkfifo', [path]), 'it is not a file'],
-    ['far too large', (path: string) => writeFileSync(path, ' '.repeat(1_000_001)), 'it is larger than 1000000 bytes'],
+    [
+      'far too large',
+      (path: string) => writeFileSync(path, ' '.repeat(1_000_001)),
+      'it has 1000001 bytes, and at most 1000000 are read',
+    ],
   ])('%s is not waited for or read', (_name, make, reason) => {
     const path = join(home, 'supervisor.json');
     make(path);

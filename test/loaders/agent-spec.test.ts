@@ -205,6 +205,15 @@ test('what is no file is neither waited for nor read', () => {
   expect(problemsOf(good.replace('env.py', 'fifo'))).toContain('environment.path: "fifo" is not a file');
 });
 
+test.each(['environment.path', 'model.recipe'])('a file that is too large is told with its size: %s', (path) => {
+  writeFileSync(join(folder, 'large.py'), `TABLE = """${'x'.repeat(1_812_000)}"""\n`);
+  const text =
+    path === 'model.recipe' ? good.replace('model: {', '$& recipe: large.py,') : good.replace('env.py', 'large.py');
+  expect(problemsOf(text)).toContain(
+    `${path}: "large.py" has 1812015 bytes, and at most 1000000 are read. Put data into files beside it, which it opens`,
+  );
+});
+
 test('seeds have at most 53 bits', () => {
   expect(problemsOf(`${good}seed: 9007199254740993\n`)).toMatch(/agent\.yaml: seed: /);
   expect(problemsOf(good.replace('start: 1000', 'start: 9007199254740990'))).toMatch(

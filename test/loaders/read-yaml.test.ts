@@ -93,5 +93,7 @@ describe('readBounded', () => {
   it('ends behind its limit, whatever size the file system tells', () => {
     expect(() => readBounded('/proc/self/maps', 100)).toThrow('is larger than 100 bytes.');
     expect(() => readBounded('/dev/zero', 100)).toThrow('is not a file.');
+    writeFileSync(file, 'a'.repeat(101));
+    expect(() => readBounded(file, 100)).toThrow('has 101 bytes, and at most 100 are read.');
   });
 });

@@ -203,7 +203,7 @@ test('a request over the line cap is refused without being sent', async () => {
   await environment.reset('a', 1);
   await expect(environment.say('a', 'x'.repeat(2 << 20))).rejects.toBeInstanceOf(BadRequest);
   expect(environment.alive).toBe(true);
-  await expect(open(`${ADDER}\n# ${'x'.repeat(2 << 20)}`)).rejects.toBeInstanceOf(BadRequest);
+  await expect(open(`${ADDER}\n# ${'x'.repeat(2 << 20)}`)).rejects.toMatchObject({ type: 'Sandbox.SourceTooLarge' });
 });
 
 test('every error is a SandboxError with a dotted type', async () => {

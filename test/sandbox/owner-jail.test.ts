@@ -80,6 +80,33 @@ test('it has the network, its folder, processes, a private /tmp and no variables
   expect(got).toMatch(new RegExp(`^\\['hello', \\[1\\], '42\\\\n', ${variables}, 65534, \\[.*'own.db'.*\\]\\]$`));
 });
 
+test.each(['jail', 'process'])('in a %s it opens the files of its folder by their names', async (isolation) => {
+  if (isolation === 'process') process.env['WHET_UNJAILED_ENVIRONMENTS'] = 'desk';
+  const places = ['open("products.json")', 'open(os.path.join(os.path.dirname(__file__), "products.json"))'];
+  for (const place of places) expect(await inOwnersModule(`return ${place}.read()`)).toBe('[1]');
+  await expect(inOwnersModule('return open("product.json").read()')).rejects.toThrow(
+    /No such file or directory: 'product\.json' \(the agent's own environment opens files of its folder by their/,
+  );
+  // A module of that name in the folder is not the library's.
+  writeFileSync(join(agentFolder, 'json.py'), 'raise SystemExit\n');
+  expect(await inOwnersModule('import json\nreturn json.dumps([2])')).toBe('[2]');
+});
+
+test('a source that is too large is told with its size and what is taken', async () => {
+  const row = '("first", "second", "third"),\n';
+  const source = (rows: number) => `TABLE = [\n${row.repeat(rows)}]\n${hostileSource('return len(TABLE)')}`;
+  const open = (rows: number) =>
+    openEnvironment({ source: source(rows), trust: 'owner', name: join(agentFolder, 'environment.py'), agent: 'desk' });
+  await (await open(20_000)).close();
+  await expect(open(30_000)).rejects.toMatchObject({
+    type: 'Sandbox.SourceTooLarge',
+    retryable: false,
+    message: expect.stringMatching(
+      /environment\.py has 90\d{4} bytes, which are 11\d{5} as JSON; at most 1048064 can be sent to its process\. Put data into files beside it/,
+    ) as string,
+  });
+});
+
 test('on this machine every layer of the owner’s jail holds', async () => {
   const probe = await probeJail(ownerProfile(loadProfile()), 'owner');
   expect(probe.missing).toEqual([]);

@@ -64,6 +64,8 @@ def describe_exception(error, source_lines):
         text = "its text is not shown, because the source has no `class Environment`"
     elif type(error) is ModuleNotFoundError:
         text += " (an environment is one file and has Python's standard library, no other packages)"
+    elif type(error) is FileNotFoundError:
+        text += " (the agent's own environment opens files of its folder by their names, a generated one opens none)"
     lines = []
     for number, function in frames:
         place = f"{ENVIRONMENT_FILE}:{number} in {function if source_lines is not None else '?'}"
