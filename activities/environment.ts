@@ -9,8 +9,8 @@ import type { ArtifactStore } from '../store';
 /** A running environment, as far as activities use it. */
 export type EnvironmentHandle = Omit<EnvironmentProcess, 'start' | 'request' | 'lastLogLines'>;
 
-/** The source of an environment, who wrote it, and its name in messages. */
-export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name' | 'agent'>;
+/** The source of an environment, who wrote it, its name in messages, and its clock. */
+export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name' | 'agent' | 'laterBySeconds'>;
 
 /** Starts an environment's process; normally `openEnvironment` of `sandbox/`. */
 export type OpenEnvironment = (environment: EnvironmentSource) => Promise<EnvironmentHandle>;

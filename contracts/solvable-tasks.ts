@@ -16,8 +16,8 @@ export interface TaskTrial extends TaskToTry {
   idleReward: number;
   /** Ids that the solution's ids name. */
   diagnostics: string[];
-  /** Whether opening or solution differed when the task was made again. */
-  changes: boolean;
+  /** How the task differed when it was made again, as the end of a sentence; null where it was the same. */
+  changes: string | null;
   /** Of opening and solution. */
   sha256: string;
   /** The moves and answers, in one line. */
@@ -41,11 +41,12 @@ export function problemOfTrials(tried: readonly TaskTrial[], file: string, succe
 
 /** Results on a task that changes cannot be compared. */
 function changingTask(tried: readonly TaskTrial[], file: string): string | null {
-  const changing = tried.find(({ changes }) => changes);
+  const changing = tried.find(({ changes }) => changes !== null);
   if (changing === undefined) return null;
   return (
-    `${taskName(changing)} of ${file} is another one when it is made again. Let generate_task, reset and ` +
-    'reference_solution depend on nothing but the seed: random.Random(seed), no clock, no set whose order is printed.'
+    `${taskName(changing)} of ${file} is another one ${changing.changes}. Let generate_task, reset, step, evaluate and ` +
+    'reference_solution depend on nothing but the seed and the moves: random.Random(seed), no clock, no hash(), no ' +
+    'set whose order matters, nothing that is kept from one episode to the next.'
   );
 }
 

@@ -14,14 +14,10 @@ export async function tryEnvironment(agentPath: string): Promise<void> {
   const spec = loadAgentSpec(agentPath);
   const path = resolve(dirname(agentPath), spec.environment.path);
   const source = readFileSync(path, 'utf8');
-  const environment = await openEnvironment({ source, trust: 'owner', name: path, agent: spec.name });
-  try {
-    writeLine({ type: 'loaded', tools: (await environment.describe()).tools });
-    await tryTasks(environment, tasksToTry(spec.environment), {
-      onBegin: (task) => writeLine({ type: 'trying', ...task }),
-      onEnd: (task) => writeLine({ type: 'tried', ...task }),
-    });
-  } finally {
-    await environment.close();
-  }
+  const environment = { source, trust: 'owner', name: path, agent: spec.name } as const;
+  await tryTasks(openEnvironment, environment, tasksToTry(spec.environment), {
+    onLoad: async (loaded) => writeLine({ type: 'loaded', tools: (await loaded.describe()).tools }),
+    onBegin: (task) => writeLine({ type: 'trying', ...task }),
+    onEnd: (task) => writeLine({ type: 'tried', ...task }),
+  });
 }

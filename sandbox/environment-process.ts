@@ -105,10 +105,11 @@ export class EnvironmentProcess {
    * @throws SandboxError EnvironmentRaised or BadReturn for the source's own faults, StartFailed when the runtime did
    *   not come up.
    */
-  async start(source: string): Promise<this> {
+  async start(source: string, laterBySeconds = 0): Promise<this> {
     try {
       this.requireFits(source);
-      this.sha256 = (await this.request('load', { source })).sha256;
+      const later = laterBySeconds === 0 ? {} : { later: laterBySeconds };
+      this.sha256 = (await this.request('load', { source, ...later })).sha256;
       return this;
     } catch (error) {
       await this.close();

@@ -18,6 +18,8 @@ export interface OpenEnvironmentOptions {
   name: string;
   /** The owner's agent, as WHET_UNJAILED_ENVIRONMENTS may name it. */
   agent?: string;
+  /** Seconds by which the module's clock is ahead, for checks of whether it reads one. Default: 0. */
+  laterBySeconds?: number;
   /** Default: `profilePath()`. */
   profile?: LoadedProfile;
 }
@@ -64,7 +66,7 @@ export async function openEnvironment(options: OpenEnvironmentOptions): Promise<
   const jailed = isolation === 'jail' || isolation === 'owner-jail';
   const folder = isolation === 'owner-jail' ? readableFolder(name) : isolation === 'process' ? ownFolder(name) : null;
   const launched = await launchRuntime(loaded, jailed ? 'jail' : 'process', folder);
-  return new EnvironmentProcess(name, isolation, launched, loaded.profile).start(source);
+  return new EnvironmentProcess(name, isolation, launched, loaded.profile).start(source, options.laterBySeconds);
 }
 
 /**

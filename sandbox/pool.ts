@@ -78,7 +78,10 @@ export class EnvironmentPool {
     profile: JailProfile,
   ): Promise<EnvironmentProcess> {
     try {
-      return await new EnvironmentProcess(options.name, 'jail', launched, profile).start(options.source);
+      return await new EnvironmentProcess(options.name, 'jail', launched, profile).start(
+        options.source,
+        options.laterBySeconds,
+      );
     } catch (error) {
       // The jail may have died while it waited, for lack of memory. That says nothing about the source.
       const { type } = error as SandboxError;

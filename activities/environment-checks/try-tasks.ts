@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import { wholeWords } from '../../contracts/clean-text';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { TaskToTry, TaskTrial } from '../../contracts/solvable-tasks';
+import { SandboxError } from '../../sandbox';
 import { type Clock, systemClock } from '../clock';
-import type { EnvironmentHandle } from '../environment';
+import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
 import { moveText } from './moves';
 import { type Move, play } from './play';
 
@@ -15,6 +17,18 @@ const TASKS_OF_RANGE = 8;
 
 /** No further task begins after this time, in milliseconds: people wait for this command. */
 const MOST_MS = 20_000;
+
+/**
+ * Seconds by which the clocks of further processes are ahead: of most things that are made of the time, none is the
+ * same. Each process draws a hash seed of its own, so several are needed: two texts in a set have the same order in
+ * every second process. Those after the first two begin only while the environment is quick.
+ */
+const LATER = [0, 34_604_597, 0, 50_000_003, 0, 0, 0, 0];
+const ALWAYS = 2;
+const QUICK_MS = 4_000;
+
+/** No further task is played in those processes after this time, in milliseconds. */
+const MOST_MS_ELSEWHERE = 10_000;
 
 /** Most characters shown of a move or an answer, and of all of them together. */
 const SHOWN = { one: 100, all: 1000 };
@@ -35,47 +49,138 @@ export function tasksToTry(ranges: Pick<AgentSpec['environment'], TaskToTry['ran
   return tasks.sort((a, b) => a.turn - b.turn).map(({ seed, range }) => ({ seed, range }));
 }
 
-/** Progress, cancellation and clock. */
+/** Progress and clock. */
 interface TryOptions {
+  /** Called with the first process, before anything is played. */
+  onLoad?: (environment: EnvironmentHandle) => Promise<void>;
   onBegin?: (task: TaskToTry) => void;
   onEnd?: (task: TaskTrial) => void;
   clock?: Pick<Clock, 'now'>;
 }
 
-/** Plays tasks one after the other. Returns the results of those that began in time. Rejects as `play` does. */
+/**
+ * Plays tasks one after the other, and again in further processes, in reverse order. Returns the results of those that
+ * began in time. Rejects as `OpenEnvironment` and `play` do.
+ */
 export async function tryTasks(
-  environment: EnvironmentHandle,
+  open: OpenEnvironment,
+  source: EnvironmentSource,
   tasks: readonly TaskToTry[],
-  { onBegin, onEnd, clock = systemClock }: TryOptions = {},
+  { onLoad, onBegin, onEnd, clock = systemClock }: TryOptions = {},
 ): Promise<TaskTrial[]> {
-  const began = clock.now();
-  const tried: TaskTrial[] = [];
-  for (const task of tasks) {
-    if (clock.now() - began > MOST_MS) break;
-    onBegin?.(task);
-    const one = await tryTask(environment, task);
-    onEnd?.(one);
-    tried.push(one);
-  }
-  return tried;
+  const tried: Tried[] = [];
+  await inProcess(open, source, async (environment) => {
+    await onLoad?.(environment);
+    const began = clock.now();
+    for (const task of tasks) {
+      if (clock.now() - began > MOST_MS) break;
+      onBegin?.(task);
+      tried.push(await tryTask(environment, task));
+    }
+  });
+  const changes = tried.some(({ trial }) => trial.changes !== null);
+  if (!changes) await compareElsewhere(open, source, tried, onBegin, clock);
+  for (const { trial } of tried) onEnd?.(trial);
+  return tried.map(({ trial }) => trial);
 }
 
-async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise<TaskTrial> {
-  const moves = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
-  const { reward, diagnostics, observations, messages } = await play(environment, task.seed, moves);
-  const { reward: idleReward, messages: again } = await play(environment, task.seed, SILENCE);
-  const solution = JSON.stringify(moves);
-  const movesAgain = (await environment.reference(task.seed)).slice(0, MOST_MOVES);
-  return {
+/** What is compared of a task, in the order in which differences are told. */
+const PARTS = [
+  'its opening differs',
+  'its hidden task differs',
+  'its reference solution differs',
+  'the answers to the same moves differ',
+  'the reward of the same moves differs',
+] as const;
+
+/** A trial, the moves that were played, and what is compared, each part as JSON. */
+interface Tried {
+  trial: TaskTrial;
+  moves: Move[];
+  parts: string[];
+}
+
+async function inProcess(
+  open: OpenEnvironment,
+  source: EnvironmentSource,
+  action: (environment: EnvironmentHandle) => Promise<void>,
+): Promise<void> {
+  const environment = await open(source);
+  try {
+    await action(environment);
+  } finally {
+    await environment.close();
+  }
+}
+
+async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise<Tried> {
+  const solution = await environment.reference(task.seed);
+  const moves = solution.slice(0, MOST_MOVES);
+  const { solved, idle, parts } = await playTask(environment, task.seed, moves);
+  const again = [canonicalJson(idle.messages), parts[1], canonicalJson(solution)];
+  const trial = {
     ...task,
-    moves: observations.length,
-    reward,
-    idleReward,
-    diagnostics: Object.keys(diagnostics),
-    changes: JSON.stringify(messages) !== JSON.stringify(again) || solution !== JSON.stringify(movesAgain),
-    sha256: createHash('sha256').update(JSON.stringify(messages)).update(solution).digest('hex'),
-    played: describe(moves, observations),
+    moves: solved.observations.length,
+    reward: solved.reward,
+    idleReward: idle.reward,
+    diagnostics: Object.keys(solved.diagnostics),
+    changes: changesOf('when it is made again', parts, again),
+    sha256: createHash('sha256').update(JSON.stringify(solved.messages)).update(JSON.stringify(moves)).digest('hex'),
+    played: describe(moves, solved.observations),
   };
+  return { trial, moves, parts };
+}
+
+async function playTask(environment: EnvironmentHandle, seed: number, moves: readonly Move[]) {
+  const solved = await play(environment, seed, moves);
+  const idle = await play(environment, seed, SILENCE);
+  const parts = [
+    solved.messages,
+    await environment.task(seed),
+    await environment.reference(seed),
+    solved.observations,
+    [solved.reward, solved.diagnostics, idle.reward],
+  ].map(canonicalJson);
+  return { solved, idle, parts };
+}
+
+/** The first part that another making of a task has differently, as a clause; null where there is none. */
+function changesOf(where: string, parts: readonly string[], other: readonly (string | undefined)[]): string | null {
+  const first = other.findIndex((part, index) => part !== parts[index]);
+  return first < 0 ? null : `${where}: ${PARTS[first]}`;
+}
+
+/** Plays the tasks again in further processes, until one has a task differently, and notes how. */
+async function compareElsewhere(
+  open: OpenEnvironment,
+  source: EnvironmentSource,
+  tried: readonly Tried[],
+  onBegin: TryOptions['onBegin'],
+  clock: Pick<Clock, 'now'>,
+): Promise<void> {
+  const began = clock.now();
+  const passed = (): number => clock.now() - began;
+  for (const [number, laterBySeconds] of LATER.entries()) {
+    if (number >= ALWAYS && passed() > QUICK_MS) return;
+    const where =
+      laterBySeconds > 0
+        ? 'in another process whose clock is ahead'
+        : 'in another process, with the tasks in another order';
+    try {
+      await inProcess(open, { ...source, laterBySeconds }, async (environment) => {
+        for (const [index, { trial, moves, parts }] of [...tried].reverse().entries()) {
+          if (index > 0 && passed() > MOST_MS_ELSEWHERE) return;
+          onBegin?.(trial);
+          const other = await playTask(environment, trial.seed, moves);
+          trial.changes ??= changesOf(where, parts, other.parts);
+        }
+      });
+    } catch (error) {
+      // A service that the environment asks may refuse a clock that is ahead.
+      if (laterBySeconds === 0 || !(error instanceof SandboxError)) throw error;
+    }
+    if (tried.some(({ trial }) => trial.changes !== null)) return;
+  }
 }
 
 /** The moves and answers in one line: `weigh({"parcel":"P41"}) -> "250 g", ...`. */

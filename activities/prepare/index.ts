@@ -127,16 +127,13 @@ async function tryEnvironment(
   const source = readBounded(path, LARGEST_SOURCE_BYTES).toString('utf8');
   let task: string | undefined;
   try {
-    const environment = await openEnvironment({ source, trust: 'owner', name: path, agent });
-    try {
-      await environment.describe();
-      const onBegin = (begun: TaskToTry): void => void (task = taskName(begun));
-      const tried = await tryTasks(environment, tasksToTry(spec), { onBegin });
-      const problem = problemOfTrials(tried, path, spec.successReward);
-      if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
-    } finally {
-      await environment.close();
-    }
+    const environment = { source, trust: 'owner', name: path, agent } as const;
+    const tried = await tryTasks(openEnvironment, environment, tasksToTry(spec), {
+      onLoad: async (loaded) => void (await loaded.describe()),
+      onBegin: (begun: TaskToTry): void => void (task = taskName(begun)),
+    });
+    const problem = problemOfTrials(tried, path, spec.successReward);
+    if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     if (task !== undefined && error.retryable) throw ownerTaskFailure(error, task, Context.current().info.attempt);

@@ -73,7 +73,8 @@ export type EnvironmentResult<M extends EnvironmentMethod> = z.infer<(typeof env
 
 /** Parameters of each method. A seed is an integer of at most 53 bits; an episode is a name that the caller chooses. */
 export interface EnvironmentParams {
-  load: { source: string };
+  /** `later`: seconds by which the module's clock is ahead. */
+  load: { source: string; later?: number };
   describe: Record<string, never>;
   reset: { episode: string; seed: number };
   step: { episode: string; calls: EnvironmentCall[] } | { episode: string; text: string };

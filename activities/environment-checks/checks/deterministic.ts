@@ -25,7 +25,7 @@ export interface Processes<T> {
   asked: T;
   /** It plays, and is never asked for them: nobody asks in training, and it must not pay more than there. */
   played: T;
-  /** Others, which only this check uses. */
+  /** Others, which only this check uses; the clock of the last one is ahead. */
   fresh: T[];
 }
 
@@ -60,7 +60,7 @@ export async function checkDeterminism(
     { where: 'when asked again in another order', records: await pass(asked, tasks, true) },
     { where: 'in a process that is not asked for its solutions', records: await pass(played, tasks, false) },
     ...(await Promise.all(fresh.map((environment) => pass(environment, tasks.slice(0, ELSEWHERE), true)))).map(
-      (records) => ({ where: 'in another process with another hash seed', records }),
+      (records) => ({ where: 'in another process with another hash seed, whose clock may be ahead', records }),
     ),
   ];
   let different = 0;

@@ -123,6 +123,17 @@ test('validate warns of settings with which a run cannot succeed: too few turns,
   expect(rollouts(20)).not.toContain('minEachOutcome');
 });
 
+test('validate refuses tasks that differ in another process', () => {
+  const fifty = '{str(n) for n in range(50)}';
+  const { status, stderr } = validateChanged(
+    'ordered.py',
+    'random.Random(seed)',
+    `random.Random(list(${fifty})[seed % 50])`,
+  );
+  expect(stderr).toMatch(/ordered\.py is another one in another process.*: its opening differs\. Let generate_task/);
+  expect(status).toBe(2);
+});
+
 test('validate refuses tasks that change, and warns where held-out tasks are train tasks', () => {
   const changed = (name: string, seed: string) => {
     const file = join(folder, name);
@@ -131,7 +142,9 @@ test('validate refuses tasks that change, and warns where held-out tasks are tra
     return validate(file);
   };
   const drawn = changed('drawn.py', '');
-  expect(drawn.stderr).toMatch(/drawn\.py is another one when it is made again\. Let generate_task, reset and/);
+  expect(drawn.stderr).toMatch(
+    /drawn\.py is another one when it is made again: its opening differs\. Let generate_task, reset,/,
+  );
   expect(drawn.status).toBe(2);
   const repeated = changed('repeated.py', 'seed % 1000');
   expect(repeated.stdout).toMatch(

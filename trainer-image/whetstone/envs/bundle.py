@@ -9,7 +9,7 @@ import pathlib
 
 RUNTIME = pathlib.Path(__file__).with_name("runtime")
 # In the order in which they need each other; a test compares this with the folder.
-MODULES = ("limits", "faults", "codec", "logs", "checks", "module", "service", "serve")
+MODULES = ("limits", "faults", "codec", "logs", "checks", "clock", "module", "service", "serve")
 
 # The constant "MODULES" is replaced by ((name, code), ...) once this is compiled.
 BOOTSTRAP = """

@@ -3,6 +3,7 @@
 import sys
 
 from .checks import check_calls
+from .clock import set_clock_ahead
 from .codec import decode, encode
 from .faults import RuntimeFault, bad_request, bad_return, describe_exception
 from .limits import API_VERSION, LINE_BYTES, MAX_BATCH, MAX_EPISODES, MESSAGE_CHARS, RESULT_BYTES
@@ -106,12 +107,16 @@ class Service:
 
     # Methods of the protocol. Keyword arguments are the request's params.
 
-    def load(self, source):
-        """Compiles and runs the module's source; a process takes one."""
+    def load(self, source, later=0):
+        """Compiles and runs the module's source; a process takes one. Its clock is ahead by `later` seconds."""
         if self._module is not None:
             raise bad_request("this process has its environment; start another process for another one")
         if not isinstance(source, str):
             raise bad_request("load: source is not a string")
+        if type(later) is not int:
+            raise bad_request("load: later is not a number of seconds")
+        if later:
+            set_clock_ahead(later)
         self._module = EnvironmentModule(source)
         digest = sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
         return {"apiVersion": API_VERSION, "sha256": digest, "python": sys.version.split()[0]}
