@@ -15,6 +15,7 @@ import { ConversationRouter } from './routing/conversation-router';
 import type { Tracing } from './opentelemetry';
 import { TraceSampler } from './traces/sampler';
 import { TraceWriter } from './traces/writer';
+import { AdapterCheck } from './upstream/adapter-check';
 import { AdapterReconciler } from './upstream/adapter-reconciler';
 import { Replica } from './upstream/replica';
 import { ReplicaSet } from './upstream/replica-set';
@@ -45,6 +46,7 @@ export class Gateway {
   private readonly replicas = new Map<string, Replica>();
   private readonly reconcilers = new Map<string, AdapterReconciler>();
   private readonly registryPoller: RegistryPoller;
+  private readonly adapterCheck: AdapterCheck;
   /** Emits `ready`. Every request that waits for a server listens, so it does not warn about many listeners. */
   private readonly events = new EventEmitter().setMaxListeners(0);
   /** Keys of routers that cannot be read, which the log has said. */
@@ -59,6 +61,7 @@ export class Gateway {
     this.memory = new MemoryBudget(config.limits.openBytes);
     this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
     this.traces = new TraceSampler(this.traceWriter, this.metrics);
+    this.adapterCheck = new AdapterCheck(deps.log);
     this.canaries = new CanaryMonitor(deps.store, this.metrics, deps.log);
     for (const settings of config.agents) this.agents.set(settings.name, this.servedAgent(settings));
     this.registryPoller = new RegistryPoller({
@@ -160,7 +163,8 @@ export class Gateway {
           users()
             .flatMap((agent) => agent.wantedVersions())
             .flatMap(({ adapters }) => adapters)
-            .map(({ name, key }) => ({ name, path: this.deps.store.localPath(key) })),
+            .map(({ name, key, sha256 }) => ({ name, path: this.deps.store.localPath(key), sha256 })),
+        adapterCheck: this.adapterCheck,
         known: () =>
           new Set(
             users()

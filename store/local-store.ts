@@ -16,6 +16,7 @@ import { makeFolder, syncFolder } from './folders';
 import { documentOfFolder, LocalDocuments } from './local-documents';
 import { filesUnder, removeTree } from './local-removal';
 import { LocalSegment } from './local-segment';
+import { modelDirectorySha256 } from './model-hash';
 import { fileSha256, openFile, orIfMissing, piecesOf, readWholeFile } from './read-files';
 import { splitLines } from './split-lines';
 
@@ -142,7 +143,10 @@ export class LocalStore implements ArtifactStore {
     const key = `${directory}/${stem}-${sha256.slice(0, 12)}`;
     const target = this.localPath(key);
     await onDisk(target, makeFolder(dirname(target)));
-    if (await touch(target)) return key;
+    // Whoever may write to the store may have changed what is there.
+    const found = await onDisk(target, orIfMissing(modelDirectorySha256(target), null));
+    if (found === sha256 && (await touch(target))) return key;
+    if (found !== null) await this.remove(key, Number.MAX_SAFE_INTEGER);
     await onDisk(target, rename(sourcePath, target)).catch((error: NodeJS.ErrnoException) => {
       // Somebody may have just moved the same content there. The name contains the hash, so either copy will do.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;

@@ -3,7 +3,7 @@ import { cp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { TrainedAdapter, TrainingManifest } from '../../contracts/artifacts/training';
 import { failure } from '../../contracts/typed-failure';
-import { type ArtifactStore, layout, orIfMissing } from '../../store';
+import { type ArtifactStore, layout } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import type { PlannedJob } from './training-job';
 
@@ -31,7 +31,6 @@ export async function storeAdapter(
       // The next attempt sets the manifest aside and trains again from the last checkpoint.
       throw failure('Trainer.Died', `The adapter in ${source} has ${hashes}. It is trained again.`);
     }
-    await removeIfDamaged(store, `${layout.adapters(agent)}/${name}-${sha256.slice(0, 12)}`, sha256);
     const key = await store.adoptDirectory(layout.adapters(agent), name, sha256, copy);
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
     return {
@@ -51,10 +50,4 @@ export async function storeAdapter(
     // The copy is still there when the store already had the adapter, or when something failed.
     await rm(copy, { recursive: true, force: true });
   }
-}
-
-/** Removes an adapter of the store whose bytes have changed, so that the copy takes its place. */
-async function removeIfDamaged(store: ArtifactStore, key: string, sha256: string): Promise<void> {
-  const found = await orIfMissing(modelDirectorySha256(store.localPath(key)), null);
-  if (found !== null && found !== sha256) await store.remove(key, Number.MAX_SAFE_INTEGER);
 }

@@ -1,15 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import type { Log } from '../log';
+import type { AdapterCheck, WantedAdapter } from './adapter-check';
 import { ReplicaAdmin } from './replica-admin';
 import type { Replica } from './replica';
-
-/** An adapter that a model server should have. */
-export interface WantedAdapter {
-  name: string;
-  /** Directory in PEFT format, as the model server sees it. */
-  path: string;
-}
 
 /** What a reconciler needs. */
 export interface AdapterReconcilerOptions {
@@ -19,6 +13,8 @@ export interface AdapterReconcilerOptions {
   baseModels: () => readonly string[];
   /** Adapters that it should serve now. */
   wanted: () => readonly WantedAdapter[];
+  /** Which of them are what they were when they were promoted. */
+  adapterCheck: AdapterCheck;
   /** Names of all adapters in the registries, wanted or not. Others belong to somebody else and are left alone. */
   known: () => ReadonlySet<string>;
   /** Called when the server has become ready, and when a ready server takes traffic for a further adapter. */
@@ -115,19 +111,21 @@ export class AdapterReconciler {
 
   /** Compares the wanted models with the served ones, once. Rejects when the server does not answer as it should. */
   private async check(): Promise<void> {
-    const { replica, wanted, onReady, log } = this.options;
+    const { replica, adapterCheck, onReady, log } = this.options;
     let { epoch } = replica;
+    // An adapter that was changed gets no further requests and is unloaded, as one that is not wanted.
+    const wanted = await adapterCheck.unchanged(this.options.wanted());
     const served = new Set(await this.server.models());
     const missing = this.options.baseModels().filter((name) => !served.has(name));
     if (missing.length > 0) throw new Error(`The model server does not serve ${missing.join(', ')}.`);
-    const names = new Set(wanted().map(({ name }) => name));
+    const names = new Set(wanted.map(({ name }) => name));
     if (replica.epoch === epoch && [...replica.routable].some((name) => names.has(name) && !served.has(name))) {
       log.warn({ replica: replica.url }, 'model server has lost adapters');
       replica.markUnready();
       epoch = replica.epoch;
     }
     for (const name of replica.routable) if (!names.has(name) || !served.has(name)) replica.routable.delete(name);
-    for (const adapter of wanted()) await this.loadAndRoute(adapter, served, epoch);
+    for (const adapter of wanted) await this.loadAndRoute(adapter, served, epoch);
     // When a connection broke while adapters were being loaded, this check is out of date.
     if (replica.epoch !== epoch) return;
     if (!replica.ready) {

@@ -1,4 +1,6 @@
 // tier: integration
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   activateVersion,
@@ -9,6 +11,7 @@ import {
   rollbackVersion,
   startCanary,
 } from '../../store';
+import { modelDirectorySha256 } from '../../store/model-hash';
 import { FakeReplica } from '../fakes/replica';
 import { damageDocument } from '../helpers/stored-document';
 import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
@@ -115,6 +118,44 @@ describe('the gateway and its registry', () => {
     damageDocument(fixture.store, 'registry/desk.json', '{"agent": ');
     await sleep(100);
     expect(await answeredBy()).toBe(adapterName('weigh', 1));
+  });
+
+  /** A version whose adapter is in the store, and the file of its weights. */
+  const storedVersion = async () => {
+    const [version] = versions;
+    const path = fixture.store.localPath(version!.adapters[0]!.key);
+    const weights = join(path, 'adapter_model.safetensors');
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'adapter_config.json'), '{"r": 4}');
+    writeFileSync(weights, 'weights');
+    const adapters = [{ ...version!.adapters[0]!, sha256: await modelDirectorySha256(path) }];
+    return { weights, version: { ...version!, adapters } };
+  };
+
+  it('stops serving an adapter whose bytes change, and serves it again when they are back', async () => {
+    fixture = new GatewayFixture();
+    const { version, weights } = await storedVersion();
+    await fixture.start({ registry: { versions: [version], active: 1 } });
+    expect(await answeredBy()).toBe(adapterName('weigh', 1));
+    writeFileSync(weights, 'weightz');
+    await fixture.until(() => fixture.replicas[0]!.adapters.size === 0);
+    const answer = await fixture.chat('need:weigh');
+    expect([answer.json['model'], answer.headers.get('x-whet-route')]).toEqual(['desk-base', 'adapter-not-ready']);
+    const named = await fixture.chat('hi', { model: adapterName('weigh', 1) });
+    expect([named.status, named.json['error']?.code]).toEqual([503, 'adapter_not_ready']);
+    expect(fixture.errors).toEqual([expect.stringContaining('is not what its version was promoted with')]);
+    writeFileSync(weights, 'weights');
+    await fixture.until(async () => (await answeredBy()) === adapterName('weigh', 1));
+  });
+
+  it('never loads an adapter that has other bytes than its version', async () => {
+    fixture = new GatewayFixture();
+    const { version, weights } = await storedVersion();
+    writeFileSync(weights, 'other');
+    await fixture.start({ registry: { versions: [version], active: 1 }, ready: false });
+    await fixture.until(() => fixture.gateway.unready().length === 0);
+    expect(await answeredBy()).toBe('desk-base');
+    expect(fixture.replicas[0]!.history).toEqual([]);
   });
 
   it('sends a conversation to the same model server while it can', async () => {

@@ -1,13 +1,12 @@
 // tier: integration
 /** What the artifacts of a local store do on disk. What all stores do is in conformance.ts. */
-import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreCorruptError } from '../../store';
+import { modelDirectorySha256 } from '../../store/model-hash';
 import { temporaryStore } from './temporary-store';
 
 const { folder, store } = temporaryStore();
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const damage = (key: string, text: string) => writeFileSync(join(folder, key), text);
 
 test('the media type follows from the extension', async () => {
@@ -61,18 +60,21 @@ test('a name without a hash cannot be checked, and is Store.Corrupt', async () =
   await expect(store.getNamed('plain.txt')).rejects.toMatchObject({ type: 'Store.Corrupt' });
 });
 
-test('a directory is moved into the store once', async () => {
+test('a directory is moved into the store once, and replaces one that was changed there', async () => {
   const source = (name: string) => {
     mkdirSync(join(folder, 'outside', name), { recursive: true });
-    damage(`outside/${name}/weights`, 'w');
+    damage(`outside/${name}/weights.json`, '"w"');
     return join(folder, 'outside', name);
   };
-  const hash = sha256('w');
+  const hash = await modelDirectorySha256(source('a'));
   const key = await store.adoptDirectory('adapters/desk', 'refund', hash, source('a'));
   expect(key).toBe(`adapters/desk/refund-${hash.slice(0, 12)}`);
-  expect(await store.list(key)).toEqual(['weights']);
+  expect(await store.list(key)).toEqual(['weights.json']);
   expect(await store.adoptDirectory('adapters/desk', 'refund', hash, source('b'))).toBe(key);
   expect(await store.list('adapters/desk')).toHaveLength(1);
+  damage(`${key}/weights.json`, '"W"');
+  expect(await store.adoptDirectory('adapters/desk', 'refund', hash, source('b'))).toBe(key);
+  expect(await modelDirectorySha256(store.localPath(key))).toBe(hash);
 });
 
 test('entries are listed sorted, and a missing folder has none', async () => {

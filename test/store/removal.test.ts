@@ -2,6 +2,7 @@
 import {
   mkdirSync,
   mkdtempSync,
+  renameSync,
   readdirSync,
   symlinkSync,
   utimesSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { modelDirectorySha256 } from '../../store/model-hash';
 import { temporaryStore } from './temporary-store';
 
 const { folder, store } = temporaryStore();
@@ -62,9 +64,11 @@ test('removes a folder as a whole, and nothing that is younger than asked', asyn
 });
 
 test('an adapter that a run takes over again counts as new', async () => {
-  old('adapters/desk/refund-0123456789ab/adapter.safetensors');
+  old('adapters/desk/refund/adapter.safetensors');
   const source = mkdtempSync(join(tmpdir(), 'whet-adapter-'));
-  const key = await store.adoptDirectory('adapters/desk', 'refund', `0123456789ab${'0'.repeat(52)}`, source);
+  const sha256 = await modelDirectorySha256(join(folder, 'adapters/desk/refund'));
+  renameSync(join(folder, 'adapters/desk/refund'), join(folder, `adapters/desk/refund-${sha256.slice(0, 12)}`));
+  const key = await store.adoptDirectory('adapters/desk', 'refund', sha256, source);
   expect(await store.remove(key, yesterday())).toBe(false);
   expect(existsSync(join(folder, key, 'adapter.safetensors'))).toBe(true);
 });

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fixtures.server import ServerProcess
 from safetensors.torch import load_file, save_file
+from whetstone.tree_hash import tree_sha256
 
 ASK = [{"role": "user", "content": "put item 7 on shelf b please"}]
 LOAD = "/v1/load_lora_adapter"
@@ -163,3 +164,37 @@ def test_what_has_no_route_is_answered_in_openais_form(
         assert expected == 403 or f"{method} {path}" in error["message"]
         assert (answer.getheader("allow") is not None) == (expected == 405)
         connection.close()
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: change_tensors(d, lambda name, t: (name, -3 * t)),
+        lambda d: flip(d / "adapter_model.safetensors"),
+        lambda d: shutil.copy(d.parent / "b" / "adapter_model.safetensors", d),
+        lambda d: (d / "adapter_config.json").write_text((d / "adapter_config.json").read_text() + " "),
+        lambda d: (d / "tokenizer_config.json").write_text("{}"),
+    ],
+    ids=["weights times -3", "one bit", "weights of another adapter", "a blank in the options", "a further file"],
+)
+def test_changed_files_are_not_loaded_under_the_name_of_their_hash(server: ServerProcess, damage) -> None:
+    directory = server.folder / "named"
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(server.folder / "a", directory)
+    name = f"a@{tree_sha256(directory)[:12]}"
+    body = {"lora_name": name, "lora_path": str(directory)}
+    assert server.request("POST", LOAD, body)[0] == 200
+    damage(directory)
+    # What is in memory is what was loaded; a mixture reads the files again.
+    mixture = {"lora_name": "mixture", "lora_mixture": [{"lora_name": name, "weight": 1}]}
+    assert "they were changed" in refusal(server, mixture)
+    assert server.request("POST", "/v1/unload_lora_adapter", {"lora_name": name})[0] == 200
+    assert "they were changed; `whet repair RUN`" in refusal(server, body)
+    listed = json.loads(server.request("GET", "/v1/models", None)[1])["data"]
+    assert name not in [card["id"] for card in listed]

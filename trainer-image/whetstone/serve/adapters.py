@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from whetstone.engine import Adapter, Engine, ModelError, merge_adapters, read_adapter
+from whetstone.tree_hash import tree_sha256
 
 from .engine_loop import EngineLoop
 from .requests import ApiError, printable
 
 # Parts of a mixture: each adapter among them is read and held.
 MAX_PARTS = 64
+# An adapter of a registry is called `<capability>@<first 12 hex of its directory's hash>`.
+_NAMED_HASH = re.compile(r"@([0-9a-f]{12})$")
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Adapters:
     def load_at_start(self, name: str, directory: str) -> None:
         """Loads an adapter before the server runs; raises ApiError."""
         self._check_name(name, False)
-        self._engine.put_adapter(name, self._read(Path(directory), "lora_path"))
+        self._engine.put_adapter(name, self._read(Path(directory), name, "lora_path"))
         self._served[name] = Served(directory, Path(directory))
 
     async def load(self, body: dict, loop: EngineLoop) -> None:
@@ -65,7 +69,7 @@ class Adapters:
             else:
                 self._check_folder(body["lora_path"])
                 served = Served(body["lora_path"], Path(body["lora_path"]))
-                adapter = await asyncio.to_thread(self._read, served.directory, "lora_path")
+                adapter = await asyncio.to_thread(self._read, served.directory, name, "lora_path")
             await self._change(name, served, lambda: self._engine.put_adapter(name, adapter), loop)
 
     async def unload(self, name: str, loop: EngineLoop) -> None:
@@ -110,20 +114,23 @@ class Adapters:
             message = f"adapters are loaded by absolute path, out of {folders} only; start the server with --adapters"
             raise ApiError(400, message, "lora_path")
 
-    def _read(self, directory: Path, field: str) -> Adapter:
+    def _read(self, directory: Path, name: str, field: str) -> Adapter:
+        """Reads an adapter. Raises ApiError (400), also for one whose name has another hash than its files."""
         try:
-            return read_adapter(directory, self._engine.weights.shape)
+            adapter = read_adapter(directory, self._engine.weights.shape)
+            _check_hash(directory, name)
+            return adapter
         except ModelError as error:
             raise ApiError(400, str(error), field) from None
 
-    def _directories(self, parts: object) -> dict[Path, float]:
-        """The directories of a mixture's parts with their weights, each once; raises ApiError (400, 404)."""
+    def _directories(self, parts: object) -> dict[tuple[Path, str], float]:
+        """The directories and names of a mixture's parts with their weights, each once; raises ApiError (400, 404)."""
         if not isinstance(parts, list) or not parts or not all(_is_part(part) for part in parts):
             message = 'lora_mixture must be a list of {"lora_name": string, "weight": number above 0}'
             raise ApiError(400, message, "lora_mixture")
         if len(parts) > MAX_PARTS:
             raise ApiError(400, f"lora_mixture has {len(parts)} parts, at most {MAX_PARTS} are merged", "lora_mixture")
-        weights: dict[Path, float] = {}
+        weights: dict[tuple[Path, str], float] = {}
         for part in parts:
             name = part["lora_name"]
             served = self._served.get(name)
@@ -132,18 +139,34 @@ class Adapters:
             if served.directory is None:
                 message = f"adapter {name[:200]} is a mixture itself: name the adapters that it was made of"
                 raise ApiError(400, message, "lora_mixture")
-            weights[served.directory] = weights.get(served.directory, 0.0) + float(part["weight"])
+            weights[served.directory, name] = weights.get((served.directory, name), 0.0) + float(part["weight"])
         return weights
 
-    def _mix(self, directories: dict[Path, float]) -> Adapter:
+    def _mix(self, directories: dict[tuple[Path, str], float]) -> Adapter:
         """The weighted sum of adapters; raises ApiError (400)."""
-        read = [(self._read(directory, "lora_mixture"), weight) for directory, weight in directories.items()]
+        read = [(self._read(*part, "lora_mixture"), weight) for part, weight in directories.items()]
         merged = merge_adapters(read)
         try:
             merged.check(self._engine.weights.shape, "the mixture")
         except ModelError as error:
             raise ApiError(400, str(error), "lora_mixture") from None
         return merged
+
+
+def _check_hash(directory: Path, name: str) -> None:
+    """Raises ModelError for an adapter whose name has a hash that its files do not have."""
+    named = _NAMED_HASH.search(name)
+    if named is None:
+        return
+    try:
+        found = tree_sha256(directory)
+    except OSError as error:
+        raise ModelError(f"{directory}: adapter cannot be read: {error.strerror}") from None
+    if not found.startswith(named[1]):
+        raise ModelError(
+            f"{directory}: the files have the hash {found[:12]}, and the adapter is called {name[:200]}: they were"
+            " changed; `whet repair RUN` makes them again"
+        )
 
 
 def _is_part(part: object) -> bool:
