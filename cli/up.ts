@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder } from '../store';
+import { makeFolder, makePrivateFolder } from '../store';
 import { CliError } from './errors';
 import { withInterrupt } from './foreground';
 import { refuseToStrandRuns } from './open-runs';
@@ -78,7 +78,7 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
  * holds the lock, so a killed process leaves none behind.
  */
 export async function withUpLock<T>({ home }: Settings, out: Output, action: () => Promise<T>): Promise<T> {
-  await makeFolder(home);
+  await makePrivateFolder(home);
   const address = lockAddress('up', home);
   let said = false;
   for (;;) {
@@ -114,6 +114,8 @@ export async function planServices(
   const plan = await makePlan(settings, { agent, modelSeed, anyPort });
   if (plan.temporal.start === null) await requireOwnServer(settings);
   if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
+  // Where it cannot be made, the supervisor says so.
+  await makePrivateFolder(settings.storeRoot).catch(() => undefined);
   return { plan, missing: missingAnalyst(settings, agent, plan) };
 }
 

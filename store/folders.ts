@@ -1,4 +1,4 @@
-import { access, mkdir, open } from 'node:fs/promises';
+import { access, chmod, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Writes a folder's entries to the disk: without it, a power cut may take back a rename that has been reported. */
@@ -35,6 +35,21 @@ const isMissing = (path: string): Promise<boolean> =>
     () => false,
     (error: NodeJS.ErrnoException) => error.code === 'ENOENT' && dirname(path) !== path,
   );
+
+/**
+ * Makes a folder that only its owner may enter, so that nothing in it can be read by other users of the machine. A
+ * folder of somebody else is left as it is, and in a cluster a claim belongs to the group of the pods.
+ */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await makeFolder(path);
+  if (isInCluster()) return;
+  await chmod(path, 0o700).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPERM' && error.code !== 'EROFS') throw error;
+  });
+}
+
+/** Whether this process runs in a pod. */
+export const isInCluster = (): boolean => Boolean(process.env['KUBERNETES_SERVICE_HOST']);
 
 /** Makes a folder and those above it, so that they outlast a power cut. */
 export async function makeFolder(path: string): Promise<void> {

@@ -14,7 +14,7 @@ export { DamagedLines } from './damaged-lines';
 export { changeDictionary, readDictionary } from './dictionary';
 export { isStoreError, StoreConflictError, StoreCorruptError, StoreKeyError } from './errors';
 export { diskError } from './file-errors';
-export { makeFolder } from './folders';
+export { makeFolder, makePrivateFolder } from './folders';
 export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
 export { collectedTraces, type LiveTraces, readTraces, type TraceQuery } from './live-traces';

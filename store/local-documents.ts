@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoredDocument } from './artifact-store';
 import { StoreConflictError, StoreCorruptError } from './errors';
 import { onDisk } from './file-errors';
-import { makeFolder, syncFolder } from './folders';
+import { isInCluster, makeFolder, syncFolder } from './folders';
+import { layout } from './layout';
 import { isMissing, orIfMissing, readWholeFile } from './read-files';
 import { writeNewFile } from './whole-files';
 
@@ -73,7 +74,7 @@ export class LocalDocuments {
     await makeFolder(dirname(folder));
     try {
       await mkdir(aside);
-      await writeNewFile(join(aside, contentName(version)), data);
+      await writeNewFile(join(aside, contentName(version)), data, modeOf(key));
       await writeNewFile(join(aside, headName(version)), '');
       await syncFolder(aside);
       await rename(aside, folder);
@@ -101,7 +102,7 @@ export class LocalDocuments {
     if (number === undefined) throw conflict(key);
     const version = newVersion(Number(number) + 1, data);
     try {
-      await writeNewFile(join(folder, contentName(version)), data);
+      await writeNewFile(join(folder, contentName(version)), data, modeOf(key));
       await rename(join(folder, headName(expected)), join(folder, headName(version)));
     } catch (error) {
       // A network file system may repeat a rename that it has done, and then finds no source.
@@ -183,6 +184,10 @@ function numberOf(name: string, prefix: 'head-' | 'content-'): number | null {
   const number = VERSION.exec(name.slice(prefix.length).replace(/\.json$/, ''))?.[1];
   return number === undefined ? null : Number(number);
 }
+
+/** A secret is for its owner; in a cluster for the group of the pods, which share a claim. */
+const modeOf = (key: string): number | undefined =>
+  key === layout.redactionSecret ? (isInCluster() ? 0o640 : 0o600) : undefined;
 
 const newVersion = (number: number, data: Uint8Array): string =>
   `${String(number).padStart(8, '0')}-${sha256Start(data)}-${randomBytes(6).toString('hex')}`;

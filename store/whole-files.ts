@@ -45,9 +45,12 @@ async function writeAside(
   await syncFolder(dirname(path));
 }
 
-/** Writes a file that does not exist yet, down to the disk. A part of it may be left when it rejects. */
-export async function writeNewFile(path: string, data: string | Uint8Array): Promise<void> {
-  const file = await open(path, 'wx');
+/**
+ * Writes a file that does not exist yet, down to the disk. A part of it may be left when it rejects.
+ * @param mode default: what the umask leaves.
+ */
+export async function writeNewFile(path: string, data: string | Uint8Array, mode?: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
   try {
     await file.writeFile(data);
     await file.sync();

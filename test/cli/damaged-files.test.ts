@@ -1,6 +1,6 @@
 // tier: integration
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -168,6 +168,24 @@ test('one `whet up` or `whet down` at a time decides; the lock ends with its pro
   for (let i = 0; i < 8; i += 2) expect(order[i]!.replace('begins', 'ends')).toBe(order[i + 1]);
   expect(lines).toContain(`Waiting for process ${process.pid}, which starts or stops the services here.`);
   expect(readdirSync(home).filter((name) => name.includes('lock'))).toEqual([]);
+});
+
+test('the state directory is for its owner alone, also where an older version left it open', async () => {
+  const open = join(home, 'open');
+  for (const made of [false, true]) {
+    if (made) chmodSync(open, 0o755);
+    await withUpLock(readSettings({ WHET_HOME: open }), { ...createOutput(true) }, () => Promise.resolve());
+    expect(statSync(open).mode & 0o777).toBe(0o700);
+  }
+  // In a cluster the group of the pods reads it.
+  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1';
+  chmodSync(open, 0o770);
+  try {
+    await withUpLock(readSettings({ WHET_HOME: open }), { ...createOutput(true) }, () => Promise.resolve());
+    expect(statSync(open).mode & 0o777).toBe(0o770);
+  } finally {
+    delete process.env['KUBERNETES_SERVICE_HOST'];
+  }
 });
 
 test('a state directory that belongs to somebody else, or is none, is a sentence', async () => {

@@ -1,9 +1,9 @@
 // tier: integration
 /** What the documents of a local store do on disk. What all stores do is in conformance.ts. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { changeDocument, LocalStore, StoreConflictError } from '../../store';
+import { changeDocument, layout, LocalStore, StoreConflictError } from '../../store';
 import { temporaryStore } from './temporary-store';
 
 const { folder, store } = temporaryStore();
@@ -42,6 +42,22 @@ test('what killed writers leave is removed by later changes', async () => {
   expect(await store.list('')).not.toContain('born.json.versions.0123456789ab.tmp');
   await store.swapDocument('born.json', 1, null);
   expect(readdirSync(folder).filter((name) => name.startsWith('born.json'))).toEqual(['born.json.versions']);
+});
+
+test.each([
+  ['on one machine its owner alone', undefined, 0o600],
+  ['in a cluster the group of the pods', '10.0.0.1', 0o640],
+])('a secret may be read by %s', async (_, cluster, mode) => {
+  const key = layout.redactionSecret;
+  if (cluster !== undefined) process.env['KUBERNETES_SERVICE_HOST'] = cluster;
+  try {
+    rmSync(join(folder, `${key}.versions`), { recursive: true, force: true });
+    const first = await store.swapDocument(key, { secret: 'a' }, null);
+    const second = await store.swapDocument(key, { secret: 'b' }, first);
+    for (const version of [first, second]) expect(statSync(contentOf(key, version)).mode & 0o777).toBe(mode);
+  } finally {
+    delete process.env['KUBERNETES_SERVICE_HOST'];
+  }
 });
 
 describe('a damaged document', () => {
