@@ -49,6 +49,37 @@ test('each row of the timeline is named by what it works on, and few rows are no
   });
 });
 
+test.each([
+  ['a link', '[free](https://evil.example)', '\\[free\\](https://evil.example)'],
+  ['an image', '![x](https://evil.example/p.png)', '!\\[x\\](https://evil.example/p.png)'],
+  ['emphasis', '**done** _and_ `code` ~~gone~~', '\\*\\*done\\*\\* \\_and\\_ \\`code\\` \\~\\~gone\\~\\~'],
+  ['markup and entities', '<b>x</b> &lt;', '\\<b\\>x\\</b\\> \\&lt;'],
+  ['lines of its own', 'a\n\n# b\r\n| c |', 'a \\# b \\| c \\|'],
+  ['what a terminal obeys', 'a\u001b[2J\u202eb', 'a\\\\u202eb'],
+  ['far too many characters', '*'.repeat(1_000), '\\*'.repeat(60)],
+  ['characters of three bytes', '注'.repeat(1_000), '注'.repeat(60)],
+])('the name of a capability with %s is no markup in any summary or detail', async (_, name, shown) => {
+  const { activities } = fakeActivities({ kept: ['a'] });
+  const { contrastCapabilities } = activities.llm;
+  activities.llm.contrastCapabilities = async (input) => {
+    const identified = await contrastCapabilities!(input);
+    return { ...identified, kept: identified.kept.map((capability) => ({ ...capability, name })) };
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { runId, result } = await startRun(temporal);
+    expect((await result()).verdict).toBe('promoted');
+    const child = childWorkflowId.sharpen(runId, 'a');
+    const named = [...(await timeline(runId)), ...(await timeline(child))].filter(({ summary }) =>
+      /^(sharpen|environment|validate|calibrate|train)[: ]/.test(summary),
+    );
+    expect(named.length).toBeGreaterThanOrEqual(5);
+    for (const { summary } of named) {
+      expect(summary).toContain(shown);
+      expect(Buffer.byteLength(summary)).toBeLessThan(400);
+    }
+  });
+});
+
 test('the details say for whom each part waits and since when, and stay one table', async () => {
   const { activities } = fakeActivities({ kept: ['a', 'b'] });
   const { trainAdapter } = activities.jobs;

@@ -22,7 +22,7 @@ import type { identifyCapabilities } from '../stages/identify-capabilities';
 import { messageOf } from '../shared/failure-causes';
 import { keepMembers, type MeasuredNight, measureNight, nightFacts, planNight } from '../stages/measure-night';
 import { approveUpdate, failingSignal, progressQuery, statusSignal } from '../shared/messages';
-import { singleLine } from '../shared/single-line';
+import { nameInSummary, singleLine } from '../shared/single-line';
 import { promote, requireApprovalAsked } from '../stages/promotion';
 import { type Run, takePlan } from '../waits/run';
 import { takeRunAnswers } from '../waits/run-answers';
@@ -239,7 +239,7 @@ function sharpenAll(
     return executeChild<typeof sharpenCapability>(WORKFLOWS.sharpenCapability, {
       workflowId: childWorkflowId.sharpen(plan.context.runId, capability.id),
       priority: fairness(plan.context),
-      staticSummary: `sharpen: ${capability.name}`,
+      staticSummary: `sharpen: ${nameInSummary(capability.name)}`,
       args: [
         {
           context: plan.context,

@@ -3,6 +3,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { IdentifyResult, StudyInput, StudyPlan, StudyResult } from '../../contracts/messages/identify-stage';
 import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
 import { orchestration } from '../shared/activities';
+import { nameInSummary } from '../shared/single-line';
 import type { identifyCapabilities } from '../stages/identify-capabilities';
 
 /** Identifications that run at once. They share the analyst; a second and third only fill its pauses. */
@@ -10,7 +11,10 @@ const CONCURRENT_IDENTIFICATIONS = 3;
 
 /** Identifies several times from the same trajectories, independently, and compares the results (paper, figure 2). */
 export async function studyStability(input: StudyInput): Promise<StudyResult> {
-  const plan = await orchestration.prepareStudy.executeWithOptions({ summary: `study of ${input.agent}` }, [input]);
+  const plan = await orchestration.prepareStudy.executeWithOptions(
+    { summary: `study of ${nameInSummary(input.agent)}` },
+    [input],
+  );
   const identified = await identifyRepeatedly(plan, input);
   const recorded = await recordInOrder(plan, identified);
   return orchestration.renderStudy.executeWithOptions({ summary: 'write the study page' }, [{ plan, recorded }]);

@@ -1,4 +1,4 @@
-import { cleanLine, wholeWords } from '../../contracts/clean-text';
+import { cleanLine, cleanMarkdown, wholeWords } from '../../contracts/clean-text';
 
 /**
  * A text as one clean line of at most `most` characters. A longer text keeps its beginning and its end, in whole words,
@@ -12,6 +12,12 @@ export function singleLine(text: string, most: number): string {
   const word = line[line.length - end - 1] === ' ' ? 0 : tail.indexOf(' ');
   return `${wholeWords(line, most - end - 1)} ${(word < end / 2 ? tail.slice(Math.max(0, word)) : tail).trimStart()}`;
 }
+
+/** Longest name in a summary, in characters: the server takes 400 bytes, and a character may have three. */
+const MAX_NAME = 100;
+
+/** A name that somebody else chose as part of a summary, which Temporal's UI reads as Markdown. */
+export const nameInSummary = (name: string): string => cleanMarkdown(singleLine(name, MAX_NAME));
 
 /** A span in hours, or in days where it is whole days: `20 hours`, `7 days`. */
 export function hoursText(ms: number): string {

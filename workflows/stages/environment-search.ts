@@ -12,7 +12,7 @@ import type {
 import { llm, sandbox } from '../shared/activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
-import { singleLine } from '../shared/single-line';
+import { nameInSummary, singleLine } from '../shared/single-line';
 import type { OperatorGate } from '../waits/operator-gate';
 
 /** Attempts whose outcomes the analyst sees, the latest ones. */
@@ -167,6 +167,6 @@ export class EnvironmentSearch {
   }
 
   private nameOf(attempt: number): string {
-    return `${this.input.capability.name}, attempt ${attempt}`;
+    return `${nameInSummary(this.input.capability.name)}, attempt ${attempt}`;
   }
 }

@@ -9,7 +9,7 @@ import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
 import { editSignal } from '../shared/messages';
 import { cleanMarkdown } from '../../contracts/clean-text';
-import { singleLine } from '../shared/single-line';
+import { nameInSummary, singleLine } from '../shared/single-line';
 import { OperatorGate, reportStatus, takeAnswers } from '../waits/operator-gate';
 
 /** Longest line in the current details, in characters. */
@@ -123,7 +123,7 @@ function train(
   { context, capability, sideBySide, continues }: SharpenInput,
   source: ArtifactRef,
 ): Promise<TrainedAdapter> {
-  return jobs.trainAdapter.executeWithOptions({ summary: `train ${capability.name}` }, [
+  return jobs.trainAdapter.executeWithOptions({ summary: `train ${nameInSummary(capability.name)}` }, [
     {
       context,
       job: capability.id,

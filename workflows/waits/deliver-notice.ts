@@ -2,6 +2,7 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { NoticeInput } from '../../contracts/messages/run';
 import { activityOptions } from '../shared/activities';
+import { nameInSummary } from '../shared/single-line';
 
 /**
  * A receiver that is down for an hour still gets its notices. A receiver that is gone for good costs no more than this.
@@ -18,5 +19,5 @@ const { sendNotice } = proxyActivities<Pick<OrchestrationActivities, 'sendNotice
  * for: a receiver that does not answer holds up nothing. Throws when no attempt was accepted.
  */
 export async function deliverNotice(input: NoticeInput): Promise<void> {
-  await sendNotice.executeWithOptions({ summary: `${input.notice.kind}: ${input.runId}` }, [input]);
+  await sendNotice.executeWithOptions({ summary: `${input.notice.kind}: ${nameInSummary(input.runId)}` }, [input]);
 }

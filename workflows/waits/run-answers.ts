@@ -3,6 +3,7 @@ import type { AnswerInput, AnswerResult, OperatorAnswer } from '../../contracts/
 import { childWorkflowId } from '../../contracts/names';
 import { orchestration } from '../shared/activities';
 import { answerUpdate, editSignal, retrySignal, skipSignal } from '../shared/messages';
+import { nameInSummary } from '../shared/single-line';
 import type { Answer } from './operator-gate';
 import { type Run, takePlan } from './run';
 
@@ -65,7 +66,7 @@ async function amendSpec(run: Run, specPath: string): Promise<string[]> {
   }
   const { context } = run.plan;
   const { spec, changed, deadlines } = await orchestration.amendSpec.executeWithOptions(
-    { summary: `amend spec: ${specPath}` },
+    { summary: `amend spec: ${nameInSummary(specPath)}` },
     [{ context, specPath }],
   );
   run.plan.context = { ...context, spec };

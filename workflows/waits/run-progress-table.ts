@@ -237,7 +237,7 @@ export class RunProgressTable {
       const cells = [name, STATUS_TEXT[status], time].map((cell) => `${cell}${GAP}${GAP}`);
       return `| ${cells.join(' | ')} | ${cleanMarkdown(detail)} |`;
     });
-    const head = `**${this.agent}** · ${this.runId}\n\n| stage | status | time | detail |\n|:--|:--|:--|:--|`;
+    const head = `**${cleanMarkdown(this.agent)}** · ${cleanMarkdown(this.runId)}\n\n| stage | status | time | detail |\n|:--|:--|:--|:--|`;
     const waits = this.waiting.map(
       ({ key, reason, sinceMs, untilMs, who }) =>
         `- **${cleanMarkdown(key)}**, ${WHO[who]}, since ${timeOf(sinceMs)}` +
