@@ -35,7 +35,13 @@ export function readYaml(file: string): ReadYaml {
     // Tags make sets and maps whose fields no schema sees. A tag is not interpreted: it is a problem. Keys are compared
     // below, because the library compares each of them with all others.
     const lineCounter = new LineCounter();
-    const options = { schema: 'core', resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
+    const options = {
+      schema: 'core',
+      merge: true,
+      resolveKnownTags: false,
+      uniqueKeys: false,
+      prettyErrors: false,
+    } as const;
     const document = parseDocument(text, { ...options, lineCounter });
     const [first, ...further] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
     if (first !== undefined) return problem(`${faultText(first, lineCounter)}${followText(further.length)}`);
@@ -55,6 +61,7 @@ const OWN_WORDS: Partial<Record<YAMLParseError['code'], string>> = {
   TAG_RESOLVE_FAILED: 'A tag cannot be resolved',
   BAD_DIRECTIVE: 'A directive is not known',
   BAD_DQ_ESCAPE: 'A text has an escape that YAML does not know',
+  MULTIPLE_DOCS: 'The file has more than one document, and one is read. Behind `---` the next one begins',
 };
 
 /** The expected form, where the library's own sentence does not name it. */

@@ -51,6 +51,38 @@ describe('readYaml', () => {
     expect(message).not.toContain('hunter2');
   });
 
+  it.each([
+    ['a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}', { a: { x: 1, y: 2 }, b: { x: 1, y: 3 } }],
+    ['a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b]}', { c: { x: 1, y: 2 } }],
+    ['a: &a {x: 1}\nb: &b {<<: *a, y: 2}\nc:\n  <<: *b\n  z: 3', { c: { x: 1, y: 2, z: 3 } }],
+    ['a: {"<<": 1}', { a: { '<<': 1 } }],
+  ])('merges what %j merges', (text, value) => {
+    expect(read(text)).toMatchObject({ value });
+  });
+
+  it.each([
+    ['a: {<<: 1}', 'Merge sources must be maps'],
+    ['a: {<<: *b}', 'Merge sources must be maps'],
+    ['a: &a {<<: *a}', 'its aliases or levels cannot be resolved'],
+    [
+      `a0: &a0 {x: 1}\n${[1, 2, 3, 4, 5].map((n) => `a${n}: &a${n} {<<: [${`*a${n - 1},`.repeat(10)}]}\n`).join('')}`,
+      'its aliases or levels cannot be resolved',
+    ],
+  ])('refuses to merge %j', (text, says) => {
+    expect(JSON.stringify(read(text))).toContain(says);
+  });
+
+  it.each([
+    ['a: 1\n---\nb: 2\n', 'line 2, column 1'],
+    ['a: 1\n...\nb: 2\n', 'line'],
+    ['---\na: 1\n---\n', 'line 3, column 1'],
+  ])('tells that %j has two documents', (text, place) => {
+    const message = JSON.stringify(read(text));
+    expect(message).toContain('The file has more than one document, and one is read. Behind `---` the next one begins');
+    expect(message).toContain(place);
+    expect(message).not.toMatch(/parseAllDocuments|YAML\./);
+  });
+
   it('tells the first fault, and how many follow it', () => {
     const { problems } = read('model:\n  name: base\n badly: [1\n  worse: }\n') as { problems: { message: string }[] };
     expect(problems).toHaveLength(1);
