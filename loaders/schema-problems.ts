@@ -1,5 +1,6 @@
 /** Turns a schema's problems into sentences: field, value and the allowed values. */
 import { z } from 'zod';
+import { REDACTION_FINDERS } from '../contracts/redaction-rules';
 
 /** One thing that is wrong in a configuration file. */
 export interface SpecProblem {
@@ -15,21 +16,31 @@ export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodTyp
 
 type Issue = z.core.$ZodIssue;
 
-/** A text without the user names and passwords of its addresses: messages end up in logs and in Temporal. */
-export const withoutPasswords = (text: string): string => text.replace(/:[/\\]+[^\s"/?#\\]*@/g, '://…@');
+/**
+ * A text without the user names, passwords and queries of its addresses: messages end up in logs and in Temporal.
+ */
+export const withoutPasswords = (text: string): string =>
+  text.replace(/:[/\\]+[^\s"/?#\\]*@/g, '://…@').replace(/(:\/\/[^\s"?]*\?)[^\s"]+/g, '$1…');
+
+/** Keys that are shorter than those in texts of others: here a word may be hidden in vain. */
+const SHORT_KEY = /\b(?:sk|pk|rk)[-_][\w-]{8,}/g;
+const withoutKeys = (text: string): string =>
+  text.replace(REDACTION_FINDERS.key.pattern, '[key]').replace(SHORT_KEY, '[key]');
 
 /** Longest name or value that a message repeats. */
 const SHOWN_LETTERS = 200;
-/** A text as a message repeats it: its beginning. */
-export const shown = (text: string): string =>
-  text.length > SHOWN_LETTERS ? `${text.slice(0, SHOWN_LETTERS)}…` : text;
+/** A text as a message repeats it: its beginning, without keys. */
+export function shown(text: string): string {
+  const clean = withoutKeys(text);
+  return clean.length > SHOWN_LETTERS ? `${clean.slice(0, SHOWN_LETTERS)}…` : clean;
+}
 
 /**
  * A key as a message repeats it: only what looks like the name of a field. A line of another file, such as one of
  * /etc/shadow, is a key as well where it ends with a colon.
  */
 export const fieldName = (key: string): string =>
-  /^[\p{L}\p{N}_.-]{1,64}$/u.test(key) ? key : '(a key that is not shown)';
+  /^[\p{L}\p{N}_.-]{1,64}$/u.test(key) && withoutKeys(key) === key ? key : '(a key that is not shown)';
 
 /** Most problems of a file that one message lists. */
 const LISTED_PROBLEMS = 50;
@@ -59,10 +70,22 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
   // A value that is no map of fields comes from some other file. It is not repeated, because the path may be a link to
   // it.
   if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue, false)}` }];
-  const named = isSecret(issue.path) ? 'what is there' : shown(withoutPasswords(written(value)));
+  const named = isSecret(issue.path) ? 'what is there' : quotedValue(value, issue);
   const found = value === undefined ? 'is missing' : `${named} is not allowed`;
   const isWhole = nodeAt(schema, raw, issue.path)?.type === 'integer';
   return [{ path, message: `${found}. ${allowed(issue, isWhole)}` }];
+}
+
+/**
+ * A value as a message repeats it. A text in the place of fields may be a key, and a list or a map may hold one: they
+ * are named by their kind.
+ */
+function quotedValue(value: unknown, issue: Issue): string {
+  const isPlain = (one: unknown): boolean => typeof one !== 'object' && typeof one !== 'string';
+  if (Array.isArray(value)) return value.every(isPlain) ? shown(written(value)) : 'a list';
+  if (typeof value === 'object' && value !== null) return 'a map of fields';
+  const wantsFields = issue.code === 'invalid_type' && ['object', 'record', 'array', 'tuple'].includes(issue.expected);
+  return wantsFields && typeof value === 'string' ? 'a text' : shown(withoutPasswords(written(value)));
 }
 
 /** The kind of a whole document, in words. */

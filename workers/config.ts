@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { hostAndPortSchema } from '../contracts/config/host-and-port';
-import { httpUrlSchema } from '../contracts/config/http-url';
+import { apiUrlSchema, httpUrlSchema } from '../contracts/config/http-url';
 import { SECRET_VARIABLE } from '../contracts/config/notify-spec';
 import { withoutPasswords } from '../loaders/schema-problems';
 import { loadClusterPolicy } from '../loaders/cluster-policy';
@@ -40,14 +40,14 @@ const schema = z.object({
   WHET_KEY_ENDPOINTS: addresses,
   WHET_WEBHOOK_URL: httpUrlSchema.optional(),
   WHET_WEBHOOK_ENDPOINTS: addresses,
-  WHET_MODEL_URL: httpUrlSchema.optional(),
-  WHET_MODEL_ADMIN_URL: httpUrlSchema.optional(),
+  WHET_MODEL_URL: apiUrlSchema.optional(),
+  WHET_MODEL_ADMIN_URL: apiUrlSchema.optional(),
   WHET_MODEL_API_KEY: z.string().optional(),
   WHET_MODEL_PATH: z.string().optional(),
   WHET_DEMO_ANALYST_URL: httpUrlSchema.optional(),
   WHET_ANALYST_MODEL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
-  OPENAI_BASE_URL: httpUrlSchema.optional(),
+  OPENAI_BASE_URL: apiUrlSchema.optional(),
   WHET_REPORT_URL: httpUrlSchema.optional(),
   WHET_REPORT_LISTEN: z
     .string()

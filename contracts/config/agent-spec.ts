@@ -91,8 +91,8 @@ const trainingSchema = z
     samplerUrl: z
       .url({ protocol: /^https?$/ })
       .refine(isWrittenPlainly, { error: PLAIN_ADDRESS })
-      .refine((url) => !/^https?:\/\/[^/?#]*@/i.test(url), {
-        error: 'an address without a user name and password; a key goes into the file WHET_SAMPLER_AUTH_FILE',
+      .refine((url) => !/^https?:\/\/[^/?#]*@|[?#]/i.test(url), {
+        error: 'an address without a user name and password, ? and #; a key goes into the file WHET_SAMPLER_AUTH_FILE',
       })
       .optional()
       .describe(

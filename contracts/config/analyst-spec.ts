@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, countOrNone, positive } from './numbers';
 import { LONGEST_TIMER_MS } from './milliseconds';
-import { httpUrlSchema } from './http-url';
+import { apiUrlSchema } from './http-url';
 
 const dollars = z.number().nonnegative();
 
@@ -46,7 +46,7 @@ export type RedactionSpec = z.infer<typeof redactionSchema>;
 /** The analyst of an agent, as its owner writes it. */
 export const analystSpecSchema = z
   .strictObject({
-    baseUrl: httpUrlSchema.optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
+    baseUrl: apiUrlSchema.optional().describe('Absent: OPENAI_BASE_URL, else the demo analyst that `whet up` starts.'),
     model: z.string().optional().describe('Absent: WHET_ANALYST_MODEL.'),
     concurrency: count.default(16).describe('Questions at a time.'),
     maxReasks: countOrNone.default(2).describe('Times a malformed answer is asked again with its errors.'),

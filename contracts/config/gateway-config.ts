@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { withoutRounding } from '../reward';
 import { count, countOrNone, fraction, whole } from './numbers';
 import { agentNameSchema } from './agent-name';
-import { httpUrlSchema } from './http-url';
+import { apiUrlSchema } from './http-url';
 import { milliseconds, millisecondsOrNone } from './milliseconds';
 import { REDACTION_RULES } from './analyst-spec';
 
@@ -29,7 +29,7 @@ export type TraceSettings = z.infer<typeof tracesSchema>;
 const gatewayAgentSchema = z.strictObject({
   name: agentNameSchema.describe('What clients send as `model`, and the name of the registry.'),
   baseModel: z.string().min(1).describe('Served name of the base model at the model servers.'),
-  replicas: z.array(httpUrlSchema).min(1).describe('Model servers, each ending in /v1.'),
+  replicas: z.array(apiUrlSchema).min(1).describe('Model servers, each ending in /v1.'),
   adminPort: whole(1, 65535)
     .optional()
     .describe("Port at which these servers load adapters (the policy server's --admin-port); absent: the API's."),

@@ -26,3 +26,8 @@ export const httpUrlSchema = z
   .url({ protocol: /^https?$/, error: 'an address that begins with http:// or https://' })
   .refine(isWrittenPlainly, { error: PLAIN_ADDRESS })
   .refine(isPlain, { error: 'an address with no user name or password; keys go into variables of the worker' });
+
+/** The address of an API, to which the paths of its methods are added. A key in its query would end up in messages. */
+export const apiUrlSchema = httpUrlSchema.refine((text) => !/[?#]/.test(text), {
+  error: 'an address without ? and #; keys go into variables of the worker',
+});

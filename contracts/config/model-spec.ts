@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count } from './numbers';
-import { httpUrlSchema } from './http-url';
+import { apiUrlSchema } from './http-url';
 
 /** Flags that other fields of agent.yaml decide, or `whet up`, which must find the server again. */
 const OWN_FLAGS = [
@@ -62,7 +62,7 @@ const vllmSpecSchema = z
 /** The agent's base model: where it comes from, and what serves it. */
 export const modelSpecSchema = z
   .strictObject({
-    baseUrl: httpUrlSchema
+    baseUrl: apiUrlSchema
       .optional()
       .describe('OpenAI-compatible endpoint; absent: the policy server that `whet up` starts.'),
     name: z.string().min(1).describe('Served name of the base model.'),

@@ -248,6 +248,53 @@ test('lines that pass for keys are not repeated', () => {
   );
 });
 
+const KEY = 'sk-proj-hunter2hunter2hunter2';
+test.each([
+  ['a text in place of fields', `${good}analyst: "${KEY}"\n`, 'analyst: a text is not allowed'],
+  ['a short one', `${good}analyst: hunter2\n`, 'analyst: a text is not allowed'],
+  ['a list in place of fields', `${good}notify: [{ webhook: hunter2 }]\n`, 'notify: a list is not allowed'],
+  ['a list of texts', `${good}notify: [hunter2]\n`, 'notify: a list is not allowed'],
+  [
+    'a map in place of a text',
+    good.replace('name: base', `name: { a: hunter2 }`),
+    'model.name: a map of fields is not',
+  ],
+  ['a text in place of a list', `${good}analyst: { redaction: { rules: hunter2 } }\n`, 'rules: a text is not allowed'],
+  ['a key in place of a number', `${good}seed: ${KEY}\n`, 'seed: "[key]" is not allowed'],
+  [
+    'a key in place of an address',
+    `${good}analyst: { baseUrl: "${KEY}" }\n`,
+    'analyst.baseUrl: "[key]" is not allowed',
+  ],
+  [
+    'a key behind an address',
+    `${good}analyst: { baseUrl: "https://host/v1 ${KEY}" }\n`,
+    'analyst.baseUrl: "https://host/v1 [key]" is not allowed',
+  ],
+  ['a key as a file', good.replace('env.py', KEY), 'environment.path: "[key]" does not exist'],
+  ['a key as a field', `${good}analyst: { ${KEY}: 1 }\n`, 'analyst.(a key that is not shown): unknown field'],
+  [
+    'a key in a query',
+    `${good}analyst: { baseUrl: "https://host/v1?api_key=hunter2" }\n`,
+    'analyst.baseUrl: "https://host/v1?…" is not allowed. Allowed: an address without ? and #; keys go into variables',
+  ],
+  [
+    'a key of the model in a query',
+    good.replace(':1/v1', ':1/v1?key=hunter2'),
+    'model.baseUrl: "http://127.0.0.1:1/v1?…"',
+  ],
+  ['a key in a fragment', good.replace(':1/v1', ':1/v1#x'), 'model.baseUrl: "http://127.0.0.1:1/v1#x" is not allowed'],
+  [
+    'a key of the sampler in a query',
+    `${good}training: { sampler: vllm, samplerUrl: "http://vllm:8000?key=hunter2" }\n`,
+    'training.samplerUrl: "http://vllm:8000?…" is not allowed',
+  ],
+])('%s is not repeated', (_, text, says) => {
+  const said = problemsOf(text);
+  expect(said).toContain(says);
+  expect(said).not.toContain('hunter2');
+});
+
 test('the time limit of the analyst is one that a timer can keep', () => {
   expect(problemsOf(`${good}analyst: { timeoutSeconds: 2147484 }\n`)).toContain(
     'analyst.timeoutSeconds: 2147484 is not allowed. Allowed: at most 2147483.',
