@@ -48,6 +48,18 @@ export function refuseEmpty({ registeredArguments, processedArgs }: Command): vo
   });
 }
 
+/**
+ * Refuses arguments with a line feed: messages repeat arguments, and no part of one may pass for a line of `whet`.
+ * @throws CliError (exit 2)
+ */
+export function refuseLineFeeds(argv: readonly string[]): void {
+  const found = argv.find((argument) => /[\n\r]/.test(argument));
+  if (found === undefined) return;
+  throw new CliError(`The argument ${JSON.stringify(found.slice(0, 100))} has a line feed: write it in one line.`, {
+    type: 'Cli.Usage',
+  });
+}
+
 const CENTURY_MS = 100 * 365 * 86_400_000;
 
 /** Milliseconds of a span of a day to a hundred years, such as `30d` or `36h`. @throws InvalidArgumentError */

@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { cleanBlock } from '../contracts/clean-text';
 import type { CommandFailureType } from '../contracts/failures/command-line';
 import { projectVersion } from '../contracts/project-version';
+import { refuseLineFeeds } from './arguments';
 import { CliError } from './errors';
 import { type CleanStream, standardError, standardOutput } from './output';
 import { createProgram } from './program';
@@ -27,6 +28,7 @@ export async function runCommandLine(
       : { writeErr: (text) => stderr.write(text), writeOut: (text) => stdout.write(text) },
   );
   try {
+    refuseLineFeeds(argv);
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {

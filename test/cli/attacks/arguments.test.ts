@@ -106,6 +106,30 @@ test.each(NAMES)('names: %s is an error of every command that takes a name, and 
   expect(outside()).toEqual(there);
 });
 
+const LINES = ['x\nwhet: done', 'x\r\nwhet: done', '\nwhet: done', 'x\rwhet: done'];
+test.each(LINES)('line feeds: %j is refused in every argument, and begins no line', async (text) => {
+  for (const command of [
+    ...COMMANDS,
+    (name: string) => ['validate', name],
+    (name: string) => ['run', name, '--dry-run'],
+    (name: string) => ['ls', '--agent', name],
+    (name: string) => ['history', name, '--html', name],
+    (name: string) => ['lineage', name],
+    (name: string) => ['env', 'check', name],
+    (name: string) => ['env', 'run', name],
+    (name: string) => ['schedule', 'pause', 'desk', '--note', name],
+    (name: string) => ['schedule', 'desk', '--timezone', name, '--cron', name],
+    (name: string) => ['gateway', '--config', name],
+    (name: string) => ['worker', '--queues', name],
+    (name: string) => [name],
+    (name: string) => ['ls', `--${name}`],
+  ]) {
+    const said = await whet(...command(text));
+    expect({ argv: command(text), code: said.code }).toEqual({ argv: command(text), code: 2 });
+    expect(said.all).toMatch(/^whet: The argument ".*" has a line feed: write it in one line\.\n$/);
+  }
+});
+
 test.each([
   ["x' OR WhetAgent = 'other", 'other'],
   ["x' OR WorkflowType = 'improvementRun", 'desk'],
