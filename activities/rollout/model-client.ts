@@ -2,7 +2,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { hideSecret } from '../../contracts/hide-secret';
-import { belongsTo, keyRefusal } from '../endpoints/key-endpoints';
+import { belongsTo, keyRefusal } from '../../contracts/key-endpoints';
 import { ADDRESS_HINT, faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 import type { ModelCard } from './model-identity';
 import { requestText, sentMessages } from './sent-messages';

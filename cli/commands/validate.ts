@@ -5,6 +5,7 @@ import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
+import { unsentKeyWarning } from '../unsent-key-warning';
 import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
 /** Flags of `whet validate`. */
@@ -20,7 +21,7 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
  * played. `--no-run` executes nothing of the environment. It warns about a model.path that is not on this machine;
  * success without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a
- * planted deficit whose id no task names; and unsigned notices.
+ * planted deficit whose id no task names; unsigned notices; and a key that a worker would not send.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed.
  */
@@ -42,6 +43,7 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     tooFewRollouts(agent),
     unknownTruth(agent, tried),
     unsignedNoticesWarning(spec.notify),
+    unsentKeyWarning(spec),
   ].filter((text) => text !== null);
   out.result(
     {

@@ -10,6 +10,9 @@ import { fixture } from '../../activities/run-fixture';
 const folder = mkdtempSync(join(tmpdir(), 'whet-validate-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Keys of whoever runs the tests do not count. */
+const NO_KEYS = { OPENAI_API_KEY: '', OPENAI_BASE_URL: '', WHET_MODEL_API_KEY: '', WHET_KEY_ENDPOINTS: '' };
+
 /** `notify` is text of agent.yaml, and `variables` are set besides those of the test. */
 function validate(environment: string, ...flags: string[]): ReturnType<typeof validateWith> {
   return validateWith(environment, '', {}, ...flags);
@@ -28,7 +31,7 @@ function validateWith(
     `version: 1\nname: desk\nenvironment: { path: ${environment}, ${ranges} }\nmodel: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n${notify}`,
   );
   return spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, ...flags], {
-    env: { ...process.env, WHET_HOME: join(folder, 'home'), ...variables },
+    env: { ...process.env, ...NO_KEYS, WHET_HOME: join(folder, 'home'), ...variables },
     encoding: 'utf8',
   });
 }
@@ -199,6 +202,30 @@ test('validate says in a sentence where notices are not signed, and how to sign 
   );
   expect(said(webhook, { WHET_WEBHOOK_SECRET_DESK: 'secret' })).not.toContain('signed');
   expect(said('', {})).not.toContain('signed');
+});
+
+test('validate says that a worker would not send its key to an analyst or a model', () => {
+  const said = (yaml: string, variables: NodeJS.ProcessEnv) => {
+    const { status, stdout } = validateWith(fixture('post_office.py'), yaml, variables, '--no-run');
+    expect(status).toBe(0);
+    return stdout;
+  };
+  const analyst = 'analyst: { baseUrl: "https://analyst.example/v1" }\n';
+  const refused =
+    /refuses a run: analyst\.baseUrl is https:\/\/analyst\.example, and the worker's OPENAI_API_KEY belongs to /;
+  const key = { OPENAI_API_KEY: 'sk-x' };
+  expect(said(analyst, key)).toMatch(refused);
+  expect(said(analyst, key)).toContain(
+    'belongs to https://api.openai.com/v1. If that server may have the key, name it in',
+  );
+  expect(said(analyst, { ...key, OPENAI_BASE_URL: 'https://other.example/v1' })).toMatch(refused);
+  expect(said(analyst, { ...key, OPENAI_BASE_URL: 'https://analyst.example/v2' })).not.toContain('refuses a run');
+  expect(said(analyst, { ...key, WHET_KEY_ENDPOINTS: 'x, https://analyst.example' })).not.toContain('refuses a run');
+  expect(said(analyst, {})).not.toContain('refuses a run');
+  expect(said('', key)).not.toContain('refuses a run');
+  expect(said('', { WHET_MODEL_API_KEY: 'k' })).toMatch(
+    /refuses a run: model\.baseUrl is http:\/\/127\.0\.0\.1:9, .*WHET_MODEL_API_KEY/,
+  );
 });
 
 test('model.path must hold a model where it can be seen, and is warned of where it cannot', () => {
