@@ -6,6 +6,7 @@ import { createIdentifyActivities } from '../../activities/identify';
 import { HttpModelClient } from '../../activities/rollout';
 import { certificateSchema } from '../../contracts/artifacts/certificate';
 import type { Validation } from '../../contracts/artifacts/environment-check';
+import { identificationSchema } from '../../contracts/artifacts/identification';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { projectRoot } from '../../contracts/project-root';
 import { openDeskRules } from '../../examples/orders-desk/analyst/answers';
@@ -48,9 +49,10 @@ export async function withCalibration(seed: number, folder: string, action: (cal
       const collected = await runActivity(collectTrajectories.bind(null, rollout), context);
       const identify = createIdentifyActivities({ store, analyst: createAnalystPool('none') });
       const identified = await identifyOnce(identify, { context, collected, independent: { firstRun: 0 } });
+      const { planted } = await getJson(store, identified.identification, identificationSchema);
       await action(async ({ fixture, runs }) => {
         const began = performance.now();
-        const capability = briefOf(identified.kept, fixture.capability);
+        const capability = briefOf(identified.kept, planted?.found ?? [], fixture.capability);
         const place = join(layout.environments(runId, capability.id), fixture.name);
         const validation: Validation = { passed: true, problems: [], checks: runs.map(({ check }) => check) };
         const outcome = await runActivity(calibrateEnvironment.bind(null, rollout), {
@@ -76,12 +78,17 @@ export async function withCalibration(seed: number, folder: string, action: (cal
   }
 }
 
-/** The capability as identification found it. */
-function briefOf(kept: readonly CapabilityBrief[], id: string): CapabilityBrief {
+/** The capability that identification found for a planted deficit: it has a name and an id of its own. */
+function briefOf(
+  kept: readonly CapabilityBrief[],
+  found: readonly { planted: string; capabilityId: string }[],
+  deficit: string,
+): CapabilityBrief {
+  const id = found.find(({ planted }) => planted === deficit)?.capabilityId;
   const brief = kept.find((capability) => capability.id === id);
   if (brief === undefined)
     throw new Error(
-      `Identification did not keep ${id}, only ${kept.map((capability) => capability.id).join(', ')}. ` +
+      `Identification did not find ${deficit}, only ${found.map(({ planted }) => planted).join(', ') || 'none'}. ` +
         'Take another --seed.',
     );
   return brief;
