@@ -5,7 +5,8 @@ import { type Replica, ClientGone } from './replica';
 import type { MemoryLease } from '../http/memory-budget';
 import { ApiError } from '../http/errors';
 import { GrowingBuffer } from './growing-buffer';
-import { BrokenStream, type SseRelay } from './sse-relay';
+import { statusOfError } from './response-checks';
+import { BrokenStream, FailedAtOnce, type SseRelay } from './sse-relay';
 
 /** A request to a model server. */
 export interface UpstreamRequest {
@@ -129,19 +130,27 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     answerMemory.take(answer.held);
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (this.relay === null) {
       const body = hideSecretInBytes(this.answer.take(), this.secret);
       return this.finish({ kind: 'whole', status: this.status, headers: this.headers, body });
     }
+    try {
+      this.relay.end();
+    } catch (error) {
+      return this.onResponseError(controller, error as Error);
+    }
     if (!this.relay.started)
       return this.finish({ kind: 'failed', why: 'cut', message: 'ended its stream without an event' });
-    this.relay.end();
-    this.finish({ kind: 'streamed', complete: true });
+    this.finish({ kind: 'streamed', complete: !this.relay.failed });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error & { code?: string }): void {
     if (error instanceof ClientGone) return this.finish({ kind: 'failed', why: 'client-gone', message: error.message });
+    if (error instanceof FailedAtOnce) {
+      const { body } = error;
+      return this.finish({ kind: 'whole', status: statusOfError(body), headers: this.headers, body });
+    }
     const isOurs = error instanceof BrokenStream || error instanceof ApiError;
     if (this.relay?.started === true) {
       this.relay.fail(isOurs ? error.message : 'The model server broke off its answer.');

@@ -8,7 +8,7 @@ import { rankReplicas } from './rank-replicas';
 import { attempt, type AttemptResult, type ClientState, type OpenRelay, type UpstreamRequest } from './attempt';
 import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
-import { isJsonObject, refusalOf, saysUnknownModel } from './response-checks';
+import { isError, isJsonObject, refusalOf, saysUnknownModel, statusOfError } from './response-checks';
 
 /** A request to forward, and how. */
 export interface ForwardPlan {
@@ -132,7 +132,8 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
       doubtful: result.why === 'cut',
     };
   }
-  const { status, headers, body } = result;
+  const { headers, body } = result;
+  const status = result.status < 300 && isError(body) ? statusOfError(body) : result.status;
   if (status < 300) {
     if (isJsonObject(body)) return { done: result };
     return junk('The model server answered with something that is not JSON.');

@@ -28,18 +28,55 @@ interface UpstreamError {
   message?: unknown;
   param?: unknown;
   code?: unknown;
+  type?: unknown;
+  status?: unknown;
 }
 
-/** The error in a body in OpenAI's format or vLLM's older one; null when the body is anything else, or large. */
+/** The error that a JSON object holds: in OpenAI's format, vLLM's older one, a text, or that of a choice. */
+export function errorIn(value: object): UpstreamError | null {
+  const { error, message, choices } = value as { error?: unknown; message?: unknown; choices?: unknown };
+  if (typeof error === 'string' && error !== '') return { message: error };
+  if (typeof error === 'object' && error !== null) return error;
+  if (Array.isArray(choices)) {
+    const failed = (choices as (UpstreamChoice | null)[]).find((choice) => choice?.finish_reason === 'error');
+    return failed === undefined ? null : (failed?.error ?? {});
+  }
+  return typeof message === 'string' && !('data' in value) ? value : null;
+}
+
+interface UpstreamChoice {
+  finish_reason?: unknown;
+  error?: UpstreamError | null;
+}
+
+/** The error in a body; null when the body is anything else, or large. */
 function errorOf(body: Buffer): UpstreamError | null {
   if (body.length > PARSED_BYTES) return null;
   try {
-    const value = JSON.parse(body.toString('utf8')) as { error?: unknown; message?: unknown } | null;
-    const error = value?.error ?? (typeof value?.message === 'string' ? value : null);
-    return typeof error === 'object' && error !== null ? error : null;
+    const value = JSON.parse(body.toString('utf8')) as unknown;
+    return typeof value === 'object' && value !== null ? errorIn(value) : null;
   } catch {
     return null;
   }
+}
+
+/** Whether a body is an error in spite of a status that says otherwise. */
+export const isError = (body: Buffer): boolean =>
+  body.length <= PARSED_BYTES && (body.includes('"error"') || !body.includes('"choices"')) && errorOf(body) !== null;
+
+/** What errors are called whose status is not 500, where they have no status. */
+const STATUS_WORDS = [
+  [404, /model_not_found/i],
+  [429, /rate_?limit|too_?many/i],
+  [400, /invalid_?request|bad_?request|context_length/i],
+] as const;
+
+/** The status that an error would have if it had not come with status 200. */
+export function statusOfError(body: Buffer): number {
+  const { code, status, type } = errorOf(body) ?? {};
+  const said = [code, status].map(String).find((text) => /^[45]\d\d$/.test(text));
+  if (said !== undefined) return Number(said);
+  return STATUS_WORDS.find(([, word]) => word.test(`${String(code)} ${String(type)}`))?.[0] ?? 500;
 }
 
 /** Whether the body of a 404 says that the model is unknown, and not the route. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hideSecretInBytes } from '../../contracts/hide-secret';
 import { openAiError } from '../../contracts/messages/openai-error';
-import { checkEvents } from './check-events';
+import { checkEvents, type FoundEvents } from './check-events';
 import { GrowingBuffer } from './growing-buffer';
 
 /** A server that sends more than this without ending an event is not sending events. */
@@ -22,6 +22,17 @@ export class BrokenStream extends Error {
   }
 }
 
+/** The first event of a model server's stream is its error. Nothing was written to the client. */
+export class FailedAtOnce extends Error {
+  constructor(
+    /** Data of the event. */
+    readonly body: Buffer,
+  ) {
+    super('The model server began its stream with an error.');
+    this.name = 'FailedAtOnce';
+  }
+}
+
 /** Index after the last blank line; the events before it are complete. 0 when there is no blank line. */
 function endOfLastEvent(data: Buffer): number {
   const { length } = data;
@@ -31,7 +42,7 @@ function endOfLastEvent(data: Buffer): number {
     (data[length - 2] === LF || (length >= 4 && data[length - 2] === CR && data[length - 3] === LF))
   )
     return length;
-  return Math.max(after(data, '\n\n'), after(data, '\r\n\r\n'));
+  return Math.max(after(data, '\n\n'), after(data, '\r\n\r\n'), after(data, '\r\r'));
 }
 
 function after(data: Buffer, mark: string): number {
@@ -53,11 +64,16 @@ export interface RelayOptions {
 
 /**
  * Relays a stream of server-sent events in whole, checked events. An event that a dying server cuts off never reaches
- * the client.
+ * the client. Comments and events that say nothing wait for the first one that does: until then another model server
+ * can be asked.
  */
 export class SseRelay {
   private readonly rest = new GrowingBuffer();
+  /** What came before the first event that says something. */
+  private readonly opening = new GrowingBuffer();
   private lastData = performance.now();
+  /** Whether the stream is no whole answer: an event was an error, of the model server or of this relay. */
+  failed = false;
   /** Whether anything has been written to the client. */
   started = false;
   /** The gateway's own key. Model servers repeat keys in their errors; no client gets it. */
@@ -71,7 +87,7 @@ export class SseRelay {
   /**
    * Relays the events that have become complete. Returns false when the client reads more slowly than the server sends:
    * then the server must be paused until the response emits `drain`. Throws BrokenStream when it is no stream of
-   * events.
+   * events, and FailedAtOnce when it begins with an error.
    */
   push(chunk: Buffer): boolean {
     const { rest } = this;
@@ -86,7 +102,7 @@ export class SseRelay {
       const end = seen + found;
       if (end < data.length) rest.append(data.subarray(end));
       const goesOn = this.write(data.subarray(0, end));
-      this.options.hold(rest.held);
+      this.hold();
       return goesOn;
     }
     if (rest.length > LONGEST_EVENT_BYTES)
@@ -94,7 +110,7 @@ export class SseRelay {
         'too-large',
         `The model server sent ${LONGEST_EVENT_BYTES} bytes without ending an event.`,
       );
-    this.options.hold(rest.held);
+    this.hold();
     this.checkSilence();
     return true;
   }
@@ -109,12 +125,15 @@ export class SseRelay {
 
   /**
    * Ends the client's stream after the server has ended its own. Completes a last event that lacks only its blank line.
-   * Sends an error event instead of any other incomplete event.
+   * Sends an error event instead of any other incomplete event. Does nothing where nothing has been written. Throws
+   * FailedAtOnce.
    */
   end(): void {
     const rest = this.rest.take();
+    const checked = checkEvents(rest);
+    if ('error' in checked) this.notice(checked.error);
+    if (!this.started) return;
     if (rest.length > 0) {
-      const checked = checkEvents(rest);
       // A field without data may have been cut off. A cut comment harms nobody.
       if ('fault' in checked || (checked.data === 0 && rest[0] !== COLON))
         return this.fail('The model server ended its answer in the middle of an event.');
@@ -125,6 +144,7 @@ export class SseRelay {
 
   /** Ends the client's stream after the server's has broken: with an error event, as OpenAI's clients expect it. */
   fail(message: string): void {
+    this.failed = true;
     this.send(Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`));
     this.response.end();
   }
@@ -132,9 +152,27 @@ export class SseRelay {
   private write(events: Buffer): boolean {
     const checked = checkEvents(events);
     if ('fault' in checked) throw new BrokenStream('junk', `The model server sent an event with ${checked.fault}.`);
+    this.notice(checked.error);
     if (checked.data > 0) this.lastData = performance.now();
     else this.checkSilence();
-    return this.send(hideSecretInBytes(events, this.secret));
+    const { opening } = this;
+    if (this.started) return this.send(hideSecretInBytes(events, this.secret));
+    opening.append(events);
+    if (checked.says) return this.send(hideSecretInBytes(opening.take(), this.secret));
+    if (opening.length > LONGEST_EVENT_BYTES)
+      throw new BrokenStream('too-large', `The model server sent ${LONGEST_EVENT_BYTES} bytes that say nothing.`);
+    this.hold();
+    return true;
+  }
+
+  private hold(): void {
+    this.options.hold(this.rest.held + this.opening.held);
+  }
+
+  private notice(error: FoundEvents['error']): void {
+    if (error === null) return;
+    if (error.isFirst && !this.started) throw new FailedAtOnce(error.body);
+    this.failed = true;
   }
 
   private send(piece: Buffer): boolean {

@@ -13,8 +13,9 @@ function relayed(chunks: readonly Buffer[]) {
     hold: (bytes) => (held = Math.max(held, bytes)),
   });
   for (const chunk of chunks) relay.push(chunk);
+  const beforeEnd = Buffer.concat(written).toString();
   relay.end();
-  return { text: Buffer.concat(written).toString(), held };
+  return { text: Buffer.concat(written).toString(), beforeEnd, held };
 }
 
 const pieces = (text: string, bytes: number): Buffer[] => {
@@ -28,6 +29,14 @@ describe('SseRelay', () => {
   it.each([1, 2, 3, 5, 1000])('gives the same bytes when they come %d at a time', (bytes) => {
     expect(relayed(pieces(stream, bytes)).text).toBe(stream);
   });
+
+  it.each([1, 2, 3, 5, 1000])(
+    'does not wait for the end of a stream with the oldest ends of lines (%d at a time)',
+    (bytes) => {
+      const old = stream.replaceAll('\r\n', '\r').replaceAll('\n', '\r');
+      expect(relayed(pieces(old, bytes)).beforeEnd).toBe(old);
+    },
+  );
 
   it('holds an event of 10 MB in about as much memory', () => {
     const event = `data: {"x":"${'y'.repeat(10_000_000)}"}\n\n`;
