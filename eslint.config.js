@@ -35,10 +35,11 @@ const SHARED_ROOMS = [
 /** Parts of gateway/ from the lowest to the highest: a part imports only from earlier rows (docs/architecture.md). */
 const GATEWAY_ORDER = [
   ['listen-error.ts', 'log.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
-  ['clients.ts', 'conversations.ts', 'registry-poller.ts'],
+  ['client-shares.ts', 'clients.ts', 'conversations.ts', 'registry-poller.ts'],
   ['upstream'],
   ['routing'],
   ['metrics.ts'],
+  ['drops.ts'],
   ['canary'],
   ['agents'],
   ['traces'],

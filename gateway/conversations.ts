@@ -32,38 +32,6 @@ export type NoChoice = 'router-timeout' | 'router-failed';
 export const wasChosen = ({ reason }: RoutingDecision): boolean =>
   reason !== ('router-timeout' satisfies NoChoice) && reason !== ('router-failed' satisfies NoChoice);
 
-/**
- * Decisions of the most recently used conversations. A dropped conversation is routed again at its next turn,
- * which costs one call of the router.
- */
-export class DecisionCache {
-  private readonly entries = new Map<string, RoutingDecision>();
-
-  constructor(private readonly capacity: number) {}
-
-  /** Number of decisions that it holds. */
-  get size(): number {
-    return this.entries.size;
-  }
-
-  /** A conversation's decision, which becomes the most recently used one. */
-  get(key: string): RoutingDecision | undefined {
-    const found = this.entries.get(key);
-    if (found !== undefined) {
-      this.entries.delete(key);
-      this.entries.set(key, found);
-    }
-    return found;
-  }
-
-  /** Keeps a decision. Drops the least recently used one when there is no more room. */
-  set(key: string, decision: RoutingDecision): void {
-    this.entries.delete(key);
-    this.entries.set(key, decision);
-    if (this.entries.size > this.capacity) this.entries.delete(this.entries.keys().next().value as string);
-  }
-}
-
 /** Identifies a conversation. */
 export interface ConversationKey {
   /** As in the header x-whet-conversation. */

@@ -5,7 +5,9 @@ import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
-import { DecisionCache } from './conversations';
+import { ClientShares } from './client-shares';
+import type { RoutingDecision } from './conversations';
+import { Drops } from './drops';
 import { MemoryBudget } from './http/memory-budget';
 import { Clients } from './clients';
 import type { Log } from './log';
@@ -35,7 +37,8 @@ export interface GatewayDeps {
 export class Gateway {
   readonly agents = new Map<string, ServedAgent>();
   readonly clients: Clients;
-  readonly decisions: DecisionCache;
+  /** By conversation. A conversation whose decision was dropped is routed again at its next turn. */
+  readonly decisions: ClientShares<RoutingDecision>;
   readonly metrics = new Metrics();
   readonly memory: MemoryBudget;
   readonly traces: TraceSampler;
@@ -57,10 +60,11 @@ export class Gateway {
     readonly deps: GatewayDeps,
   ) {
     this.clients = new Clients(config.keys);
-    this.decisions = new DecisionCache(config.limits.conversations);
+    const drops = new Drops(this.metrics, deps.log);
+    this.decisions = new ClientShares(config.limits.conversations, (client) => drops.note('decision', client));
     this.memory = new MemoryBudget(config.limits.openBytes);
     this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
-    this.traces = new TraceSampler(this.traceWriter, this.metrics);
+    this.traces = new TraceSampler(this.traceWriter, this.metrics, drops);
     this.adapterCheck = new AdapterCheck(deps.log);
     this.canaries = new CanaryMonitor(deps.store, this.metrics, deps.log);
     for (const settings of config.agents) this.agents.set(settings.name, this.servedAgent(settings));
@@ -214,7 +218,7 @@ export class Gateway {
       },
     );
     metrics.gaugeOnScrape('whet_gateway_conversations', 'Conversations remembered.', [], (set) =>
-      set({}, this.decisions.size),
+      set({}, this.decisions.count),
     );
   }
 }

@@ -64,6 +64,10 @@ export class Metrics {
     'agent',
     'result',
   ]);
+  readonly dropped = this.counter('whet_gateway_dropped_total', 'What was dropped of a client for want of room.', [
+    'what',
+    'client',
+  ]);
   private readonly router = this.counter('whet_gateway_router_total', 'Routing decisions.', ['agent', 'outcome']);
   private readonly routerSeconds = this.histogram(
     'whet_gateway_router_seconds',

@@ -95,7 +95,7 @@ export const gatewayConfigSchema = z.strictObject({
       answerBytes: count.default(64_000_000).describe('Largest answer that is not streamed.'),
       conversations: count
         .default(200_000)
-        .describe('Conversations remembered; the longest unused are forgotten first.'),
+        .describe('Conversations remembered. The client with most of them loses its longest unused first.'),
     })
     .prefault({}),
   timeouts: z

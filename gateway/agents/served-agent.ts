@@ -4,7 +4,8 @@ import { MIXED, NONE_LABEL } from '../../contracts/names';
 import type { LaterTurnsReader } from '../../routing/later-turns';
 import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/sequential-test';
-import type { ConversationKey, DecisionCache, NoChoice, RoutingDecision } from '../conversations';
+import type { ClientShares } from '../client-shares';
+import type { ConversationKey, NoChoice, RoutingDecision } from '../conversations';
 import type { Opening } from '../http/inference-request';
 import type { Metrics } from '../metrics';
 import type { ConversationRouter, RoutingAnswer } from '../routing/conversation-router';
@@ -33,7 +34,7 @@ export class ServedAgent {
     readonly settings: GatewayAgent,
     readonly replicas: ReplicaSet,
     private readonly router: ConversationRouter,
-    private readonly conversations: DecisionCache,
+    private readonly conversations: ClientShares<RoutingDecision>,
     private readonly metrics: Metrics,
   ) {
     this.registry = emptyRegistry(settings.name);

@@ -8,14 +8,16 @@ import {
   trajectorySchema,
 } from '../../contracts/artifacts/trajectory';
 import type { ServedAgent } from '../agents/served-agent';
+import { ClientShares } from '../client-shares';
 import type { ConversationKey } from '../conversations';
+import type { Drops } from '../drops';
 import type { InferenceRequest } from '../http/inference-request';
 import type { Metrics } from '../metrics';
 import { readStream, readWhole, toChatMessage } from './openai-messages';
 import { createRedaction, type Redaction } from './redact';
 import type { TraceWriter } from './writer';
 
-/** Most memory for conversations that wait for their outcome. */
+/** Most memory for conversations that wait for their outcome, of all clients together. */
 const KEPT_BYTES = 64_000_000;
 /** Longer answers are not kept. */
 const LONGEST_ANSWER_BYTES = 1_000_000;
@@ -36,6 +38,7 @@ export interface AnswerRecorder {
  * The last turn of a conversation, as bytes. A parsed body may take many times their memory.
  */
 interface KeptTurn {
+  agent: string;
   answeredBy: readonly AnsweringModel[];
   body: Buffer;
   stream: boolean;
@@ -54,18 +57,24 @@ const occupied = (key: string, { body, answer }: KeptTurn): number =>
  * next run learns. Only the last request of a conversation is kept: with its answer it holds the whole conversation.
  */
 export class TraceSampler {
-  private readonly kept = new Map<string, KeptTurn>();
-  /** By conversation, the most recently used last. Includes turns that were not kept, and those after an outcome. */
-  private readonly models = new Map<string, readonly AnsweringModel[]>();
+  private readonly kept: ClientShares<KeptTurn>;
+  /** By conversation. Includes turns that were not kept, and those after an outcome. */
+  private readonly models: ClientShares<readonly AnsweringModel[]>;
   /** The same lists by their text: nearly all conversations have one of a few. */
   private readonly lists = new Map<string, readonly AnsweringModel[]>();
   private readonly redactions = new Map<string, Redaction>();
-  private bytes = 0;
 
   constructor(
     private readonly writer: TraceWriter,
     private readonly metrics: Metrics,
-  ) {}
+    drops: Drops,
+  ) {
+    this.kept = new ClientShares(KEPT_BYTES, (client, { agent }) => {
+      drops.note('conversation', client);
+      metrics.traces.inc({ agent, result: 'dropped' });
+    });
+    this.models = new ClientShares(REMEMBERED, (client) => drops.note('models', client));
+  }
 
   /**
    * Records the answer to a request; null when its conversation is not sampled. `answering` gives the model that
@@ -94,7 +103,8 @@ export class TraceSampler {
       end: (complete) => {
         const answeredBy = this.rememberModel(key, answering());
         if (!complete || size > LONGEST_ANSWER_BYTES) return;
-        this.keep(key, { answeredBy, body: body.bytes, stream, answer: Buffer.concat(pieces) });
+        const turn = { agent: settings.name, answeredBy, body: body.bytes, stream, answer: Buffer.concat(pieces) };
+        this.kept.set(key, turn, occupied(key, turn));
       },
     };
   }
@@ -106,7 +116,7 @@ export class TraceSampler {
 
   /** Writes a conversation, whose reward is now known. Does nothing for a conversation that was not sampled. */
   outcome({ settings }: ServedAgent, key: string, reward: number): void {
-    const kept = this.take(key);
+    const kept = this.kept.take(key);
     if (kept === undefined) return;
     const { name, traces } = settings;
     const redact = this.redactions.get(name) ?? createRedaction(traces);
@@ -126,9 +136,7 @@ export class TraceSampler {
     const isKnown = before.some((one) => one.model === model && one.version === version && one.standsIn === standsIn);
     const answeredBy =
       isKnown || before.length === MOST_ANSWERING_MODELS ? before : this.shared([...before, answering]);
-    this.models.delete(key);
     this.models.set(key, answeredBy);
-    if (this.models.size > REMEMBERED) this.models.delete(this.models.keys().next().value as string);
     return answeredBy;
   }
 
@@ -137,23 +145,6 @@ export class TraceSampler {
     const found = this.lists.get(text);
     if (found === undefined && this.lists.size < SHARED_LISTS) this.lists.set(text, list);
     return found ?? list;
-  }
-
-  private keep(key: string, kept: KeptTurn): void {
-    this.take(key);
-    this.kept.set(key, kept);
-    this.bytes += occupied(key, kept);
-    for (const oldest of this.kept.keys()) {
-      if (this.bytes <= KEPT_BYTES) break;
-      this.take(oldest);
-    }
-  }
-
-  private take(key: string): KeptTurn | undefined {
-    const kept = this.kept.get(key);
-    if (kept !== undefined) this.bytes -= occupied(key, kept);
-    this.kept.delete(key);
-    return kept;
   }
 }
 
