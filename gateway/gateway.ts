@@ -63,7 +63,7 @@ export class Gateway {
     const drops = new Drops(this.metrics, deps.log);
     this.decisions = new ClientShares(config.limits.conversations, (client) => drops.note('decision', client));
     this.memory = new MemoryBudget(config.limits.openBytes);
-    this.traceWriter = new TraceWriter(deps.store, this.metrics, deps.log);
+    this.traceWriter = new TraceWriter(deps.store, this.metrics, drops, deps.log);
     this.traces = new TraceSampler(this.traceWriter, this.metrics, drops);
     this.adapterCheck = new AdapterCheck(deps.log);
     this.canaries = new CanaryMonitor(deps.store, this.metrics, deps.log);

@@ -94,8 +94,8 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
 };
 
 /**
- * Counts an outcome for the conversation's agent, and writes its trace. Throws ApiError 400 when several agents have a
- * conversation of that name.
+ * Counts an outcome for the conversation's agent, and resolves when its trace is written. Throws ApiError 400 when
+ * several agents have a conversation of that name.
  */
 async function takeOutcome(gateway: Gateway, client: string, { conversation, reward, agent }: Outcome) {
   const found = [...gateway.agents.values()].filter(({ settings: { name } }) => {
@@ -113,12 +113,13 @@ async function takeOutcome(gateway: Gateway, client: string, { conversation, rew
   if (served === undefined) return { ...answer, counted: false, reason: 'the conversation is not known here' };
   const { name } = served.settings;
   const key = cacheKey(client, name, conversation);
-  gateway.traces.outcome(served, key, reward);
   const decision = gateway.decisions.get(key);
-  const receipt =
+  const [receipt] = await Promise.all([
     decision === undefined
       ? { counted: false, reason: 'the conversation was not routed' }
-      : await gateway.canaries.add(name, key, decision, reward);
+      : gateway.canaries.add(name, key, decision, reward),
+    gateway.traces.outcome(served, client, key, reward),
+  ]);
   return { ...answer, agent: name, ...receipt };
 }
 

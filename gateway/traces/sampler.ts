@@ -114,19 +114,24 @@ export class TraceSampler {
     return this.kept.has(key);
   }
 
-  /** Writes a conversation, whose reward is now known. Does nothing for a conversation that was not sampled. */
-  outcome({ settings }: ServedAgent, key: string, reward: number): void {
+  /**
+   * Writes a conversation of a client, whose reward is now known, and resolves when it is written. Does nothing for a
+   * conversation that was not sampled. Never rejects.
+   */
+  async outcome({ settings }: ServedAgent, client: string, key: string, reward: number): Promise<void> {
     const kept = this.kept.take(key);
     if (kept === undefined) return;
     const { name, traces } = settings;
     const redact = this.redactions.get(name) ?? createRedaction(traces);
     this.redactions.set(name, redact);
+    let trajectory: Trajectory;
     try {
-      this.writer.add(name, toTrajectory(kept, key, reward, traces.successReward, redact));
+      trajectory = toTrajectory(kept, key, reward, traces.successReward, redact);
     } catch {
       // Images, audio, and answers without a chat message do not fit the format.
-      this.metrics.traces.inc({ agent: name, result: 'unreadable' });
+      return this.metrics.traces.inc({ agent: name, result: 'unreadable' });
     }
+    await this.writer.add({ client, agent: name, trajectory });
   }
 
   /** Adds the model of a turn. Returns the models of all turns that this gateway remembers. */

@@ -1,81 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, layout, putLines } from '../../store';
+import { ClientShares } from '../client-shares';
+import { cacheKey } from '../conversations';
+import type { Drops } from '../drops';
 import type { Log } from '../log';
 import type { Metrics } from '../metrics';
 
-const FLUSH_MS = 5_000;
-const FLUSH_LINES = 200;
-/**
- * Most trajectories of an agent that wait to be written. When the store does not keep up, further ones are dropped and
- * counted, because requests must not wait for it.
- */
-const LONGEST_QUEUE = 5_000;
-/** Most characters that wait to be written, of all agents together. */
+/** How long outcomes are gathered, so that many of them make one file. */
+const GATHER_MS = 100;
+/** After a failure. */
+const RETRY_MS = 5_000;
+/** Most characters that wait to be written, of all clients together. */
 const LARGEST_QUEUE = 64_000_000;
 
-/** Writes trajectories of live traffic in batches. No request waits for it. */
+interface Waiting {
+  client: string;
+  trajectory: Trajectory;
+  agent: string;
+}
+
+/** Writes trajectories of live traffic in batches. No inference request waits for it. */
 export class TraceWriter {
-  private readonly queues = new Map<string, Trajectory[]>();
-  private queued = 0;
+  private readonly queue: ClientShares<Waiting>;
+  private added = 0;
   private readonly timer: NodeJS.Timeout;
   private writing: Promise<void> = Promise.resolve();
+  private next: Promise<void> | null = null;
+  private isFailing = false;
 
   constructor(
     private readonly store: ArtifactStore,
     private readonly metrics: Metrics,
+    drops: Drops,
     private readonly log: Log,
   ) {
-    this.timer = setInterval(() => void this.flush(), FLUSH_MS);
+    this.queue = new ClientShares(LARGEST_QUEUE, (client, { agent }) => {
+      drops.note('trace', client);
+      metrics.traces.inc({ agent, result: 'queue-full' });
+    });
+    this.timer = setInterval(() => {
+      if (this.isFailing) void this.flush();
+    }, RETRY_MS);
     this.timer.unref();
   }
 
-  /** Queues a trajectory. Drops and counts it when the queue is full. */
-  add(agent: string, trajectory: Trajectory): void {
-    const queue = this.queues.get(agent) ?? [];
-    this.queues.set(agent, queue);
-    const size = sizeOf(trajectory);
-    if (queue.length >= LONGEST_QUEUE || this.queued + size > LARGEST_QUEUE)
-      return this.metrics.traces.inc({ agent, result: 'queue-full' });
-    this.queued += size;
-    queue.push(trajectory);
-    if (queue.length === FLUSH_LINES) void this.flush();
+  /**
+   * Resolves when a trajectory is in the store. While the store cannot be written, it waits in memory and this resolves
+   * at once. Never rejects.
+   */
+  async add(waiting: Waiting): Promise<void> {
+    this.enqueue(waiting);
+    if (this.isFailing) return;
+    this.next ??= sleep(GATHER_MS).then(() => this.flush());
+    await this.next;
   }
 
-  /**
-   * Writes the waiting trajectories. Resolves when they are in the store. A batch that cannot be written is dropped and
-   * counted.
-   */
+  /** Writes what waits now. A batch that cannot be written waits further. */
   flush(): Promise<void> {
-    this.writing = this.writing.then(async () => {
-      for (const [agent, queue] of this.queues) {
-        const lines = queue.splice(0);
-        for (const line of lines) this.queued -= sizeOf(line);
-        if (lines.length === 0) continue;
-        try {
-          await putLines(this.store, layout.traces(agent, new Date().toISOString().slice(0, 10)), 'live.jsonl', lines);
-          this.metrics.traces.inc({ agent, result: 'written' }, lines.length);
-        } catch (error) {
-          this.metrics.traces.inc({ agent, result: 'failed' }, lines.length);
-          this.log.error(
-            { agent, lines: lines.length, error: (error as Error).message },
-            'traces could not be written',
-          );
-        }
-      }
+    this.writing = this.writing.then(() => {
+      this.next = null;
+      return this.write();
     });
     return this.writing;
   }
 
-  /** Stops the timer and writes the waiting trajectories. */
+  /** Stops the timer and writes what waits. What cannot be written now is lost, and counted. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.flush();
+    for (const { agent } of this.queue.takeAll()) this.metrics.traces.inc({ agent, result: 'failed' });
+  }
+
+  private enqueue(waiting: Waiting): void {
+    this.queue.set(cacheKey(waiting.client, waiting.agent, String(this.added++)), waiting, sizeOf(waiting.trajectory));
+  }
+
+  private async write(): Promise<void> {
+    const waiting = this.queue.takeAll();
+    let error: unknown = null;
+    for (const agent of new Set(waiting.map((one) => one.agent))) {
+      const batch = waiting.filter((one) => one.agent === agent);
+      try {
+        const lines = batch.map(({ trajectory }) => trajectory);
+        await putLines(this.store, layout.traces(agent, new Date().toISOString().slice(0, 10)), 'live.jsonl', lines);
+        this.metrics.traces.inc({ agent, result: 'written' }, lines.length);
+      } catch (thrown) {
+        error = thrown;
+        batch.forEach((one) => this.enqueue(one));
+      }
+    }
+    if (error !== null && !this.isFailing)
+      this.log.error({ error: (error as Error).message }, 'traces cannot be written; they wait in memory');
+    this.isFailing = error !== null;
   }
 }
 
 /** Characters of a trajectory's messages, which is roughly its size. */
 const sizeOf = ({ messages }: Trajectory): number =>
-  messages.reduce((sum, { content, tool_calls: calls }) => {
+  messages.reduce((sum, { content, reasoning_content: reasoning, tool_calls: calls }) => {
     const asked = (calls ?? []).reduce((own, { function: call }) => own + call.name.length + call.arguments.length, 0);
-    return sum + 200 + (content?.length ?? 0) + asked;
+    return sum + 200 + (content?.length ?? 0) + (reasoning?.length ?? 0) + asked;
   }, 1_000);

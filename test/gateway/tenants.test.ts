@@ -32,7 +32,6 @@ describe('what is kept for clients', () => {
       fixture.replicas[0]!.requests.length = 0;
     }
     for (let i = 0; i < 10; i++) await fixture.post('/v1/outcomes', { conversation: `b-${i}`, reward: 1 }, as('b'));
-    await fixture.gateway.traceWriter.flush();
     const text = await metrics();
     expect(text).toContain('whet_gateway_traces_total{agent="desk",result="written"} 10');
     expect(text).toMatch(/whet_gateway_traces_total\{agent="desk",result="dropped"\} [1-9]/);
@@ -50,5 +49,13 @@ describe('what is kept for clients', () => {
     expect(text).toContain('whet_gateway_dropped_total{what="decision",client="a"} 25');
     expect(text).not.toContain('what="decision",client="b"');
     expect(text).toContain('whet_gateway_conversations 20');
+  });
+
+  it('an outcome is answered when its trace is in the store', async () => {
+    await start();
+    await chat('a', 'a-1', 'hello');
+    await fixture.post('/v1/outcomes', { conversation: 'a-1', reward: 1 }, as('a'));
+    const day = `traces/desk/${new Date().toISOString().slice(0, 10)}`;
+    expect(await fixture.store.list(day)).toHaveLength(1);
   });
 });
