@@ -13,15 +13,67 @@ export type Redaction = (message: ChatMessage) => ChatMessage;
  * Throws SyntaxError for an invalid pattern.
  */
 export function createRedaction({ redact, redactPatterns }: TraceSettings): Redaction {
-  const builtIn = (Object.keys(REDACTION_FINDERS) as RedactionRule[]).filter((rule) => redact.includes(rule));
-  const rules = [
-    ...redactPatterns.map((pattern) => ({ pattern: new RegExp(pattern, 'g'), word: '[redacted]' })),
-    ...builtIn.map((rule) => ({
+  const own = redactPatterns.map((pattern) => ({ pattern: new RegExp(pattern, 'g'), word: '[redacted]' }));
+  const builtIn = (Object.keys(REDACTION_FINDERS) as RedactionRule[])
+    .filter((rule) => redact.includes(rule))
+    .map((rule) => ({
       pattern: REDACTION_FINDERS[rule].wide ?? REDACTION_FINDERS[rule].pattern,
       word: `[${rule}]`,
-    })),
-  ];
-  if (rules.length === 0) return (message) => message;
-  const clean = (text: string): string => rules.reduce((now, { pattern, word }) => now.replace(pattern, word), text);
-  return (message) => withTexts(message, clean);
+    }));
+  if (own.length + builtIn.length === 0) return (message) => message;
+  const replaced = (text: string) => replaceAll(text, [...own, ...builtIn]);
+  const clean = (text: string): string => {
+    // An own pattern may be meant for more than one value.
+    const first = isJson(text) ? replaceAll(text, own) : text;
+    return isJson(first) ? cleanJson(first, clean) : replaced(first);
+  };
+  return (message) => {
+    const { reasoning_content: reasoning, tool_calls: calls, tool_call_id: id, ...rest } = withTexts(message, clean);
+    return {
+      ...rest,
+      ...(reasoning !== undefined && { reasoning_content: clean(reasoning) }),
+      ...(calls && {
+        tool_calls: calls.map(({ function: called, ...call }) => ({
+          ...call,
+          id: replaced(call.id),
+          function: { ...called, name: replaced(called.name) },
+        })),
+      }),
+      ...(id !== undefined && { tool_call_id: replaced(id) }),
+    };
+  };
+}
+
+const replaceAll = (text: string, rules: readonly { pattern: RegExp; word: string }[]): string =>
+  rules.reduce((now, { pattern, word }) => now.replace(pattern, word), text);
+
+function isJson(text: string): boolean {
+  if (!/^\s*[[{"]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Texts, with the colon behind a name, and numbers of JSON. */
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*/g;
+
+/**
+ * Replaces in each text and number of JSON, where escapes would hide characters. What has nothing to replace keeps its
+ * bytes. A value is read with its name, which may tell what it is.
+ */
+function cleanJson(json: string, clean: (text: string) => string): string {
+  let name = '';
+  return json.replace(TOKENS, (token: string, colon: string | undefined) => {
+    const written = token.slice(0, token.length - (colon?.length ?? 0));
+    const value = written.startsWith('"') ? (JSON.parse(written) as string) : written;
+    const alone = clean(value);
+    const before = `${name}: `;
+    const named = alone !== value || name === '' || isJson(value) ? '' : clean(before + value);
+    const cleaned = named.startsWith(before) ? named.slice(before.length) : alone;
+    name = colon === undefined ? '' : value;
+    return cleaned === value ? token : JSON.stringify(cleaned) + (colon ?? '');
+  });
 }
