@@ -46,7 +46,8 @@ export const collectedTraces = (
 /**
  * Reads conversations of live traffic that the gateway has written in the last `days` days. Returns at most `most`,
  * preferring the newest days, in the order of their ids. A conversation that continued after its outcome was posted was
- * written several times. It is returned once: as on the newest day, and of that day its longest version.
+ * written several times. It is returned once: as on the newest day, and of that day its longest version. It is passed
+ * over when something is missing of that version.
  * @throws the signal's reason; StoreCorruptError when a file's bytes are not what its name says.
  */
 export async function readTraces(
@@ -56,8 +57,9 @@ export async function readTraces(
 ): Promise<LiveTraces> {
   const unreadable: LiveTraces['unreadable'] = [];
   /** By task seed, which is derived from the conversation. */
-  const found = new Map<number, { day: number; trajectory: Trajectory }>();
-  for (let day = 0; day < days && found.size < most; day++) {
+  const found = new Map<number, Version>();
+  let whole = 0;
+  for (let day = 0; day < days && whole < most; day++) {
     const directory = layout.traces(agent, new Date(now - day * DAY_MS).toISOString().slice(0, 10));
     for (const name of await store.list(directory)) {
       if (!name.endsWith('.jsonl')) continue;
@@ -71,18 +73,39 @@ export async function readTraces(
         else if (trajectory !== 'unwanted') {
           const { seed } = trajectory.task;
           const before = found.get(seed);
-          const isLonger = before?.day === day && trajectory.messages.length > before.trajectory.messages.length;
-          if (before === undefined ? found.size < most : isLonger) found.set(seed, { day, trajectory });
+          const version = versionOf(day, trajectory);
+          if (before === undefined ? whole === most && version.whole !== null : !replaces(version, before)) continue;
+          found.set(seed, version);
+          whole += Number(version.whole !== null) - Number((before?.whole ?? null) !== null);
         }
       }
       if (badLines > 0) unreadable.push({ key, lines: badLines });
     }
   }
   return {
-    trajectories: [...found.values()].map(({ trajectory }) => trajectory).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    trajectories: [...found.values()].flatMap(({ whole }) => whole ?? []).sort((a, b) => (a.id < b.id ? -1 : 1)),
     unreadable,
   };
 }
+
+/** A conversation as it was written once. */
+interface Version {
+  day: number;
+  messages: number;
+  /** Null: something is missing of it. */
+  whole: Trajectory | null;
+}
+
+const versionOf = (day: number, trajectory: Trajectory): Version => ({
+  day,
+  messages: trajectory.messages.length,
+  whole: trajectory.leftOut === undefined ? trajectory : null,
+});
+
+/** Whether a version takes the place of another. Of two with as many messages, the one that lacks something counts. */
+const replaces = (one: Version, before: Version): boolean =>
+  one.day === before.day &&
+  (one.messages > before.messages || (one.messages === before.messages && one.whole === null));
 
 /**
  * Reads a line. A line that is not a trajectory is returned as such and not thrown: any version of the gateway may have

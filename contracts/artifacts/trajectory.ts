@@ -47,6 +47,14 @@ export const SEVERAL_MODELS = '';
 /** Most entries of `answeredBy`. */
 export const MOST_ANSWERING_MODELS = 32;
 
+/**
+ * What a trajectory may lack of its live conversation: content that is no text; further choices of the last answer, as
+ * the client may have gone on with one of them; the end of the last answer.
+ */
+const LEFT_OUT = ['image', 'audio', 'video', 'file', 'other', 'choices', 'end'] as const;
+/** A name in `LEFT_OUT`. */
+export type LeftOut = (typeof LEFT_OUT)[number];
+
 const answeringModelSchema = z.strictObject({
   /** Served model name: base or adapter. */
   model: z.string(),
@@ -71,6 +79,8 @@ export const trajectorySchema = z.strictObject({
   model: z.string(),
   /** Who answered the turns of a live conversation, each once, in the order of their first answers. Absent: no such. */
   answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
+  /** What is missing of a live conversation. Absent: nothing. Else it is evidence of nothing. */
+  leftOut: z.array(z.enum(LEFT_OUT)).min(1).optional(),
   /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
   samplingSeed: z.int().nonnegative(),
   messages: z.array(chatMessageSchema),

@@ -56,7 +56,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
   const headers = upstreamHeaders(request, exchange.span);
-  const result = await exchange.waiting(
+  const forwarded = exchange.waiting(
     forward({
       replicas: agent.replicas,
       adapter: routed.adapter,
@@ -86,16 +86,19 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
       onRetry: (reason) => gateway.metrics.retries.inc({ agent: name, reason }),
     }),
   );
+  const result = await forwarded.catch((error: unknown) => {
+    recorder?.end(false);
+    throw error;
+  });
+  if (result.kind !== 'whole') recorder?.end(result.kind === 'streamed' && result.complete);
   if (result.kind === 'client-gone') return false;
   if (result.kind === 'streamed') {
     if (!result.complete) gateway.metrics.cut.inc({ agent: name });
-    recorder?.end(result.complete);
     return true;
   }
   const sent = { ...answerHeaders(result.headers, 'application/json'), ...exchange.headers() };
   sendBytes(response, result.status, result.body, sent);
-  recorder?.piece(result.body);
-  recorder?.end(true);
+  recorder?.whole(result.body);
   return true;
 }
 
@@ -117,7 +120,8 @@ async function open(gateway: Gateway, exchange: Exchange, route: InferenceRoute,
     version: routed.version,
     ...(routed.standsIn && { standsIn: true as const }),
   });
-  const recorder = conversation === null ? null : gateway.traces.recorderFor(agent, conversation, answering, asked);
+  const isChat = conversation !== null && route.path === '/chat/completions';
+  const recorder = isChat ? gateway.traces.recorderFor(agent, conversation, answering, asked) : null;
   exchange.memory.take(body.keepsParsed ? size + parsedBytes : size);
   return { routed, recorder, stream, body };
 }

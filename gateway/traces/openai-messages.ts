@@ -1,44 +1,118 @@
 /** Converts requests and answers of OpenAI's API into messages of a trajectory. */
-import { type ChatMessage, chatMessageSchema } from '../../contracts/artifacts/trajectory';
+import { type ChatMessage, chatMessageSchema, type LeftOut } from '../../contracts/artifacts/trajectory';
+import { eventsIn } from '../upstream/check-events';
 
 interface WireMessage {
   role?: unknown;
   content?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  refusal?: unknown;
   tool_calls?: unknown;
   tool_call_id?: unknown;
+  [field: string]: unknown;
 }
 
+/** Kinds of content, by words in the types of parts and in the fields that hold it beside the text. */
+const KINDS: readonly [word: RegExp, kind: LeftOut][] = [
+  [/image/, 'image'],
+  [/audio/, 'audio'],
+  [/video/, 'video'],
+  [/file|document/, 'file'],
+];
+/** Fields of a message, besides `content`, that hold what the model reads or has said. */
+const SAID = /^(?:images?|audios?|videos?|files?|documents?|function_call)$/;
+
+const kindOf = (word: string): LeftOut => KINDS.find(([pattern]) => pattern.test(word))?.[1] ?? 'other';
+
 /**
- * A message as trajectories have it: text parts are joined, and `developer` becomes `system`. Throws ZodError for a
- * message that is not text.
+ * A message as trajectories have it: text parts are joined, `developer` becomes `system`, a refusal is text, and no
+ * arguments are `{}`. In place of all else it says what is missing, which is added to `leftOut`. Throws ZodError for a
+ * message that is none.
  */
-export function toChatMessage(message: WireMessage): ChatMessage {
-  const { content, role, tool_calls: calls, tool_call_id: id } = message;
-  const text = Array.isArray(content)
-    ? (content as { text?: unknown }[]).map((part) => part.text).join('\n')
-    : (content ?? null);
+export function toChatMessage(message: WireMessage, leftOut: Set<LeftOut>): ChatMessage {
+  const { content, role, refusal, tool_calls: calls = null, tool_call_id: id } = message;
+  const parts: unknown[] = Array.isArray(content) ? content : [content ?? ''];
+  const texts = parts.map((part) => textOf(part, leftOut));
+  if (typeof refusal === 'string') texts.push(refusal);
+  for (const [field, value] of Object.entries(message))
+    if (SAID.test(field) && hasContent(value)) texts.push(missing(kindOf(field), leftOut));
+  const text = texts.filter((one) => one !== '').join('\n');
+  const hasCalls = Array.isArray(calls) && calls.length > 0;
+  const reasoning = reasoningOf(message);
   return chatMessageSchema.parse({
     role: role === 'developer' ? 'system' : role,
-    content: text,
-    ...(Array.isArray(calls) && calls.length > 0 ? { tool_calls: calls } : {}),
-    ...(typeof id === 'string' ? { tool_call_id: id } : {}),
+    content: text === '' && (hasCalls || content === null || content === undefined) ? null : text,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(hasCalls && { tool_calls: calls.map(toToolCall) }),
+    ...(typeof id === 'string' && { tool_call_id: id }),
   });
 }
 
-/** An answer's message and its numbers of tokens. */
+interface WirePart {
+  type?: unknown;
+  text?: unknown;
+  refusal?: unknown;
+}
+
+function textOf(part: unknown, leftOut: Set<LeftOut>): string {
+  if (typeof part === 'string') return part;
+  const { type, text, refusal } = (part ?? {}) as WirePart;
+  const said = type === 'refusal' ? refusal : text;
+  const isText = type === undefined || (typeof type === 'string' && /^(?:(?:in|out)put_)?text$|^refusal$/.test(type));
+  return isText && typeof said === 'string' ? said : missing(kindOf(String(type)), leftOut);
+}
+
+/** Notes that something is missing. Returns what a reader sees in its place. */
+function missing(kind: LeftOut, leftOut: Set<LeftOut>): string {
+  leftOut.add(kind);
+  return `[left out: ${kind}]`;
+}
+
+const hasContent = (value: unknown): boolean =>
+  value !== null && value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
+
+/** The text before the answer. Servers use either name. */
+function reasoningOf({ reasoning_content: text, reasoning }: WireMessage): string {
+  return [text, reasoning].find((one): one is string => typeof one === 'string' && one !== '') ?? '';
+}
+
+interface WireCall {
+  id?: string | null;
+  type?: unknown;
+  function?: { name?: string | null; arguments?: unknown } | null;
+}
+
+function toToolCall(call: WireCall | null): unknown {
+  const { id, type, function: called } = call ?? {};
+  return {
+    id: id ?? '',
+    type: type ?? 'function',
+    function: { name: called?.name, arguments: argumentsOf(called) || '{}' },
+  };
+}
+
+/** Servers write no arguments as null or as empty text too, and some write the object itself. */
+function argumentsOf(called: WireCall['function']): unknown {
+  const given = called?.arguments ?? '';
+  return typeof given === 'object' ? JSON.stringify(given) : given;
+}
+
+/** An answer's message, and its numbers of tokens. */
 export interface ReadAnswer {
   message: ChatMessage;
   promptTokens: number;
   completionTokens: number;
+  /** Whether it was cut at the limit of tokens. */
+  cut: boolean;
 }
 
-interface Delta {
-  content?: string | null;
-  tool_calls?: { index: unknown; id?: string; function?: { name?: string; arguments?: string } }[];
+interface Delta extends WireMessage {
+  tool_calls?: (WireCall & { index: unknown })[] | null;
 }
 
 interface WireAnswer {
-  choices?: { index?: number; message?: WireMessage; delta?: Delta }[];
+  choices?: { index?: number; message?: Delta; delta?: Delta; finish_reason?: unknown }[] | null;
   usage?: { prompt_tokens?: number; completion_tokens?: number } | null;
 }
 
@@ -47,42 +121,86 @@ const usageOf = ({ usage }: WireAnswer) => ({
   completionTokens: usage?.completion_tokens ?? 0,
 });
 
+/** The first choice. The client may have gone on with another one, so `leftOut` says when there are more. */
+function firstOf(answer: WireAnswer, leftOut: Set<LeftOut>) {
+  const choices = answer.choices ?? [];
+  if (choices.some(({ index }, place) => (index ?? place) > 0)) leftOut.add('choices');
+  return choices.find(({ index }) => (index ?? 0) === 0);
+}
+
+/** Ends of an answer of which the rest is missing. */
+const BROKEN_OFF = /error|abort|cancel|filter/;
+
+function noteEnd(reason: unknown, leftOut: Set<LeftOut>): void {
+  if (typeof reason === 'string' && BROKEN_OFF.test(reason)) leftOut.add('end');
+}
+
 /** Reads the first choice of an answer that was not streamed. Throws when it has none. */
-export function readWhole(body: string): ReadAnswer {
+export function readWhole(body: string, leftOut: Set<LeftOut>): ReadAnswer {
   const answer = JSON.parse(body) as WireAnswer;
-  return { message: toChatMessage(answer.choices?.[0]?.message ?? {}), ...usageOf(answer) };
+  const choice = firstOf(answer, leftOut);
+  noteEnd(choice?.finish_reason, leftOut);
+  return {
+    message: toChatMessage(choice?.message ?? {}, leftOut),
+    cut: choice?.finish_reason === 'length',
+    ...usageOf(answer),
+  };
 }
 
-/** Reads the first choice of a streamed answer from its events. Throws when an event is not valid. */
-export function readStream(body: string): ReadAnswer {
-  let content = '';
-  // A model server names the indexes: they are no places of a list.
-  const calls = new Map<number, { id: string; type: 'function'; function: { name: string; arguments: string } }>();
+/**
+ * Reads the first choice of a streamed answer from its events. It is whole when it says that it ends. Throws when an
+ * event is not valid.
+ */
+export function readStream(body: string, leftOut = new Set<LeftOut>()): ReadAnswer {
+  const events = eventsIn(body);
+  if ('fault' in events) throw new SyntaxError(`The streamed answer has ${events.fault}.`);
+  const texts = { content: '', reasoning: '', refusal: '' };
+  const beside: Record<string, unknown> = {};
+  const calls = new StreamedCalls();
   let usage = { promptTokens: 0, completionTokens: 0 };
-  for (const line of body.split('\n')) {
-    if (!line.startsWith('data:') || line.includes('[DONE]')) continue;
-    const event = JSON.parse(line.slice(5)) as WireAnswer;
-    if (event.usage) usage = usageOf(event);
-    const delta = event.choices?.find(({ index }) => (index ?? 0) === 0)?.delta;
-    content += delta?.content ?? '';
-    for (const part of delta?.tool_calls ?? []) {
-      const index = callIndex(part.index);
-      const call = calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } };
-      calls.set(index, call);
-      call.id += part.id ?? '';
-      call.function.name += part.function?.name ?? '';
-      call.function.arguments += part.function?.arguments ?? '';
+  let end: unknown = null;
+  for (const { data } of events) {
+    if (data === '[DONE]') {
+      end ??= data;
+      continue;
     }
+    const event = JSON.parse(data) as WireAnswer;
+    if (event.usage) usage = usageOf(event);
+    const choice = firstOf(event, leftOut);
+    end = choice?.finish_reason ?? end;
+    // Some servers send a message where others send what is new in it.
+    const { content, refusal, tool_calls: parts, ...rest }: Delta = choice?.delta ?? choice?.message ?? {};
+    texts.content += (Array.isArray(content) ? content : [content ?? '']).map((part) => textOf(part, leftOut)).join('');
+    texts.refusal += typeof refusal === 'string' ? refusal : '';
+    texts.reasoning += reasoningOf(rest);
+    for (const [field, value] of Object.entries(rest)) if (hasContent(value)) beside[field] = value;
+    parts?.forEach((part) => calls.add(part));
   }
-  const message = toChatMessage({
-    role: 'assistant',
-    content: content === '' && calls.size > 0 ? null : content,
-    tool_calls: [...calls].sort(([a], [b]) => a - b).map(([, call]) => call),
-  });
-  return { message, ...usage };
+  if (end === null) leftOut.add('end');
+  noteEnd(end, leftOut);
+  const { content, refusal, reasoning } = texts;
+  const said = { role: 'assistant', content, refusal, reasoning_content: reasoning, tool_calls: calls.made };
+  return { message: toChatMessage({ ...beside, ...said }, leftOut), cut: end === 'length', ...usage };
 }
 
-function callIndex(index: unknown): number {
-  if (typeof index === 'number' && Number.isSafeInteger(index) && index >= 0) return index;
-  throw new RangeError('A tool call of a streamed answer has no index.');
+/** Tool calls of a stream, which come in pieces. */
+class StreamedCalls {
+  // A model server names the indexes: they are no places of a list.
+  private readonly calls = new Map<number, { id: string; function: { name: string; arguments: string } }>();
+
+  add({ index, id, function: called }: WireCall & { index: unknown }): void {
+    if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0)
+      throw new RangeError('A tool call of a streamed answer has no index.');
+    const call = this.calls.get(index) ?? { id: '', function: { name: '', arguments: '' } };
+    this.calls.set(index, call);
+    // Some servers repeat both with every piece.
+    if (id !== call.id) call.id += id ?? '';
+    if (called?.name !== call.function.name) call.function.name += called?.name ?? '';
+    call.function.arguments += String(argumentsOf(called));
+  }
+
+  /** The calls in the order of their indexes. */
+  get made() {
+    return [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => call);
+  }
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
 import {
   type AnsweringModel,
+  type LeftOut,
   MOST_ANSWERING_MODELS,
   SEVERAL_MODELS,
   type Trajectory,
@@ -19,7 +20,7 @@ import type { TraceWriter } from './writer';
 
 /** Most memory for conversations that wait for their outcome, of all clients together. */
 const KEPT_BYTES = 64_000_000;
-/** Longer answers are not kept. */
+/** Of longer answers nothing is kept. */
 const LONGEST_ANSWER_BYTES = 1_000_000;
 /** Number of sampled conversations whose models are remembered. */
 const REMEMBERED = 200_000;
@@ -28,10 +29,12 @@ const SHARED_LISTS = 1_000;
 
 /** Records the answer to one request. */
 export interface AnswerRecorder {
-  /** Adds a piece of the answer. */
+  /** Adds a piece of a streamed answer. */
   piece(bytes: Buffer): void;
-  /** The answer has ended; `complete` is false when it was cut off. */
+  /** The streamed answer has ended, or there is none; `complete` is false when something is missing of it. */
   end(complete: boolean): void;
+  /** The answer, which was not streamed. */
+  whole(bytes: Buffer): void;
 }
 
 /**
@@ -41,8 +44,10 @@ interface KeptTurn {
   agent: string;
   answeredBy: readonly AnsweringModel[];
   body: Buffer;
-  stream: boolean;
+  /** What came of it; empty where it was too long. */
   answer: Buffer;
+  isStream: boolean;
+  isComplete: boolean;
 }
 
 /** Memory of an entry without its texts. */
@@ -92,19 +97,32 @@ export class TraceSampler {
       !isSampled(key, settings.traces.sample)
     )
       return null;
-    const { body, stream } = asked;
+    const { body } = asked;
     const pieces: Buffer[] = [];
     let size = 0;
+    const piece = (bytes: Buffer) => {
+      size += bytes.length;
+      if (size <= LONGEST_ANSWER_BYTES) pieces.push(bytes);
+    };
+    const end = (complete: boolean, isStream: boolean) => {
+      if (!complete && size === 0) return this.unanswered(key);
+      const isKept = size <= LONGEST_ANSWER_BYTES;
+      const turn = {
+        agent: settings.name,
+        answeredBy: this.rememberModel(key, answering()),
+        body: body.bytes,
+        answer: isKept ? Buffer.concat(pieces) : Buffer.alloc(0),
+        isStream,
+        isComplete: complete && isKept,
+      };
+      this.kept.set(key, turn, occupied(key, turn));
+    };
     return {
-      piece: (bytes) => {
-        size += bytes.length;
-        if (size <= LONGEST_ANSWER_BYTES) pieces.push(bytes);
-      },
-      end: (complete) => {
-        const answeredBy = this.rememberModel(key, answering());
-        if (!complete || size > LONGEST_ANSWER_BYTES) return;
-        const turn = { agent: settings.name, answeredBy, body: body.bytes, stream, answer: Buffer.concat(pieces) };
-        this.kept.set(key, turn, occupied(key, turn));
+      piece,
+      end: (complete) => end(complete, true),
+      whole: (bytes) => {
+        piece(bytes);
+        end(true, false);
       },
     };
   }
@@ -128,7 +146,7 @@ export class TraceSampler {
     try {
       trajectory = toTrajectory(kept, key, reward, traces.successReward, redact);
     } catch {
-      // Images, audio, and answers without a chat message do not fit the format.
+      // Answers without a chat message, and odd roles, do not fit the format.
       return this.metrics.traces.inc({ agent: name, result: 'unreadable' });
     }
     await this.writer.add({ client, agent: name, trajectory });
@@ -151,6 +169,12 @@ export class TraceSampler {
     if (found === undefined && this.lists.size < SHARED_LISTS) this.lists.set(text, list);
     return found ?? list;
   }
+
+  /** The last request of a conversation has no answer. What is kept of it is not all then. */
+  private unanswered(key: string): void {
+    const before = this.kept.get(key);
+    if (before !== undefined) before.isComplete = false;
+  }
 }
 
 /** By hash, so that all gateways agree, and a conversation is sampled with all of its turns or not at all. */
@@ -163,17 +187,17 @@ const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'h
  * A kept conversation as a trajectory. Throws when it does not fit the format, which the next run must be able to read.
  */
 function toTrajectory(
-  { answeredBy, body, stream, answer }: KeptTurn,
+  { answeredBy, body, answer, isStream, isComplete }: KeptTurn,
   key: string,
   reward: number,
   successReward: number,
   redact: Redaction,
 ): Trajectory {
-  const { message, promptTokens, completionTokens } = stream
-    ? readStream(answer.toString('utf8'))
-    : readWhole(answer.toString('utf8'));
+  const leftOut = new Set<LeftOut>(isComplete ? [] : ['end']);
+  const read = isStream || answer.length === 0 ? readStream : readWhole;
+  const { message, promptTokens, completionTokens, cut } = read(answer.toString('utf8'), leftOut);
   const asked = JSON.parse(body.toString('utf8')) as { messages: Record<string, unknown>[] };
-  const messages = [...asked.messages.map(toChatMessage), message].map(redact);
+  const messages = [...asked.messages.map((one) => toChatMessage(one, leftOut)), message].map(redact);
   const task = { seed: seedOf(key), split: 'live' as const };
   const models = new Set(answeredBy.map(({ model }) => model));
   const [first = SEVERAL_MODELS] = models;
@@ -184,12 +208,14 @@ function toTrajectory(
     trial: 0,
     model,
     answeredBy: [...answeredBy],
+    ...(leftOut.size > 0 && { leftOut: [...leftOut].sort() }),
     samplingSeed: 0,
     messages,
     reward,
     success: reward >= successReward,
     finish: 'done',
     steps: messages.reduce((sum, { tool_calls: calls }) => sum + (calls?.length ?? 0), 0),
+    ...(cut && { cutReplies: 1 }),
     // Use of the last turn only, because earlier ones were not kept.
     usage: { promptTokens, completionTokens, cachedTokens: 0 },
     tags: [],

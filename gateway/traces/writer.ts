@@ -84,7 +84,8 @@ export class TraceWriter {
       try {
         const lines = batch.map(({ trajectory }) => trajectory);
         await putLines(this.store, layout.traces(agent, new Date().toISOString().slice(0, 10)), 'live.jsonl', lines);
-        this.metrics.traces.inc({ agent, result: 'written' }, lines.length);
+        for (const { leftOut } of lines)
+          this.metrics.traces.inc({ agent, result: leftOut === undefined ? 'written' : 'incomplete' });
       } catch (thrown) {
         error = thrown;
         batch.forEach((one) => this.enqueue(one));

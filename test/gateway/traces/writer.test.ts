@@ -62,6 +62,11 @@ describe('TraceWriter', () => {
     expect(await store.list(`traces/desk/${day}`)).toHaveLength(2);
   });
 
+  it('counts those that lack something', async () => {
+    await writer.add({ client: 'a', agent: 'desk', trajectory: trajectory(1, 'x', { leftOut: ['image'] }) });
+    expect([await counts('incomplete'), await counts('written'), await stored()]).toEqual([1, 0, []]);
+  });
+
   it('keeps what cannot be written until it can be', async () => {
     const broken = failing();
     await Promise.all([add(1), add(2)]);
