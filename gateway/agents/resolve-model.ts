@@ -12,53 +12,52 @@ export interface ModelTarget {
 /**
  * `<agent>` is routed, `<agent>@base` is the base model, and an adapter's immutable name is that adapter. Other names
  * are refused here, because a model server may load whatever directory it finds under a name. Throws ApiError 404 for a
- * name that does not exist, and 403 for an agent that the client may not use.
+ * name that does not exist, and 403 for one of agents that the client may not use.
  */
 export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAgent>, client: Client): ModelTarget {
-  const target = find(name, agents);
-  if (target === null) {
-    throw new ApiError(
-      404,
-      `The model ${JSON.stringify(name.slice(0, 100))} does not exist; GET /v1/models lists the names.`,
-      {
-        param: 'model',
-        code: 'model_not_found',
-      },
-    );
-  }
-  const agent = target.agent.settings.name;
-  if (!client.mayUse(agent))
-    throw new ApiError(403, `Client ${client.name} may not use the agent ${agent}.`, {
+  // Agents may share an adapter, so the client's own are asked first.
+  const own = find(name, agentsOf(agents, client));
+  if (own !== null) return own;
+  const quoted = JSON.stringify(name.slice(0, 100));
+  if (find(name, [...agents.values()]) !== null)
+    throw new ApiError(403, `Client ${client.name} may not use the model ${quoted}.`, {
       param: 'model',
       code: 'model_not_allowed',
     });
-  return target;
+  throw new ApiError(404, `The model ${quoted} does not exist; GET /v1/models lists the names.`, {
+    param: 'model',
+    code: 'model_not_found',
+  });
 }
 
-function find(name: string, agents: ReadonlyMap<string, ServedAgent>): ModelTarget | null {
-  const routed = agents.get(name);
-  if (routed !== undefined) return { agent: routed, pin: null };
-  if (name.endsWith('@base')) {
-    const agent = agents.get(name.slice(0, -'@base'.length));
-    if (agent !== undefined) return { agent, pin: { adapter: null, version: null } };
+/** The agents that a client may use. */
+export const agentsOf = (agents: ReadonlyMap<string, ServedAgent>, client: Client): ServedAgent[] =>
+  [...agents.values()].filter(({ settings }) => client.mayUse(settings.name));
+
+function find(name: string, agents: readonly ServedAgent[]): ModelTarget | null {
+  for (const agent of agents) {
+    if (name === agent.settings.name) return { agent, pin: null };
+    if (name === `${agent.settings.name}@base`) return { agent, pin: { adapter: null, version: null } };
   }
-  for (const agent of agents.values()) {
+  for (const agent of agents) {
     const version = agent.adapterVersion(name);
     if (version !== null) return { agent, pin: { adapter: name, version: version.version } };
   }
   return null;
 }
 
-/** Names for GET /v1/models: the client's agents, their base models, and the adapters that are loaded now. */
+/** Names for GET /v1/models: the client's agents, their base models, and their adapters that are loaded now. */
 export function modelNames(
   agents: ReadonlyMap<string, ServedAgent>,
   client: Client,
 ): { id: string; owned_by: string }[] {
-  return [...agents.values()]
-    .filter(({ settings }) => client.mayUse(settings.name))
-    .flatMap(({ settings: { name }, replicas }) => {
-      const adapters = new Set(replicas.all.flatMap((replica) => [...replica.routable]));
-      return [name, `${name}@base`, ...[...adapters].sort()].map((id) => ({ id, owned_by: name }));
+  return agentsOf(agents, client)
+    .flatMap((agent) => {
+      const { name } = agent.settings;
+      // Agents share model servers.
+      const loaded = new Set(agent.replicas.all.flatMap((replica) => [...replica.routable]));
+      const adapters = [...loaded].filter((adapter) => agent.adapterVersion(adapter) !== null);
+      return [name, `${name}@base`, ...adapters.sort()].map((id) => ({ id, owned_by: name }));
     })
     .filter(({ id, owned_by }) => !agents.has(id) || id === owned_by);
 }

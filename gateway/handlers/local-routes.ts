@@ -10,7 +10,7 @@ import { readBody } from '../http/read-body';
 import { sendBytes, sendJson } from '../http/respond';
 import type { Client } from '../clients';
 import { openApi } from './openapi';
-import { modelNames } from '../agents/resolve-model';
+import { agentsOf, modelNames } from '../agents/resolve-model';
 
 /** Largest body of a posted outcome. */
 const OUTCOME_BYTES = 8_192;
@@ -78,8 +78,12 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
   '/openapi.json': {
     method: 'GET',
     isPublic: true,
-    answer: ({ agents }, _request, response) =>
-      sendJson(response, 200, openApi([...agents.keys()].flatMap((name) => [name, `${name}@base`]))),
+    answer({ agents, clients, config }, { headers: { authorization } }, response, _client, isInside) {
+      const isUnknown = config.keys.length > 0 && authorization === undefined;
+      const own = isInside || isUnknown ? [] : agentsOf(agents, clients.identify(authorization));
+      const shown = isInside ? [...agents.values()] : own;
+      sendJson(response, 200, openApi(shown.flatMap(({ settings: { name } }) => [name, `${name}@base`])));
+    },
   },
   '/metrics': {
     method: 'GET',

@@ -64,7 +64,10 @@ function inference(
     type: 'object',
     required: ['model', ...required],
     additionalProperties: true,
-    properties: { model: { anyOf: [{ enum: models }, { type: 'string' }] }, ...properties },
+    properties: {
+      model: models.length === 0 ? { type: 'string' } : { anyOf: [{ enum: models }, { type: 'string' }] },
+      ...properties,
+    },
   };
   const answers = {
     description: 'The answer as the model server gave it.',
@@ -89,7 +92,7 @@ const message = {
 };
 const stream = { type: ['boolean', 'null'] };
 
-/** The document of a gateway that offers these models. */
+/** The document for a client that may use these models. */
 export const openApi = (models: readonly string[]) => ({
   openapi: '3.1.0',
   info: {
@@ -119,7 +122,10 @@ export const openApi = (models: readonly string[]) => ({
       200: { description: 'Text.', content: { 'text/plain': { schema: { type: 'string' } } } },
       404: REFUSALS[404],
     }),
-    '/openapi.json': get('This document', { 200: answer('The document.') }),
+    '/openapi.json': get('This document, with the models of the key', {
+      200: answer('The document.'),
+      401: REFUSALS[401],
+    }),
   },
 });
 

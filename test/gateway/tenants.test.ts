@@ -1,12 +1,75 @@
 // tier: integration
 import { createHash } from 'node:crypto';
 import type { GatewayConfigInput } from '../../contracts/config/gateway-config';
-import { GatewayFixture, versionOf } from './gateway-fixture';
+import { layout } from '../../store';
+import { adapterName, GatewayFixture, versionOf } from './gateway-fixture';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const as = (client: string) => ({ authorization: `Bearer ${client}` });
 const keys = (...clients: [name: string, agents?: string[]][]): Partial<GatewayConfigInput> => ({
   keys: clients.map(([client, agents]) => ({ client, sha256: sha256(client), ...(agents && { agents }) })),
+});
+
+describe('agents of several clients at the same model servers', () => {
+  const fixture = new GatewayFixture();
+  beforeAll(async () => {
+    await fixture.store.swapDocument(
+      layout.registry('till'),
+      { agent: 'till', active: 2, versions: [versionOf(2, 'count')] },
+      null,
+    );
+    await fixture.start({
+      registry: { versions: [versionOf(1, 'weigh')] },
+      secondAgent: 'till',
+      config: keys(['shop', ['desk']], ['bank', ['till']], ['both'], ['none', []]),
+    });
+    await fixture.until(() => fixture.gateway.agents.get('till')!.replicas.all[0]!.routable.size === 2);
+  });
+  afterAll(() => fixture.stop());
+
+  const DESK = ['desk', 'desk@base', adapterName('weigh', 1)];
+  const TILL = ['till', 'till@base', adapterName('count', 2)];
+  it.each([
+    ['shop', DESK],
+    ['bank', TILL],
+    ['both', [...DESK, ...TILL]],
+    ['none', []],
+  ])('%s sees its models only', async (client, names) => {
+    const { json } = await fixture.get('/v1/models', as(client));
+    expect(json['data'].map(({ id }: { id: string }) => id)).toEqual(names);
+    const { text } = await fixture.get('/openapi.json', as(client));
+    for (const agent of ['desk', 'till']) expect(text.includes(`"${agent}"`)).toBe(names.includes(agent));
+  });
+
+  it('whoever has no key sees no names, and a wrong key is refused', async () => {
+    const { status, text } = await fixture.get('/openapi.json');
+    expect([status, /desk|till/.test(text)]).toEqual([200, false]);
+    expect((await fixture.get('/openapi.json', as('nobody'))).status).toBe(401);
+  });
+
+  it.each(['till', 'till@base', adapterName('count', 2)])(
+    '%s is refused without a word about its agent',
+    async (model) => {
+      const { status, json } = await fixture.chat('hi', { model }, as('shop'));
+      expect([status, json['error'].code]).toEqual([403, 'model_not_allowed']);
+      expect(json['error'].message).toBe(`Client shop may not use the model ${JSON.stringify(model)}.`);
+    },
+  );
+});
+
+test('agents that share an adapter: a client of either may name it', async () => {
+  const fixture = new GatewayFixture();
+  const versions = [versionOf(1, 'weigh')];
+  await fixture.store.swapDocument(layout.registry('till'), { agent: 'till', active: 1, versions }, null);
+  await fixture.start({
+    registry: { versions },
+    secondAgent: 'till',
+    config: keys(['shop', ['desk']], ['bank', ['till']]),
+  });
+  await fixture.until(() => fixture.gateway.agents.get('till')!.known);
+  for (const client of ['shop', 'bank'])
+    expect((await fixture.chat('hi', { model: adapterName('weigh', 1) }, as(client))).status).toBe(200);
+  await fixture.stop();
 });
 
 describe('what is kept for clients', () => {
