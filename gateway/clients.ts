@@ -11,13 +11,13 @@ class MinuteBucket {
     this.tokens = perMinute;
   }
 
-  /** Takes a token. Returns the seconds until there is one when there is none, else null. */
-  take(): number | null {
+  /** Takes tokens. Returns the seconds until there are so many when there are not, else null. */
+  take(count: number): number | null {
     const now = performance.now();
     this.tokens = Math.min(this.perMinute, this.tokens + ((now - this.filledAt) * this.perMinute) / 60_000);
     this.filledAt = now;
-    if (this.tokens < 1) return Math.ceil(((1 - this.tokens) * 60) / this.perMinute);
-    this.tokens -= 1;
+    if (this.tokens < count) return Math.ceil(((count - this.tokens) * 60) / this.perMinute);
+    this.tokens -= count;
     return null;
   }
 }
@@ -57,6 +57,11 @@ export class Client {
     this.inFlight += 1;
   }
 
+  /** Counts the further answers that a request asks for, as requests of their own. Throws ApiError 429. */
+  enterFurther(answers: number): void {
+    this.takeFrom(this.requests, 'requests', answers);
+  }
+
   /** Counts a posted outcome. There may be as many a minute as requests. Throws ApiError 429. */
   enterOutcome(): void {
     this.takeFrom(this.outcomes, 'outcomes');
@@ -67,8 +72,8 @@ export class Client {
     this.inFlight -= 1;
   }
 
-  private takeFrom(bucket: MinuteBucket | null, what: string): void {
-    const seconds = bucket?.take() ?? null;
+  private takeFrom(bucket: MinuteBucket | null, what: string, count = 1): void {
+    const seconds = bucket?.take(count) ?? null;
     if (seconds === null) return;
     const { client, requestsPerMinute } = this.settings;
     throw new ApiError(429, `Client ${client} has used its ${requestsPerMinute} ${what} a minute.`, {

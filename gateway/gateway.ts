@@ -44,6 +44,8 @@ export class Gateway {
   readonly traces: TraceSampler;
   readonly traceWriter: TraceWriter;
   readonly canaries: CanaryMonitor;
+  /** Ids of the requests under way, as clients gave them. */
+  readonly requestIds = new Set<string>();
   /** Set on SIGTERM. The gateway is no longer ready, and closes each connection after its answer. */
   draining = false;
   private readonly replicas = new Map<string, Replica>();

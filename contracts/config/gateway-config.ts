@@ -93,9 +93,12 @@ export const gatewayConfigSchema = z.strictObject({
           'Memory for the bodies of all requests under way and their answers, in bytes; absent: half of the heap.',
         ),
       answerBytes: count.default(64_000_000).describe('Largest answer that is not streamed.'),
+      choices: count
+        .default(128)
+        .describe('Most answers that one request asks for by `n`, `best_of` and `prompt`. Each counts as a request.'),
       conversations: count
         .default(200_000)
-        .describe('Conversations remembered. The client with most of them loses its longest unused first.'),
+        .describe('Conversations remembered. The client with most of them loses the longest unused first.'),
     })
     .prefault({}),
   timeouts: z

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
 import { conversationKey, wasChosen } from '../conversations';
+import { countAnswers } from '../http/check-cost';
 import { ApiError } from '../http/errors';
 import {
   chatOpening,
@@ -56,6 +57,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
   const headers = upstreamHeaders(request, exchange.span);
+  const releaseId = claimRequestId(headers, gateway.requestIds);
   const forwarded = exchange.waiting(
     forward({
       replicas: agent.replicas,
@@ -86,7 +88,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
       onRetry: (reason) => gateway.metrics.retries.inc({ agent: name, reason }),
     }),
   );
-  const result = await forwarded.catch((error: unknown) => {
+  const result = await forwarded.finally(releaseId).catch((error: unknown) => {
     recorder?.end(false);
     throw error;
   });
@@ -108,6 +110,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
  */
 async function open(gateway: Gateway, exchange: Exchange, route: InferenceRoute, received: ReceivedBody) {
   const asked = parseInference(received);
+  exchange.client.enterFurther(countAnswers(asked.parsed, gateway.config.limits.choices) - 1);
   const { model, stream, body, parsedBytes } = asked;
   const size = received.bytes.length;
   exchange.memory.take(size + parsedBytes);
@@ -165,6 +168,21 @@ function upstreamHeaders({ headers }: IncomingMessage, span: Exchange['span']): 
   }
   if (span !== null) sent['traceparent'] = span.traceparent;
   return sent;
+}
+
+/**
+ * Leaves out a request id that another request under way has: model servers mix up the two. Returns what ends the use
+ * of the id.
+ */
+function claimRequestId(headers: Record<string, string>, underWay: Set<string>): () => void {
+  const { 'x-request-id': id } = headers;
+  if (id === undefined) return () => undefined;
+  if (underWay.has(id)) {
+    delete headers['x-request-id'];
+    return () => undefined;
+  }
+  underWay.add(id);
+  return () => underWay.delete(id);
 }
 
 function relayOpener(exchange: Exchange, recorder: AnswerRecorder | null, silentMs: number): OpenRelay {

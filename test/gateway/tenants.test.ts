@@ -55,6 +55,29 @@ describe('agents of several clients at the same model servers', () => {
       expect(json['error'].message).toBe(`Client shop may not use the model ${JSON.stringify(model)}.`);
     },
   );
+
+  it('a request id that another request under way has reaches no model server', async () => {
+    const replica = fixture.replicas[0]!;
+    replica.requests.length = 0;
+    let answer: () => void = () => undefined;
+    replica.behaviour = (_, response) => {
+      answer = () => void response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      return true;
+    };
+    const ask = (client: string, model: string) =>
+      fixture.chat('hi', { model }, { ...as(client), 'x-request-id': 'r-1' });
+    const first = ask('shop', 'desk@base');
+    await fixture.until(() => replica.completions().length === 1);
+    const answerFirst = answer;
+    const second = ask('bank', 'till@base');
+    await fixture.until(() => replica.completions().length === 2);
+    answer();
+    answerFirst();
+    await Promise.all([first, second]);
+    replica.behaviour = null;
+    await ask('bank', 'till@base');
+    expect(replica.completions().map(({ headers }) => headers['x-request-id'])).toEqual(['r-1', undefined, 'r-1']);
+  });
 });
 
 test('agents that share an adapter: a client of either may name it', async () => {
@@ -69,6 +92,21 @@ test('agents that share an adapter: a client of either may name it', async () =>
   await fixture.until(() => fixture.gateway.agents.get('till')!.known);
   for (const client of ['shop', 'bank'])
     expect((await fixture.chat('hi', { model: adapterName('weigh', 1) }, as(client))).status).toBe(200);
+  await fixture.stop();
+});
+
+test('what one request asks for is bounded, and counts as so many requests', async () => {
+  const hash = sha256('shop');
+  const fixture = await new GatewayFixture().start({
+    config: { keys: [{ client: 'shop', sha256: hash, requestsPerMinute: 2 }], limits: { choices: 4 } },
+  });
+  const ask = async (more: object) => {
+    const { status, json } = await fixture.chat('hi', { model: 'desk@base', ...more }, as('shop'));
+    return [status, json['error']?.param ?? json['error']?.code];
+  };
+  expect(await ask({ n: 5 })).toEqual([400, 'n']);
+  expect(await ask({ n: 3 })).toEqual([429, 'rate_limit_exceeded']);
+  expect(fixture.replicas[0]!.completions()).toEqual([]);
   await fixture.stop();
 });
 
