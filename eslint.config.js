@@ -1,6 +1,7 @@
 const { readdirSync } = require('node:fs');
 const { join } = require('node:path');
 const { defineConfig, globalIgnores } = require('eslint/config');
+const { TypeFlags } = require('typescript');
 const tseslint = require('typescript-eslint');
 const { importX, createNodeResolver } = require('eslint-plugin-import-x');
 const { default: jsdoc } = require('eslint-plugin-jsdoc');
@@ -133,6 +134,34 @@ const PAST_THE_OUTPUT = [
   message: 'Write through cli/output.ts: text of others must not reach a terminal uncleaned.',
 }));
 
+/** Names of lengths. Hashes and dates, which have one unit for each character, are cut to fewer units, or to 32. */
+const LENGTH_NAME = /^(?!.*DIGITS)(?:[A-Z][A-Z_]{2,}|(?:max|most|half|width|room|limit|length|char|keep)\w*)$/;
+const isLength = ({ type, value, name, left, right }) =>
+  (type === 'Literal' && value >= 30 && value !== 32) ||
+  (type === 'Identifier' && LENGTH_NAME.test(name)) ||
+  (type === 'BinaryExpression' && (isLength(left) || isLength(right)));
+const isEndOf = ({ type, operator, argument, right }) =>
+  operator === '-' && isLength(type === 'UnaryExpression' ? argument : right);
+
+/** Text that is shortened by its units: `text.slice(0, MAX)`, `text.slice(-MAX)`, `text.slice(text.length - MAX)`. */
+const CUT_TEXT = {
+  meta: {
+    type: 'problem',
+    schema: [],
+    messages: { cut: 'Shorten text by startOf or endOf (contracts/clean-text.ts), which cut no character in two.' },
+  },
+  create: (context) => ({
+    'CallExpression[callee.property.name=/^(slice|substring|substr)$/]'(node) {
+      const [from, to] = node.arguments;
+      const isCut = to === undefined ? from && isEndOf(from) : from.value === 0 && isLength(to);
+      if (!isCut) return;
+      const type = context.sourceCode.parserServices.getTypeAtLocation(node.callee.object);
+      const isText = (type.types ?? [type]).some(({ flags }) => flags & TypeFlags.StringLike);
+      if (isText) context.report({ node, messageId: 'cut' });
+    },
+  }),
+};
+
 module.exports = defineConfig(
   globalIgnores(['dist/', 'coverage/', '.toolchain/', '.whetstone/', '**/*.js', '**/*.mjs']),
   {
@@ -178,6 +207,13 @@ module.exports = defineConfig(
         { enableFixer: false, contexts: DOCUMENTED, require: { FunctionDeclaration: false } },
       ],
     },
+  },
+  {
+    // Routers read openings for their words alone.
+    files: Object.keys(LAYERS).map((folder) => `${folder}/**/*.ts`),
+    ignores: ['routing/**'],
+    plugins: { text: { rules: { cut: CUT_TEXT } } },
+    rules: { 'text/cut': 'error' },
   },
   ...Object.keys(LAYERS)
     .filter((folder) => folder !== 'workflows')

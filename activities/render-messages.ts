@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../contracts/artifacts/trajectory';
+import { endOf, startOf } from '../contracts/clean-text';
 
 /** How messages are rendered. */
 export interface RenderOptions {
@@ -61,6 +62,7 @@ function block(head: string, content: string, { maxMessageChars }: RenderOptions
 /** The text, or its beginning and end with the number of characters left out between them. */
 export function shorten(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
-  const half = Math.floor(maxChars / 2);
-  return `${text.slice(0, half)} [… ${text.length - 2 * half} characters left out …] ${text.slice(-half)}`;
+  const start = startOf(text, maxChars / 2);
+  const end = endOf(text, maxChars / 2);
+  return `${start} [… ${text.length - start.length - end.length} characters left out …] ${end}`;
 }

@@ -1,13 +1,14 @@
 /** Readers of arguments and option values, for commander. Each throws for a text that it does not take. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { CliError } from './errors';
+import { startOf } from '../contracts/clean-text';
 
 /** A whole number from 0 to 2^53 - 1. @throws InvalidArgumentError */
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError(`${JSON.stringify(text)} is no whole number of 0 or more.`);
   const value = Number(text);
   if (!Number.isSafeInteger(value))
-    throw new InvalidArgumentError(`${text.slice(0, 30)} is beyond 2^53 - 1, where numbers lose their last digits.`);
+    throw new InvalidArgumentError(`${startOf(text, 30)} is beyond 2^53 - 1, where numbers lose their last digits.`);
   return value;
 }
 
@@ -22,7 +23,7 @@ export function positiveNumber(text: string): number {
 export function positiveAmount(text: string): number {
   const value = Number(text);
   if (!/^\d*\.?\d+$/.test(text) || !(value > 0 && Number.isFinite(value)))
-    throw new InvalidArgumentError(`${JSON.stringify(text.slice(0, 30))} is no amount above 0.`);
+    throw new InvalidArgumentError(`${JSON.stringify(startOf(text, 30))} is no amount above 0.`);
   return value;
 }
 

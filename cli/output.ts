@@ -1,4 +1,4 @@
-import { cleanLine, cleanText } from '../contracts/clean-text';
+import { cleanLine, cleanText, startOf } from '../contracts/clean-text';
 
 /** Where a command writes: text for people, or with --json one JSON document for programs. */
 export interface Output {
@@ -53,7 +53,7 @@ export function createOutput(json: boolean, stream: Stream = process.stdout): Ou
       const up = drawn > 0 ? `\u001b[${drawn}A` : '';
       stream.write(
         up +
-          lines.map((text) => `\u001b[2K${cleanText(text.replace(/\s/g, ' ')).slice(0, width - 1)}\n`).join('') +
+          lines.map((text) => `\u001b[2K${startOf(cleanText(text.replace(/\s/g, ' ')), width - 1)}\n`).join('') +
           (drawn > lines.length ? '\u001b[0J' : ''),
       );
       drawn = lines.length;

@@ -68,10 +68,86 @@ export const cleanHtml = (text: string): string =>
 /** The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode and servers refuse. */
 export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd');
 
+/**
+ * Signs that mean something only as a whole: what redaction and shortening leave (`[email:3f2a91c07b]`,
+ * `[… 12 characters left out …]`), control tokens of models, escapes of JSON, addresses and HTML, and sequences of a
+ * terminal.
+ */
+const MARKERS = new RegExp(
+  [
+    '\\[…[^[\\]…]{1,80}…\\]|\\[\\w[\\w :-]{0,60}\\]|<[/|｜\\w▁-]{1,60}>|\\u001b\\[[0-9;?]{0,20}[A-Za-z]',
+    '&(?:#\\d{1,7}|#x[\\da-fA-F]{1,6}|\\w{2,10});|%[\\da-fA-F]{2}(?:%[89abAB][\\da-fA-F]){0,3}',
+    '\\\\(?:u[dD][89abAB]..\\\\u[dD][c-fC-F]..|u[\\da-fA-F]{4}|U[\\da-fA-F]{8}|x[\\da-fA-F]{2}|[^])',
+  ].join('|'),
+  'gu',
+);
+/** No marker is longer. */
+const LONGEST_MARKER = 90;
+/** Below this code every character stands for itself, but for CR LF. Combining marks begin here. */
+const FIRST_COMBINING = 0x300;
+let graphemes: Intl.Segmenter | undefined;
+
+/**
+ * The beginning of a text: at most `most` UTF-16 units, and less where a character, a grapheme (such as a flag or a
+ * letter with its accents) or a marker would be cut. Every text that is cut for a reader is cut by this or by `endOf`.
+ */
+export function startOf(text: string, most: number): string {
+  return text.length <= most ? text : text.slice(0, wholePlace(text, Math.floor(most), 'start'));
+}
+
+/** The same for the end of a text. */
+export function endOf(text: string, most: number): string {
+  return text.length <= most ? text : text.slice(wholePlace(text, text.length - Math.floor(most), 'end'));
+}
+
+/**
+ * The text of the last bytes of UTF-8 that was cut somewhere. What is left of a character or a grapheme in front is
+ * left out.
+ */
+export function textOfEnd(bytes: Uint8Array): string {
+  const whole = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return new TextDecoder()
+    .decode(bytes.subarray(Math.max(0, whole)))
+    .replace(/^(?:[\p{M}\p{Emoji_Modifier}]|\u200d.)+/u, '');
+}
+
+/** The nearest place at `at` or on its outer side, towards `side`, at which a text can be cut. */
+function wholePlace(text: string, at: number, side: 'start' | 'end'): number {
+  let place = at;
+  for (;;) {
+    if (place <= 0 || place >= text.length) return Math.max(0, Math.min(place, text.length));
+    const [start, end] = markerAround(text, place) ?? graphemeAround(text, place) ?? [place, place];
+    if (start === place) return place;
+    place = side === 'start' ? start : end;
+  }
+}
+
+/** Where the marker that a cut at `at` would damage begins and ends. */
+function markerAround(text: string, at: number): [number, number] | null {
+  let from = Math.max(0, at - LONGEST_MARKER);
+  // Of several backslashes, every second one is itself escaped.
+  while (text[from - 1] === '\\') from--;
+  for (const { 0: marker, index } of text.slice(from, at + LONGEST_MARKER).matchAll(MARKERS)) {
+    const start = from + index;
+    if (start >= at) return null;
+    if (start + marker.length > at) return [start, start + marker.length];
+  }
+  return null;
+}
+
+/** The same for a grapheme. */
+function graphemeAround(text: string, at: number): [number, number] | null {
+  const [before, after] = [text.charCodeAt(at - 1), text.charCodeAt(at)];
+  if (before < FIRST_COMBINING && after < FIRST_COMBINING && !(before === 13 && after === 10)) return null;
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  const { index, segment } = graphemes.segment(text).containing(at)!;
+  return index < at ? [index, index + segment.length] : null;
+}
+
 /** The text, or as many of its whole words as fit into `most` characters, with an ellipsis. A longer word is cut. */
 export function wholeWords(text: string, most: number): string {
   if (text.length <= most) return text;
-  const start = text.slice(0, most - 2);
-  const space = text[most - 2] === ' ' ? start.length : start.lastIndexOf(' ');
-  return `${(space > most / 2 ? start.slice(0, space) : start).trimEnd()} …`;
+  const start = startOf(text, most - 2);
+  const space = text[start.length] === ' ' ? start.length : start.lastIndexOf(' ');
+  return `${(space > most / 2 ? startOf(start, space) : start).trimEnd()} …`;
 }

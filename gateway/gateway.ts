@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Registry } from '../contracts/artifacts/registry';
 import type { GatewayAgent, GatewayConfig } from '../contracts/config/gateway-config';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
+import { startOf } from '../contracts/clean-text';
 import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
 import { CanaryMonitor } from './canary/canary-monitor';
@@ -117,7 +118,7 @@ export class Gateway {
     } catch (error) {
       if (!this.unreadableRouters.has(artifact.key))
         log.error(
-          { agent, key: artifact.key, error: (error as Error).message.slice(0, 500) },
+          { agent, key: artifact.key, error: startOf((error as Error).message, 500) },
           'the router of a version cannot be read; the base model gets its conversations',
         );
       this.unreadableRouters.add(artifact.key);

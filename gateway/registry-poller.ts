@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from '../contracts/artifacts/registry';
+import { startOf } from '../contracts/clean-text';
 import { type ArtifactStore, readRegistry } from '../store';
 import type { Log } from './log';
 
@@ -51,7 +52,7 @@ export class RegistryPoller {
       } catch (error) {
         if (!this.errorLogged)
           log.error(
-            { agent, error: (error as Error).message.slice(0, 500) },
+            { agent, error: startOf((error as Error).message, 500) },
             'registry cannot be read; the last one stays in force',
           );
         this.errorLogged = true;

@@ -17,6 +17,7 @@ import { answerOddRequests, discardRest } from './http/odd-requests';
 import { sendError } from './http/respond';
 import type { Client } from './clients';
 import { ListenError } from './listen-error';
+import { startOf } from '../contracts/clean-text';
 
 const OPTIONS = {
   keepAliveTimeout: 75_000,
@@ -201,7 +202,7 @@ async function listenOn(server: Server, field: 'host' | 'admin.host', host: stri
 const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] as string;
 
 const unknownRoute = (path: string) =>
-  new ApiError(404, `There is no route ${path.slice(0, 100)}.`, { code: 'unknown_route' });
+  new ApiError(404, `There is no route ${startOf(path, 100)}.`, { code: 'unknown_route' });
 
 const wrongMethod = (path: string, method: string | undefined, request: IncomingMessage) =>
   new ApiError(405, `${path} takes ${method}, not ${request.method}.`, {

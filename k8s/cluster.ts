@@ -17,6 +17,7 @@ import {
 import { CONTAINER, MANAGER, TRAINER_SELECTOR } from './names';
 import { NamespaceWatch } from './namespace-watch';
 import { SupervisedInformer } from './supervised-informer';
+import { textOfEnd, endOf } from '../contracts/clean-text';
 
 /** Lines of a pod's log that are asked for. */
 const LOG_LINES = 5_000;
@@ -124,7 +125,7 @@ export class Cluster {
     const request = { namespace, name, container: CONTAINER, tailLines: LOG_LINES, timestamps: true };
     const log = await found(this.core.readNamespacedPodLog(request)).catch(() => null);
     if (log === null || Buffer.byteLength(log) <= maxBytes) return log;
-    return Buffer.from(log).subarray(-maxBytes).toString();
+    return endOf(log, textOfEnd(Buffer.from(log).subarray(-maxBytes)).length);
   }
 
   /** Asks the API server whether a token is valid for the audience, and whom it belongs to. */

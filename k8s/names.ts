@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { startOf } from '../contracts/clean-text';
 
 /** Marks what Whetstone made: the managed-by label, and the field manager of server-side apply. */
 export const MANAGER = 'whetstone';
@@ -51,16 +52,10 @@ export function memberLabel(capability: string): string {
 
 /** Turns text into a valid label value of at most `length` characters; empty when no valid character is left. */
 export function labelValue(text: string, length = 63): string {
-  return text
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .slice(0, length)
-    .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
+  return startOf(text.replace(/[^A-Za-z0-9._-]+/g, '-'), length).replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
 }
 
 function clean(text: string, length: number): string {
-  const cleaned = text
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, length)
-    .replace(/^-+|-+$/g, '');
+  const cleaned = startOf(text.replace(/[^a-z0-9]+/g, '-'), length).replace(/^-+|-+$/g, '');
   return cleaned === '' ? 'job' : cleaned;
 }

@@ -1,3 +1,5 @@
+import { endOf } from '../contracts/clean-text';
+
 /** The head line of a warning as Python prints it; the line after it quotes the source. */
 const WARNING = /^(?:\S.*:\d+: )?\w*Warning: /;
 /** How the trainer begins the sentence that says why it ends. */
@@ -16,7 +18,7 @@ export function relevantLines(log: string, { lines, characters }: { lines: numbe
     0,
   );
   const text = kept.slice(start).slice(-lines).join('\n');
-  return text.length <= characters ? text : `…${text.slice(-characters)}`;
+  return text.length <= characters ? text : `…${endOf(text, characters)}`;
 }
 
 function withoutWarnings(lines: readonly string[]): string[] {

@@ -3,6 +3,7 @@ import { APIConnectionTimeoutError, APIError } from 'openai';
 import type { FailureType } from '../contracts/failures/run';
 import { hideSecretIn } from '../contracts/hide-secret';
 import { failure } from '../contracts/typed-failure';
+import { startOf } from '../contracts/clean-text';
 import type { MalformedDetail, Refusal } from './analyst';
 
 /** Where a call was sent, for error messages. */
@@ -147,5 +148,5 @@ export function refusalOfOneQuestion(error: unknown): Refusal | null {
 
 function quote(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line;
+  return line.length > MAX_QUOTE ? `${startOf(line, MAX_QUOTE)}…` : line;
 }

@@ -26,6 +26,7 @@ import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
 import { LONGEST_TIMER_MS } from '../contracts/config/milliseconds';
+import { startOf } from '../contracts/clean-text';
 import { RateLimiter } from './rate/rate-limiter';
 import { Redactor, redactsFor, Replacements } from './redaction';
 import { createTransport } from './transport';
@@ -96,7 +97,7 @@ class OpenAiAnalyst implements Analyst {
         const detail: MalformedDetail = {
           key: request.key,
           // In the analyst's words: redacted values are not put back into a failure, because histories keep failures.
-          answer: text.slice(0, LONGEST_KEPT),
+          answer: startOf(text, LONGEST_KEPT),
           problems: problems ?? '',
           usage,
           asks,
@@ -280,7 +281,7 @@ class OpenAiAnalyst implements Analyst {
    */
   private noCompletion(status: number, data: unknown): ApplicationFailure {
     const detail: AnalystFailureDetail = { status, code: null };
-    const start = hideSecret(JSON.stringify(data) ?? 'nothing', this.options.apiKey).slice(0, 120);
+    const start = startOf(hideSecret(JSON.stringify(data) ?? 'nothing', this.options.apiKey), 120);
     return failure(
       'Analyst.Unavailable',
       `The analyst at ${this.options.baseUrl} answered ${status}, but with no chat completion: ${start}`,

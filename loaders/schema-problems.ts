@@ -1,5 +1,6 @@
 /** Turns a schema's problems into sentences: field, value and the allowed values. */
 import { z } from 'zod';
+import { startOf } from '../contracts/clean-text';
 import { REDACTION_FINDERS } from '../contracts/redaction-rules';
 
 /** One thing that is wrong in a configuration file. */
@@ -32,7 +33,7 @@ const SHOWN_LETTERS = 200;
 /** A text as a message repeats it: its beginning, without keys. */
 export function shown(text: string): string {
   const clean = withoutKeys(text);
-  return clean.length > SHOWN_LETTERS ? `${clean.slice(0, SHOWN_LETTERS)}…` : clean;
+  return clean.length > SHOWN_LETTERS ? `${startOf(clean, SHOWN_LETTERS)}…` : clean;
 }
 
 /**

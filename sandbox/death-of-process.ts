@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { endOf } from '../contracts/clean-text';
 import { SandboxError } from './errors';
 
 /** The end of an environment's process, by itself or by somebody else. */
@@ -26,7 +27,7 @@ const OUTSIDE_SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
 
 /** The error of a process that ended: Sandbox.EnvironmentKilled when something outside the jail ended it. */
 export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: ProcessEnd): SandboxError {
-  const words = stderr === '' ? '' : `; its last words: ${stderr.slice(-400)}`;
+  const words = stderr === '' ? '' : `; its last words: ${endOf(stderr, 400)}`;
   const what = `The process of environment ${name}`;
   if (brokeMemoryLimitOf !== null) {
     const limit = `${Math.floor(brokeMemoryLimitOf / 2 ** 20)} MiB`;

@@ -10,6 +10,7 @@ import {
   type EnvironmentResult,
   environmentResultSchemas,
 } from '../contracts/messages/environment-protocol';
+import { startOf } from '../contracts/clean-text';
 import { deathOf } from './death-of-process';
 import { SandboxError } from './errors';
 import type { LaunchedRuntime } from './launch';
@@ -256,7 +257,7 @@ export class EnvironmentProcess {
     const inFlight = this.inFlight;
     const outcomes = inFlight && this.parse(line, inFlight);
     if (!outcomes) {
-      const what = JSON.stringify(line.slice(0, 200));
+      const what = JSON.stringify(startOf(line, 200));
       return this.fail('Sandbox.BadOutput', `answered with something the protocol does not allow: ${what}`);
     }
     clearTimeout(inFlight.timer);

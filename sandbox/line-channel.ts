@@ -1,4 +1,6 @@
 import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { endOf } from '../contracts/clean-text';
 
 /** Why a channel was given up: it carried something other than lines of JSON. */
 export type ChannelFault = 'line-too-long' | 'not-utf8';
@@ -62,18 +64,25 @@ export function nestsDeeperThan(value: unknown, limit: number): boolean {
 export class BoundedTail {
   private tail = '';
   private bytes = 0;
+  private readonly decoder = new StringDecoder('utf8');
 
-  constructor(stream: Readable, keepBytes: number, capBytes: number, onFlood: () => void) {
+  constructor(
+    stream: Readable,
+    private readonly keepBytes: number,
+    capBytes: number,
+    onFlood: () => void,
+  ) {
     stream.on('data', (chunk: Buffer) => {
       const before = this.bytes;
       this.bytes += chunk.length;
-      this.tail = (this.tail + chunk.subarray(-keepBytes).toString('utf8')).slice(-keepBytes);
+      this.tail += this.decoder.write(chunk);
+      if (this.tail.length > 2 * keepBytes) this.tail = endOf(this.tail, keepBytes);
       if (before <= capBytes && this.bytes > capBytes) onFlood();
     });
   }
 
-  /** The last `keepBytes` characters. */
+  /** The last `keepBytes` characters; fewer, where one would be cut. */
   text(): string {
-    return this.tail;
+    return endOf(this.tail, this.keepBytes);
   }
 }

@@ -2,6 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../contracts/project-root';
+import { startOf } from '../contracts/clean-text';
 import type { CgroupLayer } from './cgroup';
 import { EnvironmentProcess } from './environment-process';
 import { SandboxError, SandboxUnavailable } from './errors';
@@ -125,7 +126,7 @@ function lastDescendant(pid: number): number {
 
 /** Turns an error message of bubblewrap into a sentence that says what to do. */
 function explainStart(words: string): string {
-  const last = words.slice(0, 600);
+  const last = startOf(words, 600);
   if (/disable-userns|Unknown option/.test(words))
     return `bubblewrap is too old: install 0.8 or newer. It said: ${last}`;
   if (/proc\/sys/.test(words)) {

@@ -6,7 +6,7 @@ import { type TransferEstimate, validationSchema } from '../../contracts/artifac
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { CalibrationInput, CalibrationOutcome } from '../../contracts/messages/sharpen-stage';
-import { wholeWords } from '../../contracts/clean-text';
+import { wholeWords, startOf } from '../../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
 import { type ArtifactStore, getJson, layout, putJson } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
@@ -243,7 +243,7 @@ function withFaults(result: CalibrationResult, { faults, trajectories }: Rollout
   if (lost === 0 && faults.length <= MAX_FAULT_SHARE * trajectories.length) return result;
   const sentence =
     `The environment failed in ${faults.length} of ${trajectories.length} rollouts, ` +
-    `in ${lost} of them by ending or hanging: ${faults[0]!.sentence.slice(0, 600)}`;
+    `in ${lost} of them by ending or hanging: ${startOf(faults[0]!.sentence, 600)}`;
   return {
     ...result,
     faulty: true,
@@ -265,7 +265,7 @@ function unusable(thresholds: CalibrationThresholds, message: string): Calibrati
     groupMeans: [],
     faulty: true,
     verdict: 'uninformative',
-    problems: [message.slice(0, 800)],
+    problems: [startOf(message, 800)],
   };
 }
 

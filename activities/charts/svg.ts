@@ -1,4 +1,5 @@
 import { markup, type Markup } from '../html/markup';
+import { startOf } from '../../contracts/clean-text';
 
 /**
  * Most charts are drawn twice, for wide and for narrow pages, and the style sheet shows one of the two: text keeps its
@@ -78,9 +79,9 @@ export function wrap(text: string, width: number, lines: number): string[] {
 /** The text, cut with … where it is wider than `width` units. */
 export function shorten(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
-  const letters = [...text];
-  while (letters.length > 1 && textWidth(`${letters.join('')}…`) > width) letters.pop();
-  return `${letters.join('').trimEnd()}…`;
+  let start = text;
+  while (start !== '' && textWidth(`${start}…`) > width) start = startOf(text, start.length - 1);
+  return `${start.trimEnd()}…`;
 }
 
 /** How text is set. */

@@ -6,6 +6,7 @@ import { SUCCESS } from './limits';
 import { type Format, formatDifference } from './observation-format';
 import { play } from './play';
 import { type Material, type Variation, variationsOf } from './variations';
+import { startOf } from '../../contracts/clean-text';
 
 /** How an environment judged one variation. */
 export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'part' | 'kind' | 'given'> {
@@ -85,7 +86,7 @@ async function judge(
       seed: task.seed,
       succeeded: reward >= SUCCESS,
       answer: observation === undefined ? null : kindOfAnswer(observation, refusal),
-      observation: observation?.slice(0, MAX_EXAMPLE_CHARS),
+      observation: observation === undefined ? undefined : startOf(observation, MAX_EXAMPLE_CHARS),
     };
   } catch (error) {
     if (!(error instanceof SandboxError) || !environment.alive) throw error;

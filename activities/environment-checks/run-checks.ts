@@ -3,6 +3,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { DeduplicatedFaults } from '../../contracts/deduplicate-faults';
 import { failure } from '../../contracts/typed-failure';
+import { startOf } from '../../contracts/clean-text';
 import { SandboxError, SandboxUnavailable } from '../../sandbox';
 import { ALLOWED_MODULES } from '../allowed-modules';
 import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
@@ -161,7 +162,7 @@ function validationOf(checks: EnvironmentCheck[]): Validation {
   const failed = checks.filter(({ passed }) => !passed);
   const faults = new DeduplicatedFaults();
   const problems = failed.map(({ name, detail }) =>
-    `${name}: ${faults.describe(name, detail)}`.slice(0, MAX_PROBLEM_CHARS),
+    startOf(`${name}: ${faults.describe(name, detail)}`, MAX_PROBLEM_CHARS),
   );
   return { passed: failed.length === 0, problems: problems.slice(0, MAX_PROBLEMS), checks };
 }

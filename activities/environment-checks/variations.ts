@@ -1,4 +1,5 @@
 import type { EnvironmentCall, EnvironmentMove, EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import { startOf } from '../../contracts/clean-text';
 import { seededRandom } from '../statistics/random';
 import { type EnvironmentTask, promptOf } from './environment-task';
 import { asCall, asMove, SAID, speakingTools, toolNames } from './moves';
@@ -226,7 +227,7 @@ function reworded(task: EnvironmentTask, material: Material, random: () => numbe
         });
         const otherwise = Array.from({ length: OTHER_TEXTS }, () => {
           const text = texts[Math.floor(random() * texts.length)]!;
-          const about = `Words such as "${text.slice(0, 40)}" as the answer`;
+          const about = `Words such as "${startOf(text, 40)}" as the answer`;
           return variation('fault', `other words ${SAID}`, about, says(text));
         });
         if ('text' in move) return [...greeted, ...otherwise];

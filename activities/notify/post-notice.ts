@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { failure } from '../../contracts/typed-failure';
+import { startOf } from '../../contracts/clean-text';
 import type { WebhookTarget } from '../endpoints/webhook-target';
 
 /** Longest time of one attempt. */
@@ -72,9 +73,7 @@ async function beginningOf(response: Response): Promise<string> {
   } catch {
     // The status has been received; its text matters little.
   }
-  const text = Buffer.concat(parts).toString('utf8');
-  return text
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
-    .slice(0, MAX_QUOTE);
+  // `stream`: the first bytes of a character that breaks off are left out.
+  const text = new TextDecoder().decode(Buffer.concat(parts), { stream: true });
+  return startOf(text.replace(/[\s\p{Cc}]+/gu, ' ').trim(), MAX_QUOTE);
 }

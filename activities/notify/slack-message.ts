@@ -1,5 +1,6 @@
 import type { RunOutcome } from '../../contracts/names';
 import type { NoticeInput } from '../../contracts/messages/run';
+import { startOf, wellFormed } from '../../contracts/clean-text';
 
 /** Longest text of a block and of a message as it is sent, in characters. Slack takes 3,000 in a block. */
 const MAX_TEXT = 2_500;
@@ -66,9 +67,6 @@ const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
  * escape and no character is cut.
  */
 function escaped(text: string): string {
-  const all = Array.from(text.replace(/\p{Surrogate}/gu, '\ufffd'), (character) => ESCAPES[character] ?? character);
-  if (all.join('').length <= MAX_TEXT) return all.join('');
-  let length = 0;
-  const short = all.filter((part) => (length += part.length) <= MAX_TEXT - 2);
-  return `${short.join('')} …`;
+  const all = wellFormed(text).replace(/[&<>]/g, (character) => ESCAPES[character] as string);
+  return all.length <= MAX_TEXT ? all : `${startOf(all, MAX_TEXT - 2)} …`;
 }

@@ -6,6 +6,7 @@ import type { AmendedSpec, AmendSpecInput } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 import { refusedByPolicy, type WorkerPolicy } from '../../k8s/refused-by-policy';
+import { startOf } from '../../contracts/clean-text';
 import { type ArtifactStore, layout, putJson } from '../../store';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
@@ -156,4 +157,4 @@ function refusal(file: string, refused: readonly Difference[]): string {
   ].join('\n');
 }
 
-const shown = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 100));
+const shown = (value: unknown) => (value === undefined ? 'nothing' : startOf(JSON.stringify(value), 100));

@@ -10,6 +10,7 @@ import { ModelFault } from './model-errors';
 import { parseArguments } from './sent-messages';
 import type { ReadMessage } from '../../routing/opening-text';
 import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
+import { startOf } from '../../contracts/clean-text';
 
 /** The episode to run. */
 export interface EpisodePlan {
@@ -167,7 +168,7 @@ async function runCall(
   const parsed = parseArguments(call.function.arguments);
   if (!parsed) return { observation: `Error: the arguments of ${name} are not a JSON object.`, done: false };
   try {
-    const { observations, done } = await environment.step(episode, [{ name: name.slice(0, 200), arguments: parsed }]);
+    const { observations, done } = await environment.step(episode, [{ name: startOf(name, 200), arguments: parsed }]);
     return { observation: observations[0] ?? '', done };
   } catch (error) {
     // The agent invented the tool name. An environment that raises for it must not end the run.

@@ -2,6 +2,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { hideSecret } from '../../contracts/hide-secret';
+import { startOf } from '../../contracts/clean-text';
 import { belongsTo, keyRefusal } from '../../contracts/key-endpoints';
 import { ADDRESS_HINT, faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 import type { ModelCard } from './model-identity';
@@ -201,7 +202,7 @@ export class HttpModelClient implements ModelClient {
     return new ModelFault(
       typeof answer === 'string' ? 'refused' : 'conversation',
       `The model server at ${url} answered with something that is not a chat completion: ` +
-        `${z.prettifyError(problem).slice(0, 300)}${typeof answer === 'string' ? ` ${ADDRESS_HINT}` : ''}`,
+        `${startOf(z.prettifyError(problem), 300)}${typeof answer === 'string' ? ` ${ADDRESS_HINT}` : ''}`,
     );
   }
 

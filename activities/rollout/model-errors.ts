@@ -1,6 +1,7 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import type { FailureType } from '../../contracts/failures/run';
 import { failure } from '../../contracts/typed-failure';
+import { startOf } from '../../contracts/clean-text';
 
 /**
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server
@@ -120,9 +121,9 @@ function errorOf(body: string): { message: string; code: string | undefined } {
     const error = document.error ?? document;
     const message =
       typeof error.message === 'string' ? error.message : typeof document.detail === 'string' ? document.detail : '';
-    return { message: message.slice(0, 500), code: typeof error.code === 'string' ? error.code : undefined };
+    return { message: startOf(message, 500), code: typeof error.code === 'string' ? error.code : undefined };
   } catch {
-    return { message: body.trim().slice(0, 200), code: undefined };
+    return { message: startOf(body.trim(), 200), code: undefined };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
-import { wellFormed } from '../../contracts/clean-text';
+import { wellFormed, startOf } from '../../contracts/clean-text';
 
 /** Most levels of nested objects and lists in the arguments of a call, as in the trainer's `chat/renderer.py`. */
 const MOST_LEVELS = 48;
@@ -62,7 +62,7 @@ function sentArguments(text: string): string {
 const isEmpty = (text: string): boolean => ['', 'null', '""'].includes(text.trim());
 
 const sentName = (name: string): string =>
-  NAME.test(name) ? name : name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed';
+  NAME.test(name) ? name : startOf(name.replace(/[^A-Za-z0-9_-]/g, '_'), 64) || 'unnamed';
 
 function wellFormedMember(_: string, member: unknown): unknown {
   if (typeof member === 'string') return wellFormed(member);

@@ -4,7 +4,7 @@ import {
   type WorkflowExecutionDescription,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { cleanLine } from '../../contracts/clean-text';
+import { cleanLine, startOf } from '../../contracts/clean-text';
 import { REPORTED_ATTEMPTS } from '../../contracts/limits';
 import type { RunProgress } from '../../contracts/messages/run';
 import { MESSAGES, SEARCH_ATTRIBUTES, scheduleIdOf, WORKFLOWS } from '../../contracts/names';
@@ -123,7 +123,7 @@ async function standstillOf(client: Client, runId: string, attempts: readonly At
     );
     if (failing.length === 0) return null;
     const last = failing.reduce((a, b) => (b.stillSinceMs > a.stillSinceMs ? b : a));
-    const reason = cleanLine(`${last.key}: ${last.reason}`).slice(0, MAX_REASON);
+    const reason = startOf(cleanLine(`${last.key}: ${last.reason}`), MAX_REASON);
     return { sinceMs: Math.max(last.stillSinceMs, ...attempts.map(lostAt)), reason };
   } catch {
     return null;

@@ -1,4 +1,5 @@
 import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
+import { startOf } from '../../contracts/clean-text';
 import { shorten } from '../render-messages';
 import { type Values, Vocabulary } from './vocabulary';
 
@@ -68,7 +69,7 @@ export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples 
   };
 }
 
-const formOf = ({ observation }: ToolSample): string => observation.replace(/\d+/g, '0').slice(0, 40);
+const formOf = ({ observation }: ToolSample): string => startOf(observation.replace(/\d+/g, '0'), 40);
 
 /** Whether an observation says that a call was not accepted: as JSON by a member's name, as text by how it begins. */
 function isError(observation: string): boolean {

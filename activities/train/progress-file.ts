@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TrainingProgress, trainingProgressSchema } from '../../contracts/artifacts/training';
+import { startOf } from '../../contracts/clean-text';
 
 /** Most characters of a trainer's sentence about the reason of its wait. It may quote a server. */
 const MAX_SENTENCE = 500;
@@ -26,7 +27,7 @@ export async function lastIteration(directory: string): Promise<TrainingProgress
 /** The reason why the trainer waits and can do nothing else, as a sentence; null while it works. */
 export async function readWaiting(directory: string): Promise<string | null> {
   return readFile(join(directory, 'waiting'), 'utf8').then(
-    (sentence) => sentence.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_SENTENCE),
+    (sentence) => startOf(sentence.replace(/\p{Cc}+/gu, ' '), MAX_SENTENCE),
     () => null,
   );
 }

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { MESSAGES } from '../../contracts/names';
+import { startOf } from '../../contracts/clean-text';
 import type { Reason } from '../../k8s/training-snapshot';
 import type { Training } from './backend';
 
@@ -16,7 +17,7 @@ export async function signalStatus(
   { kind, message }: Reason,
 ): Promise<void> {
   const said = kind === 'Training' ? 'training' : `training: ${kind}, ${message}`;
-  const text = (purpose === 'trial' ? `${kind}, ${message}` : said).slice(0, MAX_LENGTH);
+  const text = startOf(purpose === 'trial' ? `${kind}, ${message}` : said, MAX_LENGTH);
   try {
     await Context.current()
       .client.workflow.getHandle(context.runId)

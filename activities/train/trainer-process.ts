@@ -3,6 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectVersion } from '../../contracts/project-version';
+import { textOfEnd } from '../../contracts/clean-text';
 import { TRAINER_EXIT_CODES } from '../../k8s/exit-codes';
 import { relevantLines } from '../../k8s/relevant-lines';
 import { readEnd } from '../../loaders/read-bounded';
@@ -125,7 +126,7 @@ const LOG_TAIL_BYTES = 64 << 10;
 export function lastLogLines(directory: string): string {
   let log = '';
   try {
-    log = readEnd(join(directory, 'trainer.log'), LOG_TAIL_BYTES).toString('utf8');
+    log = textOfEnd(readEnd(join(directory, 'trainer.log'), LOG_TAIL_BYTES));
   } catch {
     // It wrote none.
   }

@@ -1,4 +1,4 @@
-import { cleanLine } from '../../contracts/clean-text';
+import { cleanLine, startOf } from '../../contracts/clean-text';
 import { LocalStore } from '../../store';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -104,4 +104,4 @@ const WIDTH = Math.max(...LINEAGE_KINDS.map(({ length }) => length));
 const lineOf = ({ kind, id, about }: LineageItem): string =>
   `${kind.padEnd(WIDTH)}  ${cleanLine(about ? `${id}  (${about})` : id)}`;
 const nameOf = ({ kind, id, agent }: LineageItem): string => cleanLine(`${kind} ${agent}/${id}`);
-const given = (id: string): string => JSON.stringify(cleanLine(id).slice(0, 100));
+const given = (id: string): string => JSON.stringify(startOf(cleanLine(id), 100));

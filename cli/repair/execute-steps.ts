@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RepairInput, RepairOutcome, RepairStep } from '../../contracts/messages/repair';
 import { repairWorkflowId, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import { startOf } from '../../contracts/clean-text';
 import { CliError } from '../errors';
 import type { Output } from '../output';
 import { reportedFailure } from '../view/run-state';
@@ -76,7 +77,7 @@ async function showProgress(describe: () => Promise<Description>, out: Output, s
     const activity = description?.raw.pendingActivities?.[0];
     if (activity && !signal.aborted) {
       const failed = reportedFailure(activity.lastFailure);
-      const trouble = failed === null ? '' : ` (attempt ${activity.attempt}; before: ${failed.message.slice(0, 200)})`;
+      const trouble = failed === null ? '' : ` (attempt ${activity.attempt}; before: ${startOf(failed.message, 200)})`;
       out.redraw([`again: ${activity.activityType?.name ?? '?'}${trouble}`]);
     } else if (description?.raw.pendingWorkflowTask && !signal.aborted) {
       out.redraw(['waiting for a worker; `whet status` shows whether one runs']);

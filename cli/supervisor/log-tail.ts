@@ -1,4 +1,5 @@
 import { readEnd } from '../../loaders/read-bounded';
+import { startOf, textOfEnd } from '../../contracts/clean-text';
 
 /** Bytes that are read of a log, which grows for as long as its service runs. */
 const READ_BYTES = 1_000_000;
@@ -26,7 +27,7 @@ export function errorsOfLog(path: string): string {
     .filter((line) => !['INFO', 'WARNING', 'DEBUG'].includes(PREFIX.exec(line)?.[1] ?? ''))
     .map((line) => line.replace(PREFIX, '').trim())
     .filter((line) => ERROR.test(line))
-    .map((line) => (line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)} …` : line));
+    .map((line) => (line.length > MOST_CHARACTERS ? `${startOf(line, MOST_CHARACTERS)} …` : line));
   const telling = [...new Set(errors)].slice(-MOST_LINES);
   return telling.length > 0 ? telling.join('\n') : logTail(path);
 }
@@ -34,7 +35,7 @@ export function errorsOfLog(path: string): string {
 /** The present work of a vLLM, in its own words; empty where the log has none of its lines. */
 export function vllmStep(path: string): string {
   const line = linesOfLastStart(path).findLast((one) => PREFIX.exec(one)?.[1] !== undefined);
-  return (line ?? '').replace(PREFIX, '').slice(0, 100);
+  return startOf((line ?? '').replace(PREFIX, ''), 100);
 }
 
 function linesOfLastStart(path: string): string[] {
@@ -45,7 +46,7 @@ function linesOfLastStart(path: string): string[] {
 /** The last lines of a log; none when it cannot be read. */
 function linesOf(path: string): string[] {
   try {
-    return readEnd(path, READ_BYTES).toString('utf8').trimEnd().split('\n');
+    return textOfEnd(readEnd(path, READ_BYTES)).trimEnd().split('\n');
   } catch {
     return [];
   }

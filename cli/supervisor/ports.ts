@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tryLock } from './kernel-lock';
 import { holderOfSocket } from './processes';
+import { startOf } from '../../contracts/clean-text';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -79,7 +80,7 @@ export function whoListens(port: number): string | null {
   const pid = inode === null ? null : holderOfSocket(inode);
   if (pid === null) return null;
   try {
-    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim().slice(0, 80);
+    const command = startOf(readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim(), 80);
     return `process ${pid} (${command})`;
   } catch {
     // It just ended.

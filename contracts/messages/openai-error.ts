@@ -1,3 +1,5 @@
+import { wellFormed } from '../clean-text';
+
 /** The body of an error in the form of OpenAI's API, which every client package can read. */
 export interface OpenAiErrorBody {
   error: { message: string; type: string; param: string | null; code: string | null };
@@ -10,5 +12,5 @@ export const openAiError = (
   param: string | null = null,
   code: string | null = null,
 ): OpenAiErrorBody => ({
-  error: { message, type, param, code },
+  error: { message: wellFormed(message), type, param: param === null ? null : wellFormed(param), code },
 });

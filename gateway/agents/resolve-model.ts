@@ -1,6 +1,7 @@
 import type { ServedAgent } from './served-agent';
 import { ApiError } from '../http/errors';
 import type { Client } from '../clients';
+import { startOf } from '../../contracts/clean-text';
 
 /** The meaning of a client's `model`. */
 export interface ModelTarget {
@@ -18,7 +19,7 @@ export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAge
   // Agents may share an adapter, so the client's own are asked first.
   const own = find(name, agentsOf(agents, client));
   if (own !== null) return own;
-  const quoted = JSON.stringify(name.slice(0, 100));
+  const quoted = JSON.stringify(startOf(name, 100));
   if (find(name, [...agents.values()]) !== null)
     throw new ApiError(403, `Client ${client.name} may not use the model ${quoted}.`, {
       param: 'model',

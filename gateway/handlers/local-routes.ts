@@ -1,6 +1,7 @@
 /** Routes that are not forwarded: models, outcomes, health, metrics and the OpenAPI document. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Outcome, outcomeSchema } from '../../contracts/config/gateway-config';
+import { startOf } from '../../contracts/clean-text';
 import { schemaProblems } from '../../loaders/schema-problems';
 import { cacheKey } from '../conversations';
 import type { Gateway } from '../gateway';
@@ -141,7 +142,7 @@ function parseOutcome(body: Buffer): Outcome {
   const [problem] = schemaProblems(parsed.error, raw, outcomeSchema);
   const field = problem?.path || null;
   const where = field === null ? 'The request body' : `${field}:`;
-  throw new ApiError(400, `${where} ${problem?.message ?? 'is not allowed.'}`.slice(0, 400), {
+  throw new ApiError(400, startOf(`${where} ${problem?.message ?? 'is not allowed.'}`, 400), {
     param: field,
   });
 }

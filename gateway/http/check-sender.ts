@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { ApiError } from './errors';
+import { startOf } from '../../contracts/clean-text';
 
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -72,7 +73,7 @@ function readHost(header: string): ReadHost {
   return host;
 }
 
-const shown = (text: string): string => text.slice(0, 100);
+const shown = (text: string): string => startOf(text, 100);
 
 function nameOf(url: string): string | null {
   try {

@@ -4,6 +4,7 @@ import { ApiError } from './errors';
 import { measureParsed, refuseBloated } from './measure-json';
 import { RequestBody } from './replace-model-name';
 import type { ReceivedBody } from './read-body';
+import { startOf } from '../../contracts/clean-text';
 
 /** An inference request as far as the gateway reads it. The rest goes to the model server unchanged. */
 export interface InferenceRequest {
@@ -26,7 +27,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
     parsed = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
     // V8's message may quote the body. That is harmless, because the body is the client's own.
-    throw new ApiError(400, `The request body is not JSON: ${(error as Error).message.slice(0, 160)}`, {
+    throw new ApiError(400, `The request body is not JSON: ${startOf((error as Error).message, 160)}`, {
       code: 'invalid_json',
     });
   }
@@ -43,7 +44,7 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
     });
   }
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
-    throw new ApiError(400, `stream must be true or false, found ${JSON.stringify(stream).slice(0, 40)}.`, {
+    throw new ApiError(400, `stream must be true or false, found ${startOf(JSON.stringify(stream), 40)}.`, {
       param: 'stream',
     });
   }

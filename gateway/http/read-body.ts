@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from './errors';
+import { startOf } from '../../contracts/clean-text';
 
 /** A body, followed in memory by free space, so that a longer model name fits in without a copy. */
 export interface ReceivedBody {
@@ -33,7 +34,7 @@ export function readBody(
     return Promise.reject(
       new ApiError(
         415,
-        `Content-Encoding ${JSON.stringify(encoding.slice(0, 40))} is not supported. Send the body uncompressed.`,
+        `Content-Encoding ${JSON.stringify(startOf(encoding, 40))} is not supported. Send the body uncompressed.`,
       ),
     );
   }

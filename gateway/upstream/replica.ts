@@ -1,5 +1,6 @@
 import { type Dispatcher, Pool } from 'undici';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
+import { startOf } from '../../contracts/clean-text';
 import { GrowingBuffer } from './growing-buffer';
 
 /** Most bytes of an answer to a question of the gateway's own. */
@@ -82,7 +83,7 @@ export class Replica {
       signal,
     });
     const text = await readText(answer.body);
-    if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
+    if (answer.statusCode !== 200) throw new Error(`${path} answered ${answer.statusCode}: ${startOf(text, 300)}`);
     return text;
   }
 

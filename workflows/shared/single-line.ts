@@ -1,4 +1,4 @@
-import { cleanLine, cleanMarkdown, wholeWords } from '../../contracts/clean-text';
+import { cleanLine, cleanMarkdown, endOf, wholeWords } from '../../contracts/clean-text';
 
 /**
  * A text as one clean line of at most `most` characters. A longer text keeps its beginning and its end, in whole words,
@@ -8,9 +8,10 @@ export function singleLine(text: string, most: number): string {
   const line = cleanLine(text);
   if (line.length <= most) return line;
   const end = Math.floor(most / 3);
-  const tail = line.slice(-end);
-  const word = line[line.length - end - 1] === ' ' ? 0 : tail.indexOf(' ');
-  return `${wholeWords(line, most - end - 1)} ${(word < end / 2 ? tail.slice(Math.max(0, word)) : tail).trimStart()}`;
+  const tail = endOf(line, end);
+  const word = line.at(-tail.length - 1) === ' ' ? 0 : tail.indexOf(' ');
+  const words = word < end / 2 ? endOf(tail, tail.length - Math.max(0, word)) : tail;
+  return `${wholeWords(line, most - end - 1)} ${words.trimStart()}`;
 }
 
 /** Longest name in a summary, in characters: the server takes 400 bytes, and a character may have three. */

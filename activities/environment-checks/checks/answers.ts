@@ -1,5 +1,6 @@
 import type { Figure } from '../../../contracts/artifacts/environment-check';
 import type { EnvironmentMove } from '../../../contracts/messages/environment-protocol';
+import { startOf } from '../../../contracts/clean-text';
 import type { EnvironmentHandle } from '../../environment';
 import { seededRandom } from '../../statistics/random';
 import { type CheckInput, type CheckResult, resultOf, wholePercent } from '../check';
@@ -176,8 +177,8 @@ async function rightValuesRevealed(environment: EnvironmentHandle, input: CheckI
   const share = tasks / Math.min(TASKS, input.tasks.length);
   const figure = { name: 'tasks whose observations tell', value: share, atMost: CHANCE };
   if (share <= CHANCE) return { problem: null, figure };
-  const call = JSON.stringify(example!.call).slice(0, 160);
-  const answered = `${call} is answered with ${JSON.stringify(example!.observation.slice(0, 160))}`;
+  const call = startOf(JSON.stringify(example!.call), 160);
+  const answered = `${call} is answered with ${JSON.stringify(startOf(example!.observation, 160))}`;
   return {
     problem: `In ${wholePercent(share)} of the tasks a wrong call is answered with the right value: ${answered}.`,
     figure,

@@ -3,6 +3,7 @@ import { type CheckInput, type CheckResult, twoDecimals } from '../check';
 import { CHECK_LIMITS } from '../limits';
 import { meanRewardOf, play } from '../play';
 import { malformedCalls } from '../scripted-policies';
+import { startOf } from '../../../contracts/clean-text';
 
 /** Tasks on each of which all malformed calls are made in one episode. */
 const TASKS = 20;
@@ -20,7 +21,7 @@ export async function checkMalformedCalls(
       await play(environment, tasks[0]!.seed, [call]);
     } catch (error) {
       throw new Error(
-        `The call ${JSON.stringify(call).slice(0, 200)} is not answered with an observation: ` +
+        `The call ${startOf(JSON.stringify(call), 200)} is not answered with an observation: ` +
           (error as Error).message,
         { cause: error },
       );

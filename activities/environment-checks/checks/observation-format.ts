@@ -5,6 +5,7 @@ import { formatDifference } from '../observation-format';
 import { play } from '../play';
 import { malformedCalls, policyView, randomCalls } from '../scripted-policies';
 import type { TargetProfile } from '../target-profile';
+import { startOf } from '../../../contracts/clean-text';
 
 /** Number of tasks played. */
 const TASKS = 20;
@@ -38,7 +39,7 @@ export async function checkObservationFormat(
       const found = formatDifference(format, observation);
       const refuses = target.refusal !== null && formatDifference(target.refusal, observation) === null;
       if (found && !refuses && !problems.has(name))
-        problems.set(name, `${name} answers ${JSON.stringify(observation.slice(0, 120))}, which ${found}.`);
+        problems.set(name, `${name} answers ${JSON.stringify(startOf(observation, 120))}, which ${found}.`);
     });
   }
   return resultOf([...problems.values()].slice(0, 4), `${looked} observations have the form of the agent's.`, [

@@ -5,6 +5,7 @@ import { SAID, speakingTools } from '../moves';
 import { fitOpeningModel, numberOpenings, type OpeningModel } from '../opening-model';
 import { openingRuns, sameOpenings, solutionForm, solutionParts, valueWords } from '../solution-forms';
 import type { TargetProfile } from '../target-profile';
+import { startOf } from '../../../contracts/clean-text';
 
 /** Solutions are compared when at least this many tasks ask for the same as tasks of the agent. */
 const FEWEST_ALIKE = 10;
@@ -90,7 +91,7 @@ function otherTools(range: string, tasks: readonly Compared[]): Finding {
     problem:
       share > limit
         ? `${wholePercent(share)} of the tasks ${range} are solved otherwise than the agent's own with such openings: ` +
-          `${JSON.stringify(promptOf(example!.task).slice(0, 120))} ${example!.expected ? 'without' : 'with'} ` +
+          `${JSON.stringify(startOf(promptOf(example!.task), 120))} ${example!.expected ? 'without' : 'with'} ` +
           `${example!.step}, there ${example!.expected ? 'with' : 'without'} it.`
         : null,
     figure: { name: `tasks ${range} solved otherwise`, value: share, atMost: limit },

@@ -1,4 +1,5 @@
 import type { Candidate } from '../../../contracts/artifacts/identification';
+import { startOf } from '../../../contracts/clean-text';
 import { contentKey } from '../../../llm';
 import type { DiscoverAnswer } from '../prompts/discover';
 
@@ -21,7 +22,7 @@ export function candidateId(name: string): string {
       .normalize('NFKD')
       .toLowerCase()
       .match(/[a-z0-9]+/g) ?? [];
-  const id = words.join('-').slice(0, 63).replace(/-+$/, '');
+  const id = startOf(words.join('-'), 63).replace(/-+$/, '');
   return id || `capability-${contentKey(name).slice(0, 8)}`;
 }
 
@@ -91,5 +92,5 @@ export function discoveryBatches<T extends { id: string }>(
 
 function cut(text: string, max: number): string {
   const line = text.trim();
-  return line.length > max ? `${line.slice(0, max - 1)}…` : line;
+  return line.length > max ? `${startOf(line, max - 1)}…` : line;
 }

@@ -1,4 +1,5 @@
 import type { Merge } from '../../../contracts/artifacts/identification';
+import { startOf } from '../../../contracts/clean-text';
 import type { MergeAnswer } from '../prompts/merge';
 import type { PooledCandidate } from './candidate-pool';
 
@@ -25,7 +26,7 @@ export function mergeCandidates(
     into.set(keeper.id, { ...keeper, episodes: [...new Set(free.flatMap(({ episodes }) => episodes))] });
     for (const { id, name, description } of free.filter((candidate) => candidate !== keeper)) {
       gone.add(id);
-      merges.push({ id, name, description, into: keeper.id, reason: reason.slice(0, MAX_REASON) });
+      merges.push({ id, name, description, into: keeper.id, reason: startOf(reason, MAX_REASON) });
     }
   }
   return {

@@ -2,6 +2,7 @@ import { BATCH_KIND } from '../../../contracts/artifacts/analyst-use';
 import type { CallRecord } from '../../../contracts/artifacts/call-record';
 import type { Candidate } from '../../../contracts/artifacts/identification';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
+import { startOf } from '../../../contracts/clean-text';
 import {
   contentKey,
   refusalOfOneQuestion,
@@ -123,7 +124,7 @@ function storedAnswer(question: Question, episode: Episode, answer: AnalystAnswe
       ...about(question, episode),
       label,
       step: label === 'NA' ? null : step,
-      reason: reason.slice(0, MAX_REASON),
+      reason: startOf(reason, MAX_REASON),
     },
     call: record(question, episode, answer),
   };
@@ -151,7 +152,7 @@ export async function askQuestion(
       keep: (answer) => keep(storedAnswer(question, episode, answer)),
       keepRefusal: ({ reason, ...cost }) =>
         keep({
-          label: { ...about(question, episode), label: null, step: null, reason: reason.slice(0, MAX_REASON) },
+          label: { ...about(question, episode), label: null, step: null, reason: startOf(reason, MAX_REASON) },
           call: record(question, episode, { ...cost, model: analyst.model }, true),
         }),
     });

@@ -1,4 +1,5 @@
 import { type ChatMessage, withTexts } from '../../../contracts/artifacts/trajectory';
+import { endOf, startOf } from '../../../contracts/clean-text';
 import { renderMessages, type RenderOptions } from '../../render-messages';
 
 /** An episode's text, and how much had to be left out of it. */
@@ -54,8 +55,14 @@ const HEAD_CHARS = 140;
 const withoutContent = (message: ChatMessage): ChatMessage =>
   withTexts(message, (text) => (text.length < WORTH_CHARS ? text : `[${text.length} characters left out]`));
 
+/** Of lines that follow the first one of a message. */
+const INDENT = '    ';
+
 function cut(text: string, maxChars: number): string {
   const note = '\n    [… characters left out in the middle …]\n';
-  const half = Math.max(0, Math.floor((maxChars - note.length) / 2));
-  return text.slice(0, half) + note + text.slice(text.length - half);
+  const half = Math.max(0, (maxChars - note.length - INDENT.length) / 2);
+  const end = endOf(text, half);
+  // The rest of a line is no line of its own: it must not pass for a message.
+  const indent = text.at(-end.length - 1) === '\n' ? '' : INDENT;
+  return startOf(text, half) + note + indent + end;
 }

@@ -107,6 +107,12 @@ test('an answer that may become another one is tried again, every other one is n
   });
 });
 
+test('of an answer that breaks off in the middle of a character, the whole ones are quoted', async () => {
+  answer = (response) => response.writeHead(404).end(Buffer.from('no 😀😀').subarray(0, -1));
+  const message = expect.stringMatching(/: no 😀\.$/u) as string;
+  await expect(postNotice({ url, secret: null }, input.id, '{}')).rejects.toMatchObject({ message });
+});
+
 test('a redirect is not followed, and an answer without end is not read to it', async () => {
   answer = (response) => response.writeHead(302, { location: `${url}/elsewhere` }).end();
   const post = () => postNotice({ url, secret: null }, input.id, '{}');
