@@ -25,6 +25,8 @@ export interface AnalystFailureDetail {
 }
 
 const MAX_QUOTE = 300;
+/** Before an endpoint's own words. */
+const SAID = ' It said: ';
 /** Code of an analyst with recorded answers: address, model and form are right, but this answer is not recorded. */
 const UNKNOWN_QUESTION = 'unknown_question';
 /** Milliseconds until Temporal retries when the key's quota is used up, which does not change within seconds. */
@@ -61,7 +63,7 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
       ...(retryMs == null ? {} : { nextRetryDelay: Math.round(retryMs) }),
     });
   const here = `The analyst at ${place.endpoint}`;
-  const said = ` It said: ${quote(cause.message)}`;
+  const said = `${SAID}${quote(cause.message)}`;
 
   if (status === 429) {
     const wait = retryAfterMs(api?.headers, now);
@@ -125,10 +127,22 @@ const PROMPT_CODES = new Set([
   'content_policy_violation',
 ]);
 
-/** Whether the endpoint refused only this prompt, because it is too long or because of its content filter. */
+/** Words with which endpoints refuse characters of a prompt, such as half of a surrogate pair. */
+const BAD_CHARACTERS = new RegExp(
+  [
+    String.raw`\bsurrogates?\b|\bhex escape\b|\bstring escape\b|\bcontrol character\b|\bbody is not valid JSON\b`,
+    String.raw`\b(?:invalid|unsupported|illegal|malformed|ill-formed|bad|not valid)\b.{0,40}\b(?:unicode|utf-?8)\b`,
+    String.raw`\b(?:unicode|utf-?8)\b.{0,40}\b(?:invalid|error|malformed|codec)\b|\bparse the JSON body\b`,
+  ].join('|'),
+  'i',
+);
+
+/** Whether the endpoint refused only this prompt: for its length, its content, or its characters. */
 export function refusesPromptOnly(error: ApplicationFailure): boolean {
   const detail = error.details?.[0] as AnalystFailureDetail | undefined;
-  return error.type === 'Analyst.BadRequest' && (detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? ''));
+  if (error.type !== 'Analyst.BadRequest') return false;
+  if (detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? '')) return true;
+  return (detail?.status === 400 || detail?.status === 422) && BAD_CHARACTERS.test(error.message.split(SAID)[1] ?? '');
 }
 
 /**

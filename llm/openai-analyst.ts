@@ -1,10 +1,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import OpenAI, { APIConnectionTimeoutError, APIUserAbortError } from 'openai';
-import type {
-  ChatCompletion,
-  ChatCompletionCreateParamsNonStreaming,
-  ChatCompletionMessageParam,
-} from 'openai/resources/chat/completions';
+import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
 import { hideSecret } from '../contracts/hide-secret';
 import { failure } from '../contracts/typed-failure';
@@ -26,7 +22,7 @@ import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
 import { LONGEST_TIMER_MS } from '../contracts/config/milliseconds';
-import { startOf } from '../contracts/clean-text';
+import { startOf, wellFormed } from '../contracts/clean-text';
 import { RateLimiter } from './rate/rate-limiter';
 import { Redactor, redactsFor, Replacements } from './redaction';
 import { createTransport } from './transport';
@@ -267,7 +263,10 @@ class OpenAiAnalyst implements Analyst {
   ): ChatCompletionCreateParamsNonStreaming {
     return {
       model: this.model,
-      messages: messages as ChatCompletionMessageParam[],
+      messages: messages.map((message) => ({
+        ...message,
+        content: wellFormed(message.content),
+      })),
       response_format: {
         type: 'json_schema',
         json_schema: { name: request.kind, strict: true, schema: this.format(request.schema) },

@@ -106,6 +106,34 @@ describe('a prompt that is refused for what is in it', () => {
     expect(refusesPromptOnly(answered(400, {}, { message: 'no', code }))).toBe(true);
   });
 
+  test.each([
+    [400, 'The request body is not valid JSON: no low surrogate in string: line 1 column 1204 (char 1203)'],
+    [400, 'We could not parse the JSON body of your request.'],
+    [400, "'utf-8' codec can't encode character '\\ud83d' in position 3: surrogates not allowed"],
+    [400, 'str is not valid UTF-8: surrogates not allowed'],
+    [400, 'lone leading surrogate in hex escape at line 1 column 88'],
+    [400, 'unexpected end of hex escape'],
+    [400, 'invalid string: surrogate U+D800..U+DBFF must be followed by U+DC00..U+DFFF'],
+    [400, 'invalid string: ill-formed UTF-8 byte'],
+    [400, 'Invalid Unicode in messages.1.content'],
+    [400, 'unsupported Unicode escape sequence'],
+    [400, 'invalid character in string escape code'],
+    [400, 'Malformed UTF-8 characters, possibly incorrectly encoded'],
+    [422, 'Input should be a valid string, unable to parse raw data as a unicode string: invalid unicode code point'],
+  ])('%i with %j concerns this prompt only', (status, message) => {
+    expect(refusesPromptOnly(answered(status, {}, { message }))).toBe(true);
+  });
+
+  test.each([
+    [400, 'response_format: this model does not support a JSON schema'],
+    [400, "Invalid value for 'model': m-1"],
+    [400, 'Invalid schema for response_format: in context=(), additionalProperties is required to be false'],
+    [404, 'Invalid Unicode in the address'],
+    [401, 'The key holds an invalid Unicode character'],
+  ])('%i with %j concerns all prompts', (status, message) => {
+    expect(refusesPromptOnly(answered(status, {}, { message }))).toBe(false);
+  });
+
   test('413 concerns this prompt only', () => {
     expect(refusesPromptOnly(answered(413))).toBe(true);
   });

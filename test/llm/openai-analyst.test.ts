@@ -46,6 +46,14 @@ const request = (extra: Partial<AnalystRequest<z.infer<typeof schema>>> = {}) =>
   ...extra,
 });
 
+test('what is sent is well formed, and so is what is asked again', async () => {
+  const { analyst, requests } = await analystThatHears([{ content: 'half \ud83d' }, GOOD]);
+  const messages = [{ role: 'user' as const, content: 'a\ud83d b\ude00 😀' }];
+  await analyst.ask(request({ messages }));
+  expect(requests.map(({ body }) => JSON.stringify(body))).not.toContainEqual(expect.stringMatching(/\\ud[89a-f]/));
+  expect(JSON.stringify(requests[1]!.body)).toContain('a\ufffd b\ufffd 😀');
+});
+
 test('a valid answer comes back with its usage', async () => {
   const { analyst, requests } = await analystThatHears([GOOD]);
   await expect(analyst.ask(request())).resolves.toEqual({
