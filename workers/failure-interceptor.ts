@@ -2,6 +2,7 @@ import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { failure } from '../contracts/typed-failure';
+import { wellFormed } from '../contracts/clean-text';
 import { diskError, isStoreError } from '../store';
 
 /**
@@ -25,14 +26,26 @@ export function toTypedFailure(error: unknown): unknown {
   return error;
 }
 
-/** Interceptor that gives the failures of all activities their type. */
+/**
+ * The error, with U+FFFD for each half of a surrogate pair in its words and those of its causes. Temporal's protocol is
+ * UTF-8, and the worker could not send the failure.
+ */
+function wellSaid(error: unknown): unknown {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    if (wellFormed(one.message) !== one.message) one.message = wellFormed(one.message);
+    if (one.stack !== undefined && wellFormed(one.stack) !== one.stack) one.stack = wellFormed(one.stack);
+  }
+  return error;
+}
+
+/** Interceptor that gives the failures of all activities their type, and makes their words well formed. */
 export const failureInterceptor = (): { inbound: ActivityInboundCallsInterceptor } => ({
   inbound: {
     async execute(input, next) {
       try {
         return await next(input);
       } catch (error) {
-        throw toTypedFailure(error);
+        throw wellSaid(toTypedFailure(error));
       }
     },
   },

@@ -1,5 +1,6 @@
 // unit
 import { z } from 'zod';
+import { failure } from '../../contracts/typed-failure';
 import { StoreCorruptError } from '../../store';
 import { toTypedFailure, failureInterceptor } from '../../workers/failure-interceptor';
 
@@ -27,6 +28,14 @@ test.each([
 test('a stored document of another form names the field', () => {
   const { error } = z.object({ reward: z.number() }).safeParse({ reward: 'much' });
   expect(toTypedFailure(error)).toMatchObject({ type: 'Store.Corrupt', message: expect.stringContaining('reward') });
+});
+
+test('half a character in the words of a failure or its cause cannot be sent, and is replaced', async () => {
+  const error = new Error('a \ud83d', { cause: failure('Model.Refused', 'b \ude00') });
+  const { inbound } = failureInterceptor();
+  await expect(inbound.execute?.({ args: [], headers: {} }, () => Promise.reject(error))).rejects.toBe(error);
+  expect([error.message, (error.cause as Error).message]).toEqual(['a \ufffd', 'b \ufffd']);
+  expect(`${error.stack} ${(error.cause as Error).stack}`).not.toMatch(/\p{Surrogate}/u);
 });
 
 test('any other error passes as it is, and a result too', async () => {
