@@ -12,6 +12,8 @@ import select
 import signal
 import time
 
+from whetstone.cut_text import end_of, text_of_end
+
 from .answers import is_not_run, read_answer
 from .errors import SandboxError
 
@@ -123,7 +125,7 @@ class EnvironmentProcess:
 
     def log_tail(self):
         """The last bytes of stdout and stderr, as text."""
-        return self._log.decode("utf-8", "replace")
+        return text_of_end(self._log)
 
     def _exchange(self, asked, single):
         """Sends one line and returns its outcomes, each held to its method's schema. asked: (request, its JSON)."""
@@ -207,7 +209,7 @@ class EnvironmentProcess:
         self._launched.kill()
         _, status = os.waitpid(self._launched.pid, 0)
         self._drain_rest()
-        words = self.log_tail().strip()[-400:]
+        words = end_of(self.log_tail().strip(), 400)
         last = f" Its last words: {words}" if words else ""
         if not ended:
             return self._fail("Sandbox.EnvironmentHung", f"closed its response channel and went on; killed.{last}")

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from whetstone.cut_text import end_of
+
 from .local_port import HOST, LocalPort
 from .sampler import SamplerRefused
 from .supervise import Plan, end_with_parent
@@ -72,7 +74,7 @@ class ManagedServer:
         except OSError:
             return ""
         telling = [line for line in lines if "Error" in line or "error" in line] or lines
-        return "\n".join(telling[-6:])[-LOG_CHARACTERS:]
+        return end_of("\n".join(telling[-6:]), LOG_CHARACTERS)
 
     def close(self) -> None:
         """Ends the server and waits for it. Idempotent."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import httpx2
 
+from whetstone.cut_text import start_of
+
 from .sampler import Sample, SampleRequest, SamplerRefused
 
 LOAD = "/v1/load_lora_adapter"
@@ -233,4 +235,4 @@ def _words(answer: httpx2.Response) -> str:
         words = error.get("message", "") if isinstance(error, dict) else str(error)
     except (ValueError, AttributeError):
         words = answer.text
-    return " ".join(str(words).split())[:500]
+    return start_of(" ".join(str(words).split()), 500)

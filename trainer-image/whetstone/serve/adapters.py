@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from whetstone.cut_text import start_of
 from whetstone.engine import Adapter, Engine, ModelError, merge_adapters, read_adapter
 from whetstone.tree_hash import tree_sha256
 
@@ -76,7 +77,7 @@ class Adapters:
         """Raises ApiError (404)."""
         async with self._changing:
             if name not in self._served:
-                raise ApiError(404, f"adapter {name[:200]} is not loaded", "lora_name", "model_not_found")
+                raise ApiError(404, f"adapter {start_of(name, 200)} is not loaded", "lora_name", "model_not_found")
             await self._change(name, None, lambda: self._engine.drop_adapter(name), loop)
 
     async def _change(self, name: str, to: Served | None, action: Callable[[], None], loop: EngineLoop) -> None:
@@ -95,12 +96,11 @@ class Adapters:
 
     def _check_name(self, name: str, replace: bool) -> None:
         if not name.isprintable():
-            message = (
-                f"lora_name {printable(name[:200])} has characters that cannot be shown, such as control characters"
-            )
+            shown = printable(start_of(name, 200))
+            message = f"lora_name {shown} has characters that cannot be shown, such as control characters"
             raise ApiError(400, message, "lora_name")
         if name == self._base_name or (name in self._served and not replace):
-            message = f"a model called {name[:200]} is already served; unload it or take another name"
+            message = f"a model called {start_of(name, 200)} is already served; unload it or take another name"
             raise ApiError(400, message, "lora_name")
 
     def _check_folder(self, path: str) -> None:
@@ -135,9 +135,9 @@ class Adapters:
             name = part["lora_name"]
             served = self._served.get(name)
             if served is None:
-                raise ApiError(404, f"adapter {name[:200]} is not loaded", "lora_mixture", "model_not_found")
+                raise ApiError(404, f"adapter {start_of(name, 200)} is not loaded", "lora_mixture", "model_not_found")
             if served.directory is None:
-                message = f"adapter {name[:200]} is a mixture itself: name the adapters that it was made of"
+                message = f"adapter {start_of(name, 200)} is a mixture itself: name the adapters that it was made of"
                 raise ApiError(400, message, "lora_mixture")
             weights[served.directory, name] = weights.get((served.directory, name), 0.0) + float(part["weight"])
         return weights

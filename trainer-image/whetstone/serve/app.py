@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from whetstone.chat import Chat
+from whetstone.cut_text import start_of
 from whetstone.engine import Engine, Request
 
 from .adapters import Adapters
@@ -227,7 +228,7 @@ class PolicyServer:
 
     def _check_model(self, name: str) -> None:
         if name != self._served_name and name not in self.adapters:
-            raise ApiError(404, f"The model `{name[:200]}` does not exist.", "model", "model_not_found")
+            raise ApiError(404, f"The model `{start_of(name, 200)}` does not exist.", "model", "model_not_found")
 
     async def _request(self, asked: ChatRequest) -> Request:
         """Renders and tokenizes a request. Long work is done in a thread, so that others need not wait."""

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from whetstone.chat import RawJson
+from whetstone.cut_text import start_of
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MAX_TOP_LOGPROBS = 20
@@ -58,7 +59,7 @@ class ChatRequest:
 
 def _quoted(value: object) -> str:
     text = json.dumps(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."
+    return text if len(text) <= 80 else f"{start_of(text, 80)}..."
 
 
 def _number(raw: dict, name: str, default, kinds: tuple, low: float, high: float):

@@ -40,6 +40,13 @@ def test_best_and_worst_are_kept_without_what_a_terminal_acts_on(tmp_path: Path)
     assert len(readable("x" * 100_000)) < SHOWN_CHARACTERS + 100
 
 
+def test_a_long_text_is_shortened_between_whole_characters() -> None:
+    family = "👨\u200d👩\u200d👧"
+    shown = readable(f"a{family * 3000}")
+    assert shown.replace(family, "").removeprefix("a").strip().startswith("[… 9")
+    assert "\ufffd" not in shown
+
+
 def test_a_folder_that_cannot_be_written_ends_no_training(tmp_path: Path) -> None:
     (tmp_path / "samples").write_text("in the way")
     write_samples(tmp_path, 1, episodes(), str)

@@ -24,7 +24,11 @@ class BoundedLog(io.TextIOBase):
 
     def write(self, text):
         if self._left > 0:
-            data = str(text).encode("utf-8", "replace")[: self._left]
+            data = str(text).encode("utf-8", "replace")
+            if len(data) > self._left:
+                # Without the first bytes of a character that breaks off.
+                data = data[: self._left].decode("utf-8", "ignore").encode()
+                self._left = len(data)
             self._left -= len(data)
             try:
                 _write(self._fd, data)

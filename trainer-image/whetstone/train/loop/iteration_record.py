@@ -9,13 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whetstone.cut_text import end_of, start_of
+
 if TYPE_CHECKING:
     from .episode import Episode
 
 # Rollouts of an iteration that are kept to be read, and the characters of each; the middle of a longer one is left out.
 SHOWN_ROLLOUTS, SHOWN_CHARACTERS = 4, 6000
-# Characters that move a terminal's cursor, hide text or change its direction.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# Characters that move a terminal's cursor, hide text or change its direction. Scripts and emoji need the joiners.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    r"|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
 # TRL's name of each figure of the loss, and our name.
 MEASURED = {"entropy": "entropy", "clip_ratio/region_mean": "clippedShare"}
 
@@ -78,5 +83,5 @@ def readable(text: str) -> str:
     clean = _CONTROL.sub("\ufffd", text)
     if len(clean) <= SHOWN_CHARACTERS:
         return clean
-    half = SHOWN_CHARACTERS // 2
-    return f"{clean[:half]}\n[… {len(clean) - 2 * half} characters left out …]\n{clean[-half:]}"
+    start, end = start_of(clean, SHOWN_CHARACTERS // 2), end_of(clean, SHOWN_CHARACTERS // 2)
+    return f"{start}\n[… {len(clean) - len(start) - len(end)} characters left out …]\n{end}"

@@ -9,6 +9,7 @@ import torch
 from trl.trainer.utils import pad
 
 from whetstone.chat.renderer import Renderer, TextTooLong
+from whetstone.cut_text import start_of
 from whetstone.engine import ModelError
 from whetstone.envs.process import EnvironmentProcess
 
@@ -100,7 +101,7 @@ class References:
             if [(one.name, json.loads(one.arguments)) for one in reply.calls] != wanted:
                 raise ModelError(
                     "supervisedWeight needs a chat template whose tool calls can be read again; this one writes"
-                    f" {self._renderer.chat.decode(own)[:200]!r}"
+                    f" {start_of(self._renderer.chat.decode(own), 200)!r}"
                 )
             others = [] if number + 1 == len(observations) else self._renderer.bridge(reply, [observation])
             if len(reference.ids) + len(own) + len(others) >= self._limit:
