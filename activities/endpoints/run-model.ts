@@ -18,6 +18,8 @@ export interface RunModel {
   sha256: string;
   /** Its server's words when the run began. */
   served: ServedModel;
+  /** `model.timeoutSeconds` of agent.yaml. */
+  timeoutSeconds?: number | undefined;
 }
 
 /**
@@ -34,6 +36,7 @@ export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'mo
     path: prepared.modelPath,
     sha256: prepared.baseModelSha256,
     served: prepared.servedModel,
+    timeoutSeconds: model.timeoutSeconds,
   };
 }
 

@@ -58,6 +58,7 @@ export async function askMenu(
     client,
     clock: systemClock,
     model: runModel(prepared, endpoints),
+    concurrency: evaluation.concurrency,
     adapters: [],
     signal,
     onTrouble: (note) => progress.setNote(note),

@@ -21,6 +21,7 @@ import { waitDeadlines } from '../wait-deadlines';
  */
 const AMENDABLE_FIELDS = [
   'model.baseUrl',
+  'model.timeoutSeconds',
   'analyst.baseUrl',
   'analyst.model',
   'analyst.mode',

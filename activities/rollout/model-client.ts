@@ -22,6 +22,8 @@ export interface ChatRequest {
   topLogprobs?: number;
   /** The answer must be one of these texts. */
   choice?: readonly string[];
+  /** How long the server may send nothing, before its answer and during it. Default: that of the client. */
+  timeoutMs?: number;
 }
 
 /** The answer to a ChatRequest. */
@@ -107,7 +109,7 @@ export interface ModelClientOptions {
   apiKey?: string | undefined;
   /** Endpoints that the key is sent to. While there is a key, no other endpoint is asked. Default: all. */
   keyEndpoints?: readonly string[];
-  /** Longest wait for an answer, time in the server's queue included. Default 120 s. */
+  /** How long a server may send nothing, time in its queue included. Default 120 s. */
   timeoutMs?: number;
   /** Addresses at which servers load adapters, by their own address, where these differ. */
   adapterUrls?: Readonly<Record<string, string>>;
@@ -123,11 +125,13 @@ export class HttpModelClient implements ModelClient {
   private readonly apiKey: string | undefined;
   private readonly adapterUrls: Readonly<Record<string, string>>;
   private readonly keyEndpoints: readonly string[] | null;
+  private readonly timeoutMs: number;
 
   constructor(options: ModelClientOptions = {}) {
     const { apiKey, timeoutMs = 120_000, adapterUrls = {}, keyEndpoints } = options;
     this.adapterUrls = adapterUrls;
     this.apiKey = apiKey;
+    this.timeoutMs = timeoutMs;
     this.keyEndpoints = apiKey === undefined || keyEndpoints === undefined ? null : keyEndpoints;
     this.agent = new Agent({
       connections: 256,
@@ -151,7 +155,7 @@ export class HttpModelClient implements ModelClient {
       ...(request.topLogprobs ? { logprobs: true, top_logprobs: request.topLogprobs } : {}),
       ...(request.choice ? { structured_outputs: { choice: request.choice } } : {}),
     };
-    const answer = await this.send('POST', url, body, signal);
+    const answer = await this.send('POST', url, body, signal, request.timeoutMs ?? this.timeoutMs);
     const parsed = completionSchema.safeParse(answer);
     if (!parsed.success) throw this.noCompletion(answer, parsed.error, url);
     const { choices, usage, system_fingerprint: fingerprint } = parsed.data;
@@ -211,6 +215,7 @@ export class HttpModelClient implements ModelClient {
     url: string,
     body: unknown,
     signal: AbortSignal | undefined,
+    answerMs?: number,
   ): Promise<unknown> {
     if (this.keyEndpoints !== null && !belongsTo(url, this.keyEndpoints)) {
       const what = "The run's model server";
@@ -227,10 +232,11 @@ export class HttpModelClient implements ModelClient {
         headers: this.headers,
         ...(body === undefined ? {} : { body: requestText(body) }),
         ...(signal ? { signal } : {}),
+        ...(answerMs === undefined ? {} : { headersTimeout: answerMs, bodyTimeout: answerMs }),
       });
       text = await answer.body.text();
     } catch (error) {
-      throw signal?.aborted ? signal.reason : faultOfException(error, url);
+      throw signal?.aborted ? signal.reason : faultOfException(error, url, answerMs);
     }
     if (answer.statusCode < 200 || answer.statusCode > 299) {
       const header = answer.headers['retry-after'];

@@ -4,14 +4,14 @@ import { failure } from '../../contracts/typed-failure';
 import { startOf } from '../../contracts/clean-text';
 
 /**
- * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `unknown-model`: the server
- * does not serve this name (a restarted server has lost its adapters). `too-long`: the conversation is longer than the
- * model's context. `conversation`: the server refuses this conversation, and may answer others. `changed`: another
- * model is served than the run began with. `unauthorised`: the server does not take the API key. `refused`: the same
- * call will fail again.
+ * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `slow`: the request was
+ * taken, and nothing was sent for as long as its answer may take. `unknown-model`: the server does not serve this name
+ * (a restarted server has lost its adapters). `too-long`: the conversation is longer than the model's context.
+ * `conversation`: the server refuses this conversation, and may answer others. `changed`: another model is served than
+ * the run began with. `unauthorised`: the server does not take the API key. `refused`: the same call will fail again.
  */
 export type ModelFaultKind =
-  'unreachable' | 'unknown-model' | 'too-long' | 'conversation' | 'changed' | 'unauthorised' | 'refused';
+  'unreachable' | 'slow' | 'unknown-model' | 'too-long' | 'conversation' | 'changed' | 'unauthorised' | 'refused';
 
 /** A failed call of the model endpoint. */
 export class ModelFault extends Error {
@@ -37,6 +37,10 @@ export interface FailedAnswer {
 /** What to check where the address does not lead to a model server. */
 export const ADDRESS_HINT = 'Check model.baseUrl: it normally ends in /v1.';
 
+/** Statuses of proxies that gave up waiting. */
+const GAVE_UP = new Set([408, 504, 524]);
+const GAVE_UP_HINT = ' A proxy in front of it gave up waiting: raise its limit where answers take longer.';
+
 /** Words of OpenAI's API, vLLM, SGLang and llama.cpp. */
 const TOO_LONG = /maximum (context|model) length|context (length|size|window)|exceed_context_size/i;
 /** Words of servers that answer 400 for a model that they do not serve. */
@@ -61,7 +65,7 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
     return new ModelFault(
       'unreachable',
-      `The model server at ${url} answered ${status}${said}`,
+      `The model server at ${url} answered ${status}${said}${GAVE_UP.has(status) ? GAVE_UP_HINT : ''}`,
       retryAfterMs(retryAfter),
     );
   }
@@ -79,19 +83,40 @@ export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: s
   );
 }
 
-/** The fault for an exception of the HTTP client: there was no answer. */
-export function faultOfException(error: unknown, url: string): ModelFault {
+/** Codes of the HTTP client for a server that took a request and was silent, before and behind its headers. */
+const SILENCES: Readonly<Record<string, string>> = {
+  UND_ERR_HEADERS_TIMEOUT: 'did not answer',
+  UND_ERR_BODY_TIMEOUT: 'began to answer, and then sent nothing',
+};
+/** Codes for a server that is not there. */
+const ABSENCES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'is down: the connection was refused',
+  ENOTFOUND: 'is not there: its name has no address',
+  EAI_AGAIN: 'is not there: its name could not be looked up',
+  UND_ERR_CONNECT_TIMEOUT: 'is not there: no connection came about',
+  EHOSTUNREACH: 'is not there: no way leads to its address',
+  ENETUNREACH: 'is not there: no way leads to its address',
+};
+
+/**
+ * The fault for an exception of the HTTP client: there was no answer.
+ * @param waitedMs how long an answer may take; absent: a question that every server that works answers at once.
+ */
+export function faultOfException(error: unknown, url: string, waitedMs?: number): ModelFault {
   const { code, message } = error as NodeJS.ErrnoException;
-  return new ModelFault(
-    'unreachable',
-    `The model server at ${url} did not answer (${code ?? message ?? String(error)}).`,
-    undefined,
-    { cause: error },
-  );
+  const silence = SILENCES[code ?? ''];
+  const isSlow = silence !== undefined && waitedMs !== undefined;
+  const what = isSlow
+    ? `${silence} for ${waitedMs / 1000} s`
+    : `${ABSENCES[code ?? ''] ?? 'did not answer'} (${code ?? message ?? String(error)})`;
+  return new ModelFault(isSlow ? 'slow' : 'unreachable', `The model server at ${url} ${what}.`, undefined, {
+    cause: error,
+  });
 }
 
 const FAILURE_TYPES: Record<ModelFaultKind, FailureType> = {
   unreachable: 'Model.Unreachable',
+  slow: 'Model.Slow',
   'unknown-model': 'Model.Refused',
   'too-long': 'Model.Refused',
   conversation: 'Model.Refused',

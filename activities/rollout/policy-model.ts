@@ -11,6 +11,8 @@ export interface PolicyModelOptions {
   clock: Clock;
   /** The model that the run began with, and its address. */
   model: RunModel;
+  /** Most calls at the same time. */
+  concurrency: number;
   /** Adapters that are loaded when the server lacks them. Requests for other names are only passed on. */
   adapters: readonly ServedAdapter[];
   signal: AbortSignal;
@@ -24,6 +26,11 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4_000;
 /** If a server loses an adapter more often than this during one call, more is wrong than a restart. */
 const MAX_RELOADS = 5;
+/** Where agent.yaml names no time for an answer: seconds for any answer, and for each token of it. */
+const ANSWER_SECONDS = 120;
+const TOKEN_SECONDS = 1;
+/** Answers at a time for which that is enough. A server makes 100 tokens a second then, over all of them. */
+const ENOUGH_FOR = 100;
 
 /**
  * A model endpoint that may be restarted while it is used. Calls are repeated with back-off until it answers again, and
@@ -61,7 +68,9 @@ export class PolicyModel {
       try {
         const before = this.absences;
         await this.identify();
-        const answer = await this.patiently(() => client.chat({ ...request, baseUrl }, signal));
+        const answer = await this.inTime(request.maxTokens, (timeoutMs) =>
+          client.chat({ ...request, baseUrl, timeoutMs }, signal),
+        );
         // The server that comes back may serve another model.
         if (this.absences !== before) await this.identify();
         this.answersNameWeights = requireSameFingerprint(model, answer.fingerprint);
@@ -164,6 +173,28 @@ export class PolicyModel {
     }
   }
 
+  /**
+   * Asks for an answer, and once more with twice the time where none comes while the server works: it is slow, and not
+   * down. On a server that is slow because of many requests the second one may find fewer.
+   */
+  private async inTime<T>(tokens: number, ask: (timeoutMs: number) => Promise<T>): Promise<T> {
+    const { client, model, signal, concurrency, onTrouble } = this.options;
+    const {
+      timeoutSeconds = ANSWER_SECONDS + Math.ceil(tokens * TOKEN_SECONDS * Math.max(1, concurrency / ENOUGH_FOR)),
+    } = model;
+    try {
+      return await this.patiently(() => ask(timeoutSeconds * 1000));
+    } catch (error) {
+      if (!(error instanceof ModelFault) || error.kind !== 'slow') throw error;
+      await this.patiently(() => client.models(model.baseUrl, signal));
+      const again = `It is asked again and gets ${2 * timeoutSeconds} s; model.timeoutSeconds gives more.`;
+      onTrouble?.(`the model server works, but is slow: ${error.message} ${again}`);
+    }
+    const answer = await this.patiently(() => ask(2 * timeoutSeconds * 1000));
+    onTrouble?.(undefined);
+    return answer;
+  }
+
   private noteAbsence(): void {
     this.absences++;
     this.identity = null;
@@ -171,12 +202,13 @@ export class PolicyModel {
 
   private asFailure(error: unknown): unknown {
     if (!(error instanceof ModelFault)) return error;
-    const fault =
+    const more =
       error.kind === 'unreachable'
-        ? new ModelFault(error.kind, `${error.message} ${addressRemedy(this.options.model)}`, error.retryAfterMs, {
-            cause: error,
-          })
-        : error;
-    return modelFailure(fault);
+        ? ` ${addressRemedy(this.options.model)}`
+        : error.kind === 'slow'
+          ? ' It works, but is slow: its list of models came, and this answer did not, twice.'
+          : '';
+    if (more === '') return modelFailure(error);
+    return modelFailure(new ModelFault(error.kind, error.message + more, error.retryAfterMs, { cause: error }));
   }
 }

@@ -154,6 +154,7 @@ class RolloutSet {
       client: deps.model,
       clock: systemClock,
       model,
+      concurrency: options.concurrency,
       adapters,
       signal,
       onTrouble: (note) => progress.setNote(note),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count } from './numbers';
 import { apiUrlSchema } from './http-url';
+import { LONGEST_TIMER_MS } from './milliseconds';
 
 /** Flags that other fields of agent.yaml decide, or `whet up`, which must find the server again. */
 const OWN_FLAGS = [
@@ -90,6 +91,15 @@ export const modelSpecSchema = z
     vllm: vllmSpecSchema.optional(),
     temperature: z.number().nonnegative().default(1).describe('Sampling temperature of the deployed agent.'),
     maxCompletionTokens: count.default(512).describe('Most tokens of one answer of the agent.'),
+    timeoutSeconds: count
+      // The second try gets twice the time.
+      .max(Math.floor(LONGEST_TIMER_MS / 2000))
+      .optional()
+      .describe(
+        'Seconds that the server may send nothing while an answer is due, its queue included. Then the request is ' +
+          'sent once more with twice the time. Absent: 120, and 1 for each token of maxCompletionTokens; in ' +
+          'proportion more where more than 100 episodes are played at a time.',
+      ),
   })
   .refine(({ server, baseUrl }) => server !== 'vllm' || baseUrl === undefined, {
     error: 'embedded; vllm only without baseUrl, which names a server that runs already',

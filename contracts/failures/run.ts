@@ -57,8 +57,16 @@ export const FAILURES = {
   'Model.Unreachable': {
     retryable: true,
     curedBy: 'operator',
-    meaning: 'The model server did not answer.',
+    meaning: 'The model server is down, or cannot be reached.',
     remedy: 'Start it (`whet up`) or correct model.baseUrl.',
+  },
+  'Model.Slow': {
+    retryable: false,
+    curedBy: 'operator',
+    meaning: 'The model server works, but sent nothing for an answer that was due, twice.',
+    remedy:
+      'Raise model.timeoutSeconds, or lower the `concurrency` fields, in agent.yaml; then ' +
+      '`whet retry RUN --spec AGENT_YAML`.',
   },
   'Model.Refused': {
     retryable: false,

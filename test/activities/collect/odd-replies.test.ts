@@ -122,6 +122,17 @@ describe('odd replies of a model, odd answers of a server', () => {
     expect(summary.refused).toBeUndefined();
   });
 
+  test('a server that works and sends no answers makes the stage wait, and the next attempt goes on', async () => {
+    server.holdAfter = 10;
+    const context = await fixture.prepare(server.baseUrl, { ...spec, model: { name: 'base', timeoutSeconds: 1 } });
+    const { collectTrajectories } = createCollectActivities(fixture.deps);
+    const failed = fixture.run(collectTrajectories, context);
+    await expect(failed).rejects.toMatchObject({ type: 'Model.Slow', nonRetryable: true });
+    await expect(failed).rejects.toThrow(/did not answer for 2 s\. It works, but is slow/);
+    server.release();
+    expect((await fixture.run(collectTrajectories, context)).episodes).toBe(40);
+  });
+
   test.each<[string, number, unknown, string, RegExp]>([
     [
       'an unknown model',

@@ -92,6 +92,13 @@ test('takes over what may change, and keeps the rest as it was frozen', async ()
   expect((await getJson(fixture.store, context.spec, preparedSpecSchema)).analyst.model).toBe('small');
 });
 
+test('takes over how long an answer may take, also where nothing was said before', async () => {
+  writeFileSync(file, yaml(KUBERNETES.replace('MEMORY', '8Gi')).replace('model: {', 'model: { timeoutSeconds: 900,'));
+  const { spec, changed } = await amend();
+  expect(changed).toEqual(['model.timeoutSeconds']);
+  expect((await getJson(fixture.store, spec, preparedSpecSchema)).spec.model.timeoutSeconds).toBe(900);
+});
+
 test('a file without changes changes nothing', async () => {
   expect(await amend()).toMatchObject({ spec: context.spec, changed: [] });
 });

@@ -70,11 +70,30 @@ describe('errors of the model endpoint', () => {
     expect(fault(400, { error: { message: 'prompt is too long' } }).message).toContain('prompt is too long');
   });
 
-  test('no answer at all is Model.Unreachable with the reason', () => {
-    const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
-    expect(faultOfException(refused, url)).toMatchObject({
-      kind: 'unreachable',
-      message: expect.stringContaining('ECONNREFUSED') as string,
-    });
+  test.each([
+    ['ECONNREFUSED', 'unreachable', 'is down: the connection was refused (ECONNREFUSED)'],
+    ['ENOTFOUND', 'unreachable', 'is not there: its name has no address (ENOTFOUND)'],
+    ['EAI_AGAIN', 'unreachable', 'its name could not be looked up'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'unreachable', 'no connection came about'],
+    ['EHOSTUNREACH', 'unreachable', 'no way leads to its address'],
+    ['ECONNRESET', 'unreachable', 'did not answer (ECONNRESET)'],
+    ['UND_ERR_SOCKET', 'unreachable', 'did not answer (UND_ERR_SOCKET)'],
+    ['UND_ERR_HEADERS_TIMEOUT', 'slow', 'did not answer for 90 s.'],
+    ['UND_ERR_BODY_TIMEOUT', 'slow', 'began to answer, and then sent nothing for 90 s.'],
+  ])('%s while an answer is waited for is %s, with the reason', (code, kind, words) => {
+    const fault = faultOfException(Object.assign(new Error('x'), { code }), url, 90_000);
+    expect(fault).toMatchObject({ kind, message: expect.stringContaining(words) as string });
+    const question = faultOfException(Object.assign(new Error('x'), { code }), url);
+    expect(question.kind).toBe('unreachable');
+  });
+
+  test('Model.Slow waits for a person, who is told the field', () => {
+    const slow = faultOfException(Object.assign(new Error('x'), { code: 'UND_ERR_HEADERS_TIMEOUT' }), url, 1_000);
+    expect(modelFailure(slow)).toMatchObject({ type: 'Model.Slow', nonRetryable: true });
+    expect(FAILURES['Model.Slow'].remedy).toContain('model.timeoutSeconds');
+  });
+
+  test.each([408, 504, 524])('%i names the proxy that gave up waiting', (status) => {
+    expect(fault(status).message).toContain('A proxy in front of it gave up waiting');
   });
 });

@@ -1,7 +1,11 @@
 // Tier: integration (fake model server).
 import type { Clock } from '../../../activities/clock';
 import type { RunModel } from '../../../activities/endpoints/run-model';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { HttpModelClient, PolicyModel } from '../../../activities/rollout';
+import type { ChatAnswer, ModelClient } from '../../../activities/rollout/model-client';
+import { ModelFault } from '../../../activities/rollout/model-errors';
 import { FakePolicyServer } from '../../fakes/policy-server';
 
 /** A clock whose pauses take no time, and may do something instead. */
@@ -56,6 +60,7 @@ describe('PolicyModel', () => {
       client,
       clock,
       model: runModel(),
+      concurrency: 8,
       adapters: options.adapters ?? [adapter],
       signal: new AbortController().signal,
       ...options,
@@ -126,13 +131,104 @@ describe('PolicyModel', () => {
     await server.stop();
     const controller = new AbortController();
     clock.onSleep = async () => controller.abort(new Error('stop it'));
-    const model = new PolicyModel({ client, clock, model: runModel(), adapters: [], signal: controller.signal });
+    const model = new PolicyModel({
+      ...{ client, clock, model: runModel(), concurrency: 8, adapters: [], signal: controller.signal },
+    });
     await expect(model.chat({ ...request, model: 'base' })).rejects.toThrow('stop it');
+  });
+
+  describe('how long an answer may take', () => {
+    const slow = () => new ModelFault('slow', 'The model server at http://m/v1 did not answer for 9 s.');
+    const gone = () => new ModelFault('unreachable', 'The model server at http://m/v1 is down.');
+    const good = { content: 'late', fingerprint: null } as ChatAnswer;
+
+    /** A model whose answers and lists of models are given, in their order; the last of them for ever. */
+    function modelThat(answers: (ChatAnswer | ModelFault)[], lists: (null | ModelFault)[] = [null]) {
+      const asked: number[] = [];
+      const notes: (string | undefined)[] = [];
+      let listed = 0;
+      const next = <T>(values: (T | ModelFault)[], index: number): T => {
+        const value = values[Math.min(index, values.length - 1)] as T | ModelFault;
+        if (value instanceof ModelFault) throw value;
+        return value;
+      };
+      const given: ModelClient = {
+        chat: async ({ timeoutMs }) => next(answers, asked.push(timeoutMs!) - 1),
+        models: async () => {
+          next(lists, listed++);
+          return [{ id: 'base', weightsSha256: null, root: null, maxModelLength: 2048 }];
+        },
+        loadAdapter: async () => undefined,
+      };
+      const open = (changes: { timeoutSeconds?: number }, concurrency: number) =>
+        new PolicyModel({
+          ...{ client: given, clock, model: runModel(changes), concurrency, adapters: [] },
+          ...{ signal: new AbortController().signal, onTrouble: (note) => notes.push(note) },
+        });
+      return { asked, notes, open };
+    }
+
+    test.each([
+      ['2,048 tokens, 64 at a time', {}, 2_048, 64, 2_168],
+      ['512 tokens, one at a time', {}, 512, 1, 632],
+      ['2,048 tokens, 256 at a time', {}, 2_048, 256, 5_363],
+      ['one token', {}, 1, 64, 121],
+      ['the setting of agent.yaml', { timeoutSeconds: 30 }, 2_048, 64, 30],
+    ])('%s', async (_name, changes, maxTokens, concurrency, seconds) => {
+      const { asked, open } = modelThat([good]);
+      await open(changes, concurrency).chat({ ...request, model: 'base', maxTokens });
+      expect(asked).toEqual([seconds * 1_000]);
+    });
+
+    test('a slow answer is asked for once more with twice the time, and the note names the field', async () => {
+      const { asked, notes, open } = modelThat([slow(), good]);
+      await expect(open({ timeoutSeconds: 9 }, 8).chat({ ...request, model: 'base' })).resolves.toBe(good);
+      expect(asked).toEqual([9_000, 18_000]);
+      expect(notes).toEqual([
+        expect.stringMatching(/works, but is slow.* gets 18 s; model\.timeoutSeconds/),
+        undefined,
+      ]);
+    });
+
+    test('a server that is slow twice is Model.Slow, not down', async () => {
+      const { asked, open } = modelThat([slow()]);
+      const error = await open({ timeoutSeconds: 9 }, 8)
+        .chat({ ...request, model: 'base' })
+        .catch((e: unknown) => e);
+      expect(error).toMatchObject({ type: 'Model.Slow', nonRetryable: true });
+      expect((error as Error).message).toMatch(/It works, but is slow/);
+      expect((error as Error).message).not.toMatch(/Start the server|whet up/);
+      expect(asked).toHaveLength(2);
+    });
+
+    test('a silent server that does not list its models either is Model.Unreachable', async () => {
+      const { asked, open } = modelThat([slow()], [null, gone()]);
+      const error = open({ timeoutSeconds: 9 }, 8).chat({ ...request, model: 'base' });
+      await expect(error).rejects.toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
+      expect(asked).toHaveLength(1);
+    });
+
+    test.each([
+      ['nothing', '', 'did not answer for 0.05 s'],
+      ['its beginning', '{"choices":', 'began to answer, and then sent nothing for 0.05 s'],
+    ])('of an answer, %s comes over the network', async (_name, beginning, words) => {
+      const silent: Server = createServer((_, response) => void (beginning !== '' && response.write(beginning)));
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+      const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
+      await expect(client.chat({ ...request, model: 'base', baseUrl, timeoutMs: 50 })).rejects.toMatchObject({
+        kind: 'slow',
+        message: expect.stringContaining(words) as string,
+      });
+      silent.closeAllConnections();
+      await new Promise((resolve) => silent.close(resolve));
+    });
   });
 
   describe('the model that the run began with', () => {
     const of = (model: RunModel) =>
-      new PolicyModel({ client, clock, model, adapters: [], signal: new AbortController().signal });
+      new PolicyModel({
+        ...{ client, clock, model, concurrency: 8, adapters: [], signal: new AbortController().signal },
+      });
     const ask = { ...request, model: 'base' };
     const changed = (words: string) => ({ type: 'Model.Changed', message: expect.stringContaining(words) as string });
 
