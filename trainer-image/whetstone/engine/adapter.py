@@ -26,6 +26,15 @@ CONFIG_BYTES, HEADER_BYTES = 2**20, 4 * 2**20
 NUMBER_BYTES = 4
 # The same limit as `training.rank` and vLLM have.
 MOST_RANK = 512
+# Options that leave a finished adapter plain LoRA: they name its origin, or how it was made and trained.
+HARMLESS = frozenset(
+    "peft_type task_type auto_mapping peft_version parent_library base_model_name_or_path revision inference_mode"
+    " runtime_config r lora_alpha use_rslora lora_dropout target_modules exclude_modules layers_to_transform"
+    " layers_pattern init_lora_weights eva_config corda_config lora_ga_config loftq_config megatron_core"
+    " qalora_group_size ensure_weight_tying".split()
+)
+# Beginnings that leave the base model as it is. Others, such as PiSSA, move a part of its weights into the adapter.
+PLAIN_BEGINNINGS = (None, True, False, "gaussian", "eva", "orthogonal")
 _KEY = re.compile(
     r"layers\.(\d{1,6})\.(?:self_attn|mlp)\.((?:[qkvo]|gate|up|down)_proj)\.lora_([AB])\.(?:\w+\.)?weight$"
 )
@@ -78,8 +87,8 @@ def _collect(tensors: dict[str, torch.Tensor], scale: float, where: str) -> Adap
 def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
     """Reads a PEFT LoRA directory (`adapter_config.json`, `adapter_model.safetensors`) and checks it against the base.
 
-    Raises ModelError for a missing file, another adapter type, or options beyond plain LoRA (DoRA, biases, per-layer
-    ranks, fully trained modules).
+    Raises ModelError for a missing file, another adapter type, or options beyond plain LoRA, such as DoRA, biases,
+    ranks of single layers, and every option that is not known here. An option that is off does not matter.
     """
     config, factors = directory / "adapter_config.json", directory / "adapter_model.safetensors"
     _check_file(config, CONFIG_BYTES, "more than any options of LoRA need")
@@ -91,15 +100,32 @@ def read_adapter(directory: Path, shape: LlamaShape) -> Adapter:
         raise ModelError(f"{config} does not name lora_alpha, a finite number")
     if raw.get("peft_type") != "LORA":
         raise ModelError(f"{directory}: peft_type is {repr(raw.get('peft_type'))[:200]}, only 'LORA' is supported")
-    for option in ("use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "lora_bias"):
-        if raw.get(option):
-            raise ModelError(f"{directory}: LoRA option {option} is not supported")
-    if raw.get("bias", "none") != "none":
-        raise ModelError(f"{directory}: LoRA with trained biases is not supported")
+    _check_options(config, raw, rank, alpha)
     tensors = _read_factors(factors, rank, shape)
     adapter = _collect(tensors, alpha / (math.sqrt(rank) if raw.get("use_rslora") else rank), str(directory))
     adapter.check(shape, str(directory))
     return adapter
+
+
+def _check_options(config: Path, raw: dict, rank: int, alpha: float) -> None:
+    """Raises ModelError for an option under which the factors may mean anything but plain LoRA."""
+    for option, value in raw.items():
+        off = value in (None, "", [], {}) or value is False or (option == "bias" and value == "none")
+        # A pattern may give single layers the rank and alpha that all others have.
+        usual = {"rank_pattern": rank, "alpha_pattern": alpha}.get(option)
+        same = usual is not None and isinstance(value, dict) and all(one == usual for one in value.values())
+        if option not in HARMLESS and not off and not same:
+            raise ModelError(
+                f"{config}: the option {option[:200]!r} is {repr(value)[:200]}, which this server does not know;"
+                " it serves plain LoRA only: train without this option"
+            )
+    if raw.get("use_rslora") not in (None, True, False):
+        raise ModelError(f"{config}: use_rslora is {repr(raw['use_rslora'])[:200]}; it must be true or false")
+    if raw.get("init_lora_weights") not in PLAIN_BEGINNINGS:
+        raise ModelError(
+            f"{config}: init_lora_weights is {repr(raw['init_lora_weights'])[:200]}, which changes the base model;"
+            " save the adapter with PEFT's path_initial_model_for_weight_conversion"
+        )
 
 
 def _check_file(path: Path, most: int, reason: str) -> None:
