@@ -142,6 +142,7 @@ class Renderer:
         if not text.startswith(before):
             raise self._unusable("does not continue its own opening of a turn")
         turn = text.removeprefix(before)
+        written = self.chat.guarded(written)
         _, end = self._end_after(turn, max(0, turn.find(written)) + len(written))
         return self._encode(turn[:end])
 

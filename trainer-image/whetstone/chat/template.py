@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 
 from whetstone.engine import ModelError
 
+from .control_tokens import GUARD, ControlTokens
 from .piece_cache import PieceCache
 
 # Memory for the token ids of pieces of text, in bytes.
@@ -97,7 +98,9 @@ class Chat:
             token.content for token in added if token.special and not (token.lstrip or token.rstrip or token.normalized)
         }
         self._opening = "<|im_start|>" if "<|im_start|>" in plain else None
-        self._piece = PieceCache(self._encode_piece, CACHED_BYTES)
+        ends = [self.decode([token]) for token in self.end_ids()]
+        self._control = ControlTokens(self._tokenizer, source, ends, self._plain_conversation)
+        self._piece = PieceCache(self._control.encode, CACHED_BYTES)
         self._longest_token = max(map(len, self._tokenizer.get_vocab()))
         self.token_text = lru_cache(None)(lambda token: self._tokenizer.decode([token], skip_special_tokens=False))
 
@@ -110,8 +113,23 @@ class Chat:
     def render(self, messages: list[dict], tools: list[dict] | None) -> str:
         """The prompt's text, up to the point at which the assistant begins.
 
-        `messages` and `tools` are in OpenAI's form. Raises jinja2.TemplateError when the template refuses them.
+        `messages` and `tools` are in OpenAI's form. Control tokens in their texts are marked, so that `encode` reads
+        them as text (control_tokens.py). Raises jinja2.TemplateError when the template refuses them.
         """
+        return self._render(*self._control.guarded(messages, tools))
+
+    def guarded(self, text: str) -> str:
+        """A text of a user for `encode`, with the control tokens in it marked."""
+        return self._control.text(text)
+
+    def _plain_conversation(self) -> str:
+        said = [{"role": role, "content": "x"} for role in ("user", "assistant", "user")]
+        try:
+            return self._render(said, None)
+        except (jinja2.TemplateError, TypeError):
+            return self.source
+
+    def _render(self, messages: list[dict], tools: list[dict] | None) -> str:
         # SmolLM3's template reads the tools under a name of its own.
         named = {"xml_tools": tools} if tools and "xml_tools" in self.source else {}
         return self._template.render(
@@ -119,7 +137,7 @@ class Chat:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Token ids `[tokens]` of a text that may contain special tokens. Adds no token at either end."""
+        """Token ids `[tokens]` of a rendered text, which may contain control tokens. Adds no token at either end."""
         ids: list[int] = []
         for piece in self._pieces(text):
             ids += self._piece(piece)
@@ -135,6 +153,8 @@ class Chat:
 
     def is_quick(self, text: str) -> bool:
         """Whether encoding the text takes a few milliseconds at most."""
+        if GUARD in text:
+            return False
         room = QUICK_CHARS
         for piece in self._pieces(text):
             if piece in self._piece:
@@ -158,9 +178,6 @@ class Chat:
     def decode(self, ids: list[int]) -> str:
         """The text of token ids, special tokens included."""
         return self._tokenizer.decode(ids, skip_special_tokens=False)
-
-    def _encode_piece(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
 
 
 def _longest_run(text: str) -> int:
