@@ -89,20 +89,12 @@ def test_what_was_said_is_content_without_its_end(family: Family, renderers: dic
     assert renderer.bridge(cut, ["and now"])[0] in renderer.chat.encode(end + "<|end|>")
 
 
-@pytest.mark.parametrize("name", CALLING)
+# A message of gpt-oss counts although it is cut.
+@pytest.mark.parametrize("name", [name for name in CALLING if name != "gpt-oss"])
 def test_a_call_that_is_cut_is_content(name: str, renderers: dict) -> None:
     renderer, text = renderers[name], FAMILIES[name].call[:-3]
     reply = renderer.read(renderer.prompt(OPENING, TOOLS), renderer.chat.encode(text), TOOLS)
     assert (reply.content, reply.calls, reply.closed, reply.begins_call) == (text, (), False, True)
-
-
-@pytest.mark.parametrize("value", ["NaN", '"\\ud800"', "[" * 60 + "]" * 60])
-@pytest.mark.parametrize("name", ["qwen3", "llama-3.2", "mistral"])
-def test_a_call_that_no_environment_could_be_sent_is_content(name: str, value: str, renderers: dict) -> None:
-    renderer, family = renderers[name], FAMILIES[name]
-    text = family.call.replace('"left"', value)
-    reply = renderer.read(renderer.prompt(OPENING, TOOLS), written(renderer, text, family.end), TOOLS)
-    assert (reply.content, reply.calls) == (text, ())
 
 
 def test_reasoning_is_not_content(renderers: dict) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from fixtures.tiny_model import make_model
 from fixtures.trainer import ENVIRONMENT
 from whetstone.chat.dialects import MARKS
-from whetstone.serve.with_vllm import PARSERS, calls_parser, policy_command
+from whetstone.serve.with_vllm import PARSERS, calls_parser, policy_command, reading_notes
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,29 @@ def test_a_model_that_writes_no_calls_gets_no_parser(model: Path, tmp_path: Path
     (tmp_path / "tokenizer_config.json").write_text("{}")
     with pytest.raises(ValueError, match=r"no chat template.*model\.vllm\.toolCallParser"):
         calls_parser(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("template", "told", "words"),
+    [
+        ("<tool_call>", [], []),
+        ("<tool_call>", ["--tool-call-parser", "hermes"], []),
+        ("<tool_call>", ["--tool-call-parser", "xlam"], ["as the parser hermes does, .* reads them with xlam"]),
+        ("<tool_call> <think>", [], ["model.vllm.reasoningParser"]),
+        ("<tool_call> <think>", ["--reasoning-parser", "qwen3"], []),
+        ("<function=", [], ["not well-formed otherwise than the parser qwen3_coder"]),
+        ("to=functions.", [], []),
+        ("plain", [], []),
+    ],
+)
+def test_what_the_server_reads_otherwise_than_the_trainer_is_named(
+    template: str, told: list[str], words: list[str], model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tokenizer.json").write_bytes((model / "tokenizer.json").read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    argv = ["--model", str(tmp_path), "--served-name", "desk", "--port", "8300", "--rank", "8", *told]
+    notes = reading_notes(argv)
+    assert len(notes) == len(words) and all(map(re.search, words, notes))
 
 
 def test_it_becomes_the_server(model: Path, tmp_path: Path) -> None:

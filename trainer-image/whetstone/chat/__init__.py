@@ -4,6 +4,6 @@ The policy server and the trainer both use it, so that both read and write the s
 """
 
 from .template import Chat, RawJson
-from .tool_calls import TOOL_CALL_OPEN, ToolCall, parse_completion
+from .tool_calls import ToolCall
 
-__all__ = ["TOOL_CALL_OPEN", "Chat", "RawJson", "ToolCall", "parse_completion"]
+__all__ = ["Chat", "RawJson", "ToolCall"]

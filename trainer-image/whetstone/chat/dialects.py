@@ -1,16 +1,18 @@
-"""How model families write tool calls and reasoning: the library's description of each, and the choice among them.
+"""How model families write tool calls and reasoning, and the choice among them.
 
-A description is a `response_template` of transformers (utils/chat_parsing). TRL has one for each family that it knows,
-and a tokenizer may bring its own. Hermes JSON has none here: the policy server reads it without transformers, and both
-must read alike (tool_calls.py).
+tool_calls.py reads most families. The others have a description: a `response_template` of transformers
+(utils/chat_parsing), from TRL or from the tokenizer itself.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .tool_calls import TOOL_CALL_OPEN
+from whetstone.engine import ModelError
+
+from .tool_calls import TOOL_CALL_OPEN, Read, reader_of
 
 THINK_OPEN = "<think>"
 # The text that a family's chat template writes around a call. Where several match, the first one counts.
@@ -31,13 +33,27 @@ class Dialect:
     """How a family writes tool calls and reasoning.
 
     `opens` finds the beginning of a call; None: the family writes no calls. `template` describes the completions to the
-    library; without one, calls are Hermes JSON. `thinks`: the model may write reasoning between `<think>` marks.
+    library, and `read` reads them without it; neither: gpt-oss, or a family without calls. `thinks`: the model may
+    write reasoning between `<think>` marks.
     """
 
     name: str
     opens: re.Pattern | None = None
     template: dict | None = field(default=None, compare=False)
+    read: Callable[[str], Read] | None = None
     thinks: bool = False
+
+
+# What a model writes between its marks of reasoning. The template may have opened them already.
+_THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>\s*|$)", re.DOTALL)
+
+
+def split_thought(begun: str, text: str) -> tuple[str | None, str]:
+    """The reasoning of a reply, None without any, and the rest of its text. `begun` is the text before the reply."""
+    if begun.rstrip().endswith(THINK_OPEN):
+        text = THINK_OPEN + text
+    found = _THOUGHT.match(text)
+    return (found[1].strip() or None, text[found.end() :]) if found else (None, text)
 
 
 def dialect_of(chat_template: str, own: dict | None) -> Dialect:
@@ -50,49 +66,38 @@ def dialect_of(chat_template: str, own: dict | None) -> Dialect:
         calls = own.get("fields", {}).get("tool_calls", {})
         opens = calls.get("open_pattern") or (re.escape(calls["open"]) if "open" in calls else None)
         return Dialect("own", re.compile(opens) if opens else None, own)
+    name = family_of(chat_template)
+    if name is None or reader_of(name, chat_template):
+        return plain_dialect_of(chat_template, None)
+    return Dialect(name, re.compile(dict(MARKS)[name]), _description(name), None, THINK_OPEN in chat_template)
+
+
+def _description(name: str) -> dict | None:
     from trl import chat_template_utils as library
 
-    thinks, name = THINK_OPEN in chat_template, family_of(chat_template)
-    if name is None:
-        return Dialect("text", thinks=thinks)
-    template = {
+    return {
         "gemma4": library.gemma4_template,
-        "lfm2": library.lfm2_2_5_template,
-        "gpt-oss": _gpt_oss(library.gptoss_template),
-        "mistral": MISTRAL_NAMES if "[ARGS]" in chat_template else MISTRAL_LIST,
         "qwen3.5": library.qwen3_5_template,
         "glm": library.glm4moe_template,
-        "hermes": None,
-        "llama3": library.llama3_template,
-    }[name]
-    return Dialect(name, re.compile(dict(MARKS)[name]), template, thinks)
+    }.get(name)
+
+
+def plain_dialect_of(chat_template: str, own: dict | None) -> Dialect:
+    """The dialect of a checkpoint whose replies are read without transformers.
+
+    Raises ModelError for one whose replies only transformers can read.
+    """
+    name = None if own else family_of(chat_template)
+    read = reader_of(name, chat_template)
+    if own or (name is not None and read is None):
+        raise ModelError(
+            f"the built-in policy server does not read the tool calls that the model's chat template writes"
+            f" ({name or 'by a response_template of its own'}): set model.server to vllm"
+        )
+    opens = re.compile(dict(MARKS)[name]) if name else None
+    return Dialect(name or "text", opens, None, read, THINK_OPEN in chat_template)
 
 
 def family_of(chat_template: str) -> str | None:
     """The family whose way of writing calls the template has, a name of MARKS; None: it writes no calls."""
     return next((name for name, mark in MARKS if re.search(mark, chat_template)), None)
-
-
-def _gpt_oss(template: dict) -> dict:
-    """TRL's description reads a call as the chat template renders it; the models write two more forms of its header."""
-    header = r"to=functions\.(?P<name>[^\s<]+)\s*(?:<\|channel\|>commentary)?\s*(?:<\|constrain\|>)?(?:json)?\s*"
-    calls = template["fields"]["tool_calls"] | {"open_pattern": header + r"<\|message\|>"}
-    return template | {"fields": template["fields"] | {"tool_calls": calls}}
-
-
-def _mistral(calls: dict) -> dict:
-    content = {"close_pattern": r"</s>\s*", "content": "text"}
-    fields = {"tool_calls": {"content": "json", **calls}, "content": content}
-    return {"defaults": {"role": "assistant"}, "start_anchor": "[/INST]", "fields": fields}
-
-
-# TRL describes no Mistral. The models up to Nemo write one JSON list of calls; later ones write `name[ARGS]{...}`.
-MISTRAL_LIST = _mistral({"open_pattern": r"\[TOOL_CALLS\]\s*(?=\[)", "close_pattern": r"</s>\s*"})
-MISTRAL_NAMES = _mistral(
-    {
-        "open_pattern": r"\[TOOL_CALLS\]\s*(?P<name>[^\s\[]+)\s*(?:\[CALL_ID\][^\s\[]+)?\[ARGS\]",
-        "close_pattern": r"(?=\[TOOL_CALLS\])|</s>\s*",
-        "repeats": True,
-        "transform": {"name": "{name}", "arguments": "{content}"},
-    }
-)

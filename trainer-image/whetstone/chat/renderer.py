@@ -1,7 +1,7 @@
 """Conversations as the trainer's rollouts need them: prompts, replies read from tokens, and the tokens after a reply.
 
 Prompts are rendered by the checkpoint's own chat template, as vLLM renders them, so that training reads what serving
-reads. Replies are read by transformers' response parser (dialects.py). A rollout grows by the tokens that were sampled
+reads. Replies are read as vLLM reads them (tool_calls.py, dialects.py). A rollout grows by the tokens that were sampled
 and by those that the template puts between two turns; nothing that was sampled is rendered again.
 """
 
@@ -18,9 +18,9 @@ import jinja2
 
 from whetstone.engine import ModelError
 
-from .dialects import Dialect, dialect_of
+from .dialects import Dialect, dialect_of, split_thought
 from .template import Chat, RawJson
-from .tool_calls import ToolCall, parse_completion
+from .tool_calls import ToolCall, compact, read_harmony
 
 # Takes the place of the agent's text in a rendered conversation, to find it again. No chat template writes it.
 _MARK = "q7whetstone7mark7q"
@@ -30,13 +30,8 @@ _TURN_ENDS = ("<|end|>",)
 _OPENING_TOKENS = 64
 # Most answers of environments whose tokens are cached.
 CACHED_BRIDGES = 4096
-# Most levels of nested objects and lists in the arguments of a call. The protocol allows 64 in a request.
-MAX_ARGUMENT_LEVELS = 48
 # Most prompts whose tokens are cached. The rollouts of a group share one.
 CACHED_PROMPTS = 256
-_THOUGHT = re.compile(r"\s*<think>(.*?)(?:</think>\s*|$)", re.DOTALL)
-
-
 # Observations with more characters are not cached: thousands of them would take gigabytes.
 LONGEST_KEPT = 4096
 
@@ -100,14 +95,14 @@ class Renderer:
         own = list(completion[:-1] if closed else completion)
         text = self.chat.decode(own)
         begins = self.dialect.opens is not None and self.dialect.opens.search(text) is not None
-        if self.dialect.template is None:
-            content, reasoning, calls = self._read_hermes(prompt, text)
-        else:
+        if self.dialect.template is not None:
             end = self.chat.decode(completion[-1:]) if closed else ""
             content, reasoning, calls = self._read_described(prompt, text, end, tools, begins)
-        if not all(_is_sendable(call.arguments) for call in calls):
-            content, reasoning, calls = text, None, []
-        return Reply(content, reasoning, _named(calls, turn), closed, begins)
+        elif self.dialect.name == "gpt-oss":
+            content, reasoning, calls = read_harmony(text)
+        else:
+            content, reasoning, calls = self._read_text(prompt, text)
+        return Reply(content or "", reasoning, _named(calls, turn), closed, begins or bool(calls))
 
     def bridge(self, reply: Reply, observations: list[str]) -> list[int]:
         """The tokens between a reply and the next one: the end of its turn, the observations, the next opening.
@@ -125,7 +120,7 @@ class Renderer:
 
         Raises ModelError and TextTooLong.
         """
-        message = self._assistant((ToolCall(name, _compact(arguments), _call_id(0, 0)),))
+        message = self._assistant((ToolCall(name, compact(arguments), _call_id(0, 0)),))
         return self._turn(message, {"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}, name)
 
     def text_turn(self, text: str) -> list[int]:
@@ -157,16 +152,12 @@ class Renderer:
         if self.dialect.opens is None:
             raise self._unusable("writes tool calls in a form that is not known here")
 
-    def _read_hermes(self, prompt: Sequence[int], text: str) -> tuple[str, str | None, list[ToolCall]]:
+    def _read_text(self, prompt: Sequence[int], text: str) -> tuple[str | None, str | None, list[ToolCall]]:
         reasoning = None
         if self.dialect.thinks:
-            begun = self.chat.decode(list(prompt[-_OPENING_TOKENS:]))
-            if begun.rstrip().endswith("<think>"):
-                text = "<think>" + text
-            if found := _THOUGHT.match(text):
-                reasoning, text = found[1].strip() or None, text[found.end() :]
-        content, calls = parse_completion(text)
-        return content or "", reasoning, calls
+            reasoning, text = split_thought(self.chat.decode(list(prompt[-_OPENING_TOKENS:])), text)
+        content, calls = (text, []) if self.dialect.read is None else self.dialect.read(text)
+        return content, reasoning, calls
 
     def _read_described(
         self, prompt: Sequence[int], text: str, end: str, tools: list[dict] | None, begins: bool
@@ -214,11 +205,11 @@ class Renderer:
 
     def _marked(self, calls: tuple[ToolCall, ...]) -> dict:
         *others, last = calls
-        return self._assistant((*others, ToolCall(last.name, _compact({"mark": _MARK}), last.id)))
+        return self._assistant((*others, ToolCall(last.name, compact({"mark": _MARK}), last.id)))
 
     def _assistant(self, calls: tuple[ToolCall, ...]) -> dict:
         """A message with calls. A Hermes template that cannot write an object gets the arguments as JSON text."""
-        raw = self.dialect.template is None and not re.search(r"arguments\s*\|\s*tojson", self.chat.source)
+        raw = self.dialect.name in ("hermes", "text") and not re.search(r"arguments\s*\|\s*tojson", self.chat.source)
         written = [
             {
                 "id": call.id,
@@ -253,25 +244,6 @@ class Renderer:
         )
 
 
-def _is_sendable(arguments: str) -> bool:
-    """False for arguments that an environment's protocol refuses: NaN, lone surrogates, or too many levels."""
-
-    def levels(value: object, room: int) -> bool:
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        return room > 0 and all(levels(one, room - 1) for one in inner)
-
-    try:
-        value = json.loads(arguments)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return levels(value, MAX_ARGUMENT_LEVELS)
-
-
-def _compact(arguments: dict) -> str:
-    return json.dumps(arguments, separators=(",", ":"), ensure_ascii=False)
-
-
 def _call_id(turn: int, place: int) -> str:
     """Nine letters and digits: Mistral's templates refuse any other form."""
     return f"t{turn % 10_000:04d}c{place % 1000:03d}"
@@ -285,7 +257,7 @@ def _named(calls: list[ToolCall], turn: int) -> tuple[ToolCall, ...]:
 
 
 def _calls(parsed: object) -> list[ToolCall]:
-    """The library's calls in our form. Raises ValueError for one without a name or whose arguments are no object."""
+    """The library's calls in our form. Raises ValueError for one without a name."""
     if not isinstance(parsed, list):
         raise ValueError("tool calls are no list")
     calls = []
@@ -293,11 +265,8 @@ def _calls(parsed: object) -> list[ToolCall]:
         function = entry.get("function", entry) if isinstance(entry, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
             raise ValueError("a tool call has no name")
-        arguments = function.get("arguments")
-        arguments = {} if arguments is None or arguments == "" else arguments
-        if not isinstance(arguments, dict):
-            raise ValueError("the arguments of a tool call are no object")
-        given = function.get("id")
+        arguments, given = function.get("arguments"), function.get("id")
+        written = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments)
         known = given if isinstance(given, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", given) else ""
-        calls.append(ToolCall(function["name"], _compact(arguments), known))
+        calls.append(ToolCall(function["name"], written, known))
     return calls

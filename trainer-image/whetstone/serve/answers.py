@@ -6,11 +6,15 @@ import json
 import time
 from itertools import count
 
-from whetstone.chat import TOOL_CALL_OPEN, Chat, ToolCall, parse_completion
+from whetstone.chat import Chat, ToolCall
+from whetstone.chat.dialects import Dialect, split_thought
+from whetstone.chat.tool_calls import TOOL_CALL_OPEN
 from whetstone.engine import Request
 
 from .requests import ChatRequest
 
+# Tokens at a prompt's end among which the template may have begun the agent's reasoning.
+OPENING_TOKENS = 64
 # Before the first 16 digits of the base model's hash, in the field `system_fingerprint` of every answer.
 FINGERPRINT_PREFIX = "weights-"
 
@@ -27,9 +31,15 @@ class Answer:
     """Formats the result of one engine request for one chat request."""
 
     def __init__(
-        self, chat: Chat, asked: ChatRequest, request: Request, eos_ids: tuple[int, ...], weights_sha256: str
+        self,
+        chat: Chat,
+        dialect: Dialect,
+        asked: ChatRequest,
+        request: Request,
+        eos_ids: tuple[int, ...],
+        weights_sha256: str,
     ) -> None:
-        self._chat, self._asked, self._request, self._eos = chat, asked, request, eos_ids
+        self._chat, self._dialect, self._asked, self._request, self._eos = chat, dialect, asked, request, eos_ids
         self._id, self._created = new_id("chatcmpl"), int(time.time())
         self._fingerprint = FINGERPRINT_PREFIX + weights_sha256[:16]
         self._sent = ""
@@ -41,8 +51,10 @@ class Answer:
 
     def whole(self) -> dict:
         """The body of an answer that is not streamed; the request has ended."""
-        content, calls = self._parsed()
+        content, reasoning, calls = self._parsed()
         message: dict = {"role": "assistant", "content": content}
+        if reasoning is not None:
+            message["reasoning_content"] = reasoning
         if calls:
             message["tool_calls"] = [_call(call) for call in calls]
         choice = {"index": 0, "message": message, "logprobs": self._logprobs(), "finish_reason": self._finish(calls)}
@@ -58,6 +70,8 @@ class Answer:
             return None
         text = self._chat.decode(self._shown())
         if self._asked.parse_tools:
+            if self._dialect.thinks or self._dialect.name not in ("hermes", "text"):
+                return None
             cut = text.find(TOOL_CALL_OPEN)
             text = text[:cut].rstrip() if cut >= 0 else text.rstrip()
             longest = min(len(TOOL_CALL_OPEN), len(text))
@@ -71,8 +85,8 @@ class Answer:
 
     def closing(self) -> list[str]:
         """The last chunks: the rest of the content, tool calls, the finish reason, and usage when asked for."""
-        content, calls = self._parsed()
-        chunks = []
+        content, reasoning, calls = self._parsed()
+        chunks = [] if reasoning is None else [self._chunk({"reasoning_content": reasoning}, None)]
         rest = (content or "")[len(self._sent) :]
         logprobs = self._logprobs()
         if rest or logprobs:
@@ -85,10 +99,15 @@ class Answer:
             chunks.append(f"data: {json.dumps(usage)}\n\n")
         return [*chunks, "data: [DONE]\n\n"]
 
-    def _parsed(self) -> tuple[str | None, list[ToolCall]]:
-        """Content and tool calls of the request, which has ended."""
-        text = self._chat.decode(self._shown())
-        return parse_completion(text) if self._asked.parse_tools else (text, [])
+    def _parsed(self) -> tuple[str | None, str | None, list[ToolCall]]:
+        """Content, reasoning and tool calls of the request, which has ended."""
+        text, reasoning = self._chat.decode(self._shown()), None
+        if not self._asked.parse_tools:
+            return text, None, []
+        if self._dialect.thinks:
+            reasoning, text = split_thought(self._chat.decode(self._request.prompt[-OPENING_TOKENS:]), text)
+        content, calls = (text, []) if self._dialect.read is None else self._dialect.read(text)
+        return content, reasoning, calls
 
     def _head(self, kind: str) -> dict:
         made = {"id": self._id, "object": kind, "created": self._created, "model": self._asked.model}

@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from whetstone.chat import Chat
+from whetstone.chat.dialects import plain_dialect_of
 from whetstone.cut_text import start_of
 from whetstone.engine import Engine, Request
 
@@ -77,6 +78,7 @@ class PolicyServer:
 
     def __init__(self, engine: Engine, chat: Chat, served_name: str, weights_sha256: str, doors: Doors) -> None:
         self._engine, self._chat, self._served_name, self._doors = engine, chat, served_name, doors
+        self._dialect = plain_dialect_of(chat.source, chat.response_template)
         self._weights_sha256 = weights_sha256
         # Called when the engine has died. Nothing but a restart helps then.
         self.on_death: Callable[[], None] = lambda: None
@@ -201,7 +203,8 @@ class PolicyServer:
             code = "context_length_exceeded" if "tokens" in str(error) else None
             raise ApiError(400, str(error), "messages", code) from None
         ticket.ended.add_done_callback(lambda _: self._metrics.ended(request))
-        answer = Answer(self._chat, asked, request, self._engine.weights.shape.eos_ids, self._weights_sha256)
+        eos = self._engine.weights.shape.eos_ids
+        answer = Answer(self._chat, self._dialect, asked, request, eos, self._weights_sha256)
         if asked.stream:
             return StreamingResponse(self._stream(answer, ticket), media_type="text/event-stream")
         try:

@@ -41,20 +41,7 @@ LOADED = 4
 
 def policy_command(argv: list[str], environment: dict[str, str], gpu: bool) -> tuple[list[str], dict[str, str]]:
     """The command and the environment of the server. Raises VllmMissing, ValueError, and SystemExit for a bad flag."""
-    parser = argparse.ArgumentParser(prog="python -m whetstone.serve.with_vllm", description=__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="directory of the base model")
-    parser.add_argument("--served-name", required=True, help="its name at the server")
-    parser.add_argument("--port", type=int, required=True, help="on the loopback interface")
-    parser.add_argument("--rank", type=int, required=True, help="largest rank of an adapter")
-    parser.add_argument("--adapters", type=int, default=4, help="adapters that one batch may mix")
-    parser.add_argument("--length", type=int, help="tokens of prompt and completion; default: the model's own")
-    parser.add_argument("--tool-call-parser", help="default: the one for the model's chat template")
-    parser.add_argument("--reasoning-parser", help="default: none")
-    parser.add_argument("--gpu-share", type=float, default=0.9, help="share of the GPU's memory")
-    own, further = argv, []
-    if "--" in argv:
-        own, further = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
-    asked = parser.parse_args(own)
+    asked, further = _asked(argv)
     if not (asked.model / "config.json").exists():
         raise ValueError(f"{asked.model} is not a model directory (no config.json); save one with save_pretrained")
     needs = ServerNeeds(
@@ -68,6 +55,56 @@ def policy_command(argv: list[str], environment: dict[str, str], gpu: bool) -> t
     if asked.reasoning_parser:
         command += ["--reasoning-parser", asked.reasoning_parser]
     return command + further, server_environment(environment, gpu)
+
+
+def _asked(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The flags, and the arguments behind `--`, which go to vLLM as they are."""
+    parser = argparse.ArgumentParser(prog="python -m whetstone.serve.with_vllm", description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, help="directory of the base model")
+    parser.add_argument("--served-name", required=True, help="its name at the server")
+    parser.add_argument("--port", type=int, required=True, help="on the loopback interface")
+    parser.add_argument("--rank", type=int, required=True, help="largest rank of an adapter")
+    parser.add_argument("--adapters", type=int, default=4, help="adapters that one batch may mix")
+    parser.add_argument("--length", type=int, help="tokens of prompt and completion; default: the model's own")
+    parser.add_argument("--tool-call-parser", help="default: the one for the model's chat template")
+    parser.add_argument("--reasoning-parser", help="default: none")
+    parser.add_argument("--gpu-share", type=float, default=0.9, help="share of the GPU's memory")
+    own, further = argv, []
+    if "--" in argv:
+        own, further = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    return parser.parse_args(own), further
+
+
+def reading_notes(argv: list[str]) -> list[str]:
+    """Sentences on replies that this server reads otherwise than the trainer, which reads tokens itself.
+
+    There are none where both read every reply alike (whetstone/chat/tool_calls.py).
+    """
+    from whetstone.chat import Chat
+    from whetstone.chat.dialects import THINK_OPEN, family_of
+    from whetstone.chat.tool_calls import reader_of
+    from whetstone.engine import ModelError
+
+    asked, _ = _asked(argv)
+    try:
+        chat = Chat(asked.model)
+    except ModelError:
+        return []
+    family = "own" if chat.response_template else family_of(chat.source)
+    notes, fits = [], None if family is None else PARSERS[family]
+    if asked.tool_call_parser not in (None, fits):
+        notes.append(
+            f"the trainer reads calls as the parser {fits} does, and this server reads them with"
+            f" {asked.tool_call_parser}: leave model.vllm.toolCallParser out, or calls may differ"
+        )
+    elif family not in (None, "gpt-oss") and reader_of(family, chat.source) is None:
+        notes.append(f"the trainer may read calls that are not well-formed otherwise than the parser {fits}")
+    if THINK_OPEN in chat.source and not asked.reasoning_parser:
+        notes.append(
+            "the model may write its reasoning, which is text of its answers here and which the trainer leaves out:"
+            " name the parser of its family in model.vllm.reasoningParser"
+        )
+    return notes
 
 
 def calls_parser(model: Path) -> str | None:
@@ -95,6 +132,8 @@ def main() -> NoReturn:
     except (VllmMissing, ValueError) as error:
         print(f"Error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    for note in reading_notes(sys.argv[1:]):
+        print(f"Note: {note}", file=sys.stderr)
     print("vLLM:", " ".join(command), file=sys.stderr, flush=True)
     os.execve(command[0], command, variables)
 

@@ -6,14 +6,16 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from fixtures.call_forms import hermes
 from fixtures.families import FAMILIES, HERMES_CALL, make_checkpoint
 from fixtures.steps import open_rollouts
 from fixtures.trainer import FIXTURES
 from tokenizers import Tokenizer
 from transformers import LlamaConfig
+from whetstone.chat import ToolCall
 from whetstone.sampling import Sample
 from whetstone.train.loop.episode import Episode
-from whetstone.train.loop.rollouts import EnvironmentFailed, Rollouts
+from whetstone.train.loop.rollouts import EnvironmentFailed, Rollouts, sent_calls
 
 # Answers with a second turn, so that a rollout has a bridge.
 PATIENT = (FIXTURES / "lever_box.py").read_text().replace('"done": True', '"done": self.pulled()')
@@ -95,3 +97,26 @@ def test_a_call_with_nan_does_not_end_the_training(tiny_dir: Path, tmp_path: Pat
     with open_rollouts(tiny_dir, tmp_path, [FIXTURES / "lever_box.py"]) as rollouts:
         episodes = play(rollouts, tiny_dir, call)
     assert [(episode.raised, episode.reward) for episode in episodes] == [(None, 0.0)] * len(episodes)
+
+
+def test_a_call_whose_arguments_are_no_object_is_answered_as_in_collection(qwen_like: Path, tmp_path: Path) -> None:
+    box = tmp_path / "patient.py"
+    box.write_text(PATIENT)
+    bad, error = hermes(arguments='"left"'), "Error: the arguments of pull are not a JSON object."
+    decode = Tokenizer.from_file(str(qwen_like / "tokenizer.json")).decode
+    for text, answers in ((bad, [error]), (bad + hermes() + bad, [error, "clunk", error])):
+        with open_rollouts(qwen_like, tmp_path, [box]) as rollouts:
+            episodes = play(rollouts, qwen_like, f"{text}<|im_end|>")
+        read = decode(episodes[0].ids[episodes[0].prompt :], skip_special_tokens=False)
+        assert read.count(error) == answers.count(error) * (episodes[0].turns - 1)
+        first = read.split("<|im_start|>assistant")[0]
+        assert [one.split("\n</tool_response>")[0] for one in first.split("<tool_response>\n")[1:]] == answers
+        # The environment did not see those calls.
+        assert {episode.raised for episode in episodes} == {None}
+        assert {episode.failed_calls for episode in episodes} == {0}
+
+
+def test_more_calls_than_an_environment_takes_are_cut_as_in_collection() -> None:
+    calls = tuple(ToolCall("p" * 300, "{}") for _ in range(70))
+    sent, refused = sent_calls(calls)
+    assert (len(sent), len(sent[0]["name"]), refused) == (64, 200, {})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from whetstone.chat.renderer import Renderer, Reply, TextTooLong
+from whetstone.chat.tool_calls import ToolCall, call_arguments
 from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
 from whetstone.sampling import Sampler, SampleRequest
@@ -18,6 +18,8 @@ from .hints import Hints
 
 # An iteration fails when more than this share of its rollouts ended in an exception of the environment.
 MAX_RAISED_SHARE = 0.5
+# An environment's runtime refuses longer lists of calls, and longer names.
+MAX_CALLS_PER_TURN, MAX_NAME_CHARACTERS = 64, 200
 
 
 # The number in place of an iteration in the random draws of a validation.
@@ -48,6 +50,21 @@ class Collected:
 def is_constant(group: list[Episode]) -> bool:
     """True when all rollouts of a task earn the same reward, which teaches nothing."""
     return len({episode.reward for episode in group}) < 2
+
+
+def sent_calls(calls: tuple[ToolCall, ...]) -> tuple[list[dict], dict[int, str]]:
+    """The calls for the environment, and the answers to calls that it does not get, by their places in the reply.
+
+    The same as in collection (activities/rollout/episode.ts).
+    """
+    sent, refused = [], {}
+    for place, call in enumerate(calls[:MAX_CALLS_PER_TURN]):
+        arguments = call_arguments(call.arguments)
+        if arguments is None:
+            refused[place] = f"Error: the arguments of {call.name} are not a JSON object."
+        else:
+            sent.append({"name": call.name[:MAX_NAME_CHARACTERS], "arguments": arguments})
+    return sent, refused
 
 
 class Rollouts:
@@ -211,7 +228,8 @@ class Rollouts:
         requests = [self._request(iteration, episode) for episode in running]
         samples = self._sampler.sample(requests)
         replies: dict[int, Reply] = {}
-        steps = []
+        refusals: dict[int, dict[int, str]] = {}
+        steps, results = [], []
         for episode, request, sample in zip(running, requests, samples, strict=True):
             reply = self._renderer.read(request.prompt, sample.tokens, self._tools[episode.environment], episode.turns)
             replies[id(episode)] = reply
@@ -222,14 +240,19 @@ class Rollouts:
             episode.spans.append(TurnSpan(end - len(sample.tokens), end, reply.begins_call))
             params: dict = {"episode": self._name(episode)}
             if reply.calls:
-                params["calls"] = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in reply.calls]
+                params["calls"], refusals[id(episode)] = sent_calls(reply.calls)
             else:
                 params["text"] = reply.content
-            steps.append((episode, {"method": "step", "params": params}))
-        for episode, result in self._exchange(steps):
+            if reply.calls and not params["calls"]:
+                results.append((episode, {"observations": [], "done": False}))
+            else:
+                steps.append((episode, {"method": "step", "params": params}))
+        for episode, result in [*self._exchange(steps), *results]:
             if result["done"] or episode.turns >= self._algorithm.maxTurns:
                 episode.over = True
                 continue
+            for place, refusal in refusals.get(id(episode), {}).items():
+                result["observations"].insert(place, refusal)
             try:
                 bridge = self._renderer.bridge(replies[id(episode)], result["observations"])
             except TextTooLong:
