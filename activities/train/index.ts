@@ -98,6 +98,11 @@ export function createTrainActivities({
         await rename(planned.directory, `${planned.directory}-on-${trainedOn.slice(0, 12)}-${Date.now()}`);
         throw baseModelChanged(prepared.modelPath, prepared.baseModelSha256, trainedOn);
       }
+      if (manifest.nothingLearned !== undefined)
+        throw failure(
+          'Trainer.NothingLearned',
+          `The training of ${input.job} learned nothing: ${manifest.nothingLearned}. Its log is ${planned.directory}.`,
+        );
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
       // The adapter is there twice by now, so nothing needs a checkpoint any more.
       await removeCheckpoints(planned.directory);

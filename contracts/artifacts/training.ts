@@ -102,6 +102,10 @@ export const trainingProgressSchema = z.object({
   truncatedShare: z.number(),
   raisedShare: z.number(),
   failedCallShare: z.number(),
+  /** Different sequences of calls among the rollouts of a task, as a share of these. Absent: an older trainer. */
+  callVariety: z.number().optional(),
+  /** Share of the rollouts from which the update could learn: with others of their task that earned otherwise. */
+  taughtShare: z.number().optional(),
   clippedShare: z.number().optional(),
   entropy: z.number().optional(),
   /** Groups that were drawn in place of others; absent without `resampleGroups`. */
@@ -163,6 +167,8 @@ export const trainingManifestSchema = z.object({
   finalReward: z.number(),
   /** The validation at which this adapter was the best; absent: the adapter is the last iteration's. */
   best: z.object({ iteration: z.int(), reward: z.number() }).optional(),
+  /** Why the adapter is the base model, or the adapter that the training began from. Absent: it learned something. */
+  nothingLearned: z.string().optional(),
   environmentSha256: z.array(z.string()),
   /** The adapter that the training began from; absent: it began from zero. */
   beginsFrom: servedAdapterSchema.optional(),

@@ -40,6 +40,14 @@ export const TRAINER_FAILURES = {
     meaning: 'Training stopped: a value became NaN, or the reward collapsed.',
     remedy: 'Lower training.learningRate or raise training.klBeta.',
   },
+  'Trainer.NothingLearned': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning: 'The adapter of a training is the one that it began with, or the base model; it is not evaluated.',
+    remedy:
+      'The message says why. `whet env edit RUN CAPABILITY` corrects the environment and trains in it; other options ' +
+      'of training need a new run; `whet skip RUN CAPABILITY` leaves it out.',
+  },
   'Trainer.Died': {
     retryable: true,
     curedBy: 'operator',

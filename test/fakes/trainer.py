@@ -4,8 +4,8 @@ FAKE_TRAINER chooses what happens after a job's third iteration: `exit N`, `kill
 that job, the others go on), or nothing. Further: `stuck` (killed whenever it would begin the fourth iteration), `step`
 (killed after every iteration). FAKE_HOLD names jobs that make no fifth iteration before their directory has a
 file `go`. FAKE_LINGER keeps the process alive after its last manifest until that directory has a file `leave`, as a
-trainer is that takes its time to end. FAKE_SECONDS is the duration of an iteration. Every start of a job is a line
-of its starts.txt: the process id.
+trainer is that takes its time to end. FAKE_SECONDS is the duration of an iteration. FAKE_NOTHING is why the training
+learned nothing. Every start of a job is a line of its starts.txt: the process id.
 """
 
 import argparse
@@ -94,6 +94,8 @@ class Job:
             "finalReward": 1.0,
             "environmentSha256": [environment["sha256"] for environment in self.job["environments"]],
         }
+        if "FAKE_NOTHING" in os.environ:
+            manifest["nothingLearned"] = os.environ["FAKE_NOTHING"]
         if begins:
             manifest["beginsFrom"] = begins
         self.write("manifest.json", manifest)

@@ -36,6 +36,7 @@ describe('trainAdapter', () => {
     delete process.env['FAKE_HOLD'];
     delete process.env['FAKE_VERSION'];
     delete process.env['FAKE_LINGER'];
+    delete process.env['FAKE_NOTHING'];
     await fixture.dispose();
   });
 
@@ -178,6 +179,7 @@ describe('trainAdapter', () => {
     process.env['FAKE_LINGER'] = '1';
     const first = await train();
     delete process.env['FAKE_LINGER'];
+    delete process.env['FAKE_NOTHING'];
     writeFileSync(join(directory(), 'adapter', 'adapter_model.safetensors'), 'torn');
     const before = fixture.heartbeats.length;
     const second = train();
@@ -308,6 +310,19 @@ describe('trainAdapter', () => {
   ])('exit code %i is %s', async (code, type, nonRetryable) => {
     process.env['FAKE_TRAINER'] = `exit ${code}`;
     await expect(train()).rejects.toMatchObject({ type, nonRetryable });
+  });
+
+  test('a training that learned nothing ends with its reason, at every attempt, and its adapter is not kept', async () => {
+    process.env['FAKE_NOTHING'] = 'in 8 iterations the gradient was 0';
+    const expected = {
+      ...{ type: 'Trainer.NothingLearned', nonRetryable: true },
+      message: expect.stringContaining('The training of stamps learned nothing: in 8 iterations the gradient was 0.'),
+    };
+    await expect(train()).rejects.toMatchObject(expected);
+    delete process.env['FAKE_NOTHING'];
+    await expect(train()).rejects.toMatchObject(expected);
+    expect(starts()).toBe(1);
+    expect(existsSync(fixture.store.localPath(layout.adapters(input.context.agent)))).toBe(false);
   });
 
   test('cancellation stops the trainer after its checkpoint', async () => {

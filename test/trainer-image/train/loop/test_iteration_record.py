@@ -27,7 +27,17 @@ def test_figures_of_the_rollouts() -> None:
         "truncatedShare": 1 / 9,
         "raisedShare": 0.0,
         "failedCallShare": round(1 / 18, 4),
+        "callVariety": round(1 / 9, 4),
     }
+
+
+def test_the_variety_of_calls_is_counted_within_a_task() -> None:
+    made = episodes()
+    for place, episode in enumerate(made):
+        episode.task_seed = place // 3
+        # The same two sequences in each task.
+        episode.calls = [("look", "{}"), *([("pull", '{"lever":"left"}')] if place % 3 == 2 else [])]
+    assert rollout_figures(made)["callVariety"] == round(6 / 9, 4)
 
 
 def test_best_and_worst_are_kept_without_what_a_terminal_acts_on(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from threading import Event
@@ -58,6 +59,32 @@ def test_groups_without_a_difference_leave_the_adapter_alone(tiny_dir: Path, tmp
     environment = variant(tmp_path, "constant", CONSTANT)
     output = run(make_job(tiny_dir, tmp_path / "out", [environment], iterations=2))
     assert [(line["loss"], line["kl"], line["gradNorm"]) for line in read_curve(output)] == [(0, 0, 0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "why"),
+    [
+        (CONSTANT, {}, "in 2 iterations all rollouts of a task earned the same .mean 0.50."),
+        (CONSTANT, {"dropConstantGroups": False}, "all rollouts of a task earned the same"),
+        (CONSTANT, {"dropConstantGroups": False, "klBeta": 0.1}, "all rollouts of a task earned the same"),
+        (CONSTANT, {"resampleGroups": 2}, "all rollouts of a task earned the same"),
+        (CONSTANT, {"validateEvery": 1}, "in 1 iterations up to the best validation all rollouts of a task"),
+        ("", {"maxCompletionTokens": 2, "maskTruncated": True}, "every rollout was cut, .*maxCompletionTokens"),
+        ("", {"learningRate": 1e-12}, "the adapter changes nothing of the base model: raise training.learningRate"),
+    ],
+)
+def test_a_training_that_learned_nothing_says_so_in_its_manifest(
+    environment: str, options: dict, why: str, tiny_dir: Path, tmp_path: Path
+) -> None:
+    path = variant(tmp_path, "environment", environment)
+    output = run(make_job(tiny_dir, tmp_path / "out", [path], iterations=2, **options))
+    assert re.search(why, json.loads((output / "manifest.json").read_text())["nothingLearned"])
+
+
+def test_a_training_that_learned_something_has_no_reason_in_its_manifest(tiny_dir: Path, tmp_path: Path) -> None:
+    output = run(make_job(tiny_dir, tmp_path / "out", iterations=2))
+    assert "nothingLearned" not in json.loads((output / "manifest.json").read_text())
+    assert all(0 < line["taughtShare"] <= 1 and 0 < line["callVariety"] <= 1 for line in read_curve(output))
 
 
 def test_prefix_tree_steps_equal_those_of_trl(tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

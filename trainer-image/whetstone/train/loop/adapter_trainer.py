@@ -78,6 +78,7 @@ class AdapterTrainer(GRPOTrainer):
         # Rollouts and tokens of the last step.
         self._step_size = (0, 0)
         self.step_mismatch: dict[str, float] | None = None
+        self._taught_share = 0.0
         self._probed = False
         choose_attention(base.model, algorithm)
         rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
@@ -130,7 +131,7 @@ class AdapterTrainer(GRPOTrainer):
             loss = torch.zeros((), device=self.accelerator.device)
         self.step_loss = loss.item()
         self.step_kl = token_mean(metrics["kl"], parts)
-        self.step_figures = measured_figures(metrics)
+        self.step_figures = {**measured_figures(metrics), "taughtShare": self._taught_share}
         if self._tree_policy is not None:
             # The prefix tree does not compute it.
             self.step_figures.pop("entropy", None)
@@ -235,6 +236,11 @@ class AdapterTrainer(GRPOTrainer):
         rewards: dict[tuple[int, bool], set[float]] = {}
         for kind, episode in zip(kinds, self.episodes, strict=True):
             rewards.setdefault(kind, set()).add(episode.reward)
+        taught = [
+            len(rewards[kind]) > 1 and any(self._mask(episode))
+            for kind, episode in zip(kinds, self.episodes, strict=True)
+        ]
+        self._taught_share = sum(taught) / len(taught)
         kept = [
             row
             for row, (kind, episode) in enumerate(zip(kinds, self.episodes, strict=True))

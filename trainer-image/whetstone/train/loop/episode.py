@@ -19,7 +19,8 @@ class Episode:
     the sampler's log-probabilities of these (see `add_sample`); `spans` are its turns there. `shown` is the prompt
     with hints, which the engine reads in place of the plain one; empty when the episode has no hints. `raised` is the
     exception of the environment that ended the episode. `truncated`: a reply was cut at the limit of tokens, or there
-    was no room for the next one. `failed_calls` counts turns that begin a call which is not well-formed.
+    was no room for the next one. `failed_calls` counts turns that begin a call which is not well-formed; `calls` are
+    the others, in order.
     """
 
     group: int
@@ -38,6 +39,7 @@ class Episode:
     raised: str | None = None
     truncated: bool = False
     failed_calls: int = 0
+    calls: list[tuple[str, str]] = field(default_factory=list)
     reward: float = 0.0
 
     def add_sample(self, sample: Sample) -> None:

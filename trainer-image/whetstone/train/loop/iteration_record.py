@@ -28,10 +28,12 @@ MEASURED = {"entropy": "entropy", "clip_ratio/region_mean": "clippedShare"}
 def rollout_figures(episodes: list[Episode]) -> dict[str, float]:
     """Figures of an iteration's rollouts: tokens that the agent sampled, shares that were cut or raised, failed calls.
 
-    `failedCallShare` is the share of turns that begin a call which is not well-formed.
+    `failedCallShare` is the share of turns that begin a call which is not well-formed. `callVariety` is the number of
+    different sequences of calls among the rollouts of a task, as a share of these rollouts; 1: no two are alike.
     """
     lengths = [sum(episode.sampled) for episode in episodes]
     turns = sum(episode.turns for episode in episodes)
+    sequences = {(episode.environment, episode.task_seed, *episode.calls) for episode in episodes}
     return {
         "meanTokens": round(sum(lengths) / len(lengths), 2),
         "maxTokens": max(lengths),
@@ -39,6 +41,7 @@ def rollout_figures(episodes: list[Episode]) -> dict[str, float]:
         "truncatedShare": sum(episode.truncated for episode in episodes) / len(episodes),
         "raisedShare": sum(episode.raised is not None for episode in episodes) / len(episodes),
         "failedCallShare": round(sum(episode.failed_calls for episode in episodes) / max(1, turns), 4),
+        "callVariety": round(len(sequences) / len(episodes), 4),
     }
 
 

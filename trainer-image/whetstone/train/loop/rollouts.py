@@ -237,6 +237,7 @@ class Rollouts:
             end = len(episode.sampled)
             episode.truncated |= not reply.closed
             episode.failed_calls += reply.begins_call and not reply.calls
+            episode.calls += [(call.name, call.arguments) for call in reply.calls]
             episode.spans.append(TurnSpan(end - len(sample.tokens), end, reply.begins_call))
             params: dict = {"episode": self._name(episode)}
             if reply.calls:

@@ -11,10 +11,11 @@ from whetstone import __version__
 from whetstone.tree_hash import tree_sha256
 
 from ..job import TrainingJob
+from .nothing_learned import why_nothing_learned
 from .store import OutputStore
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from peft import PeftModel
 
     from ..loop.best_adapter import BestAdapter
 
@@ -27,7 +28,7 @@ SNAPSHOT = re.compile(r"/models--(?P<repository>[^/]+)/snapshots/(?P<revision>[^
 
 def save_result(
     store: OutputStore,
-    model: PreTrainedModel,
+    model: PeftModel,
     lines: list[dict],
     startup: float,
     best: BestAdapter,
@@ -42,6 +43,7 @@ def save_result(
     job = store.job
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
+    nothing = why_nothing_learned(lines, job.algorithm, model, best.iteration)
     store.save_manifest(
         {
             "jobId": job.jobId,
@@ -62,6 +64,7 @@ def save_result(
             "curve": [{key: line[key] for key in CURVE if key in line} for line in lines],
             "finalReward": sum(line["reward"] for line in lines[-5:]) / len(lines[-5:]),
             **({"best": {"iteration": best.iteration, "reward": best.reward}} if best.iteration else {}),
+            **({"nothingLearned": nothing} if nothing else {}),
             **warm_start,
             "environmentSha256": [environment.sha256 for environment in job.environments],
         }
@@ -75,7 +78,7 @@ def _rollouts(line: dict, job: TrainingJob) -> int:
     return algorithm.rollouts + further + (algorithm.validationTasks if "validationReward" in line else 0)
 
 
-def write_adapter(job: TrainingJob, model: PreTrainedModel, directory: Path) -> None:
+def write_adapter(job: TrainingJob, model: PeftModel, directory: Path) -> None:
     """Saves in PEFT's format, with the same bytes for the same adapter: without paths of this machine, lists sorted."""
     model.save_pretrained(str(directory))
     path = directory / "adapter_config.json"

@@ -1,0 +1,69 @@
+"""Tier: unit. Why a training that came to its end learned nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from peft import PeftModel
+from transformers import LlamaForCausalLM
+from whetstone.train.job.options import Algorithm
+from whetstone.train.output.nothing_learned import largest_change, why_nothing_learned
+
+LEARNED = {"reward": 0.5, "kl": 0.01, "gradNorm": 0.3, "truncatedShare": 0.0, "taughtShare": 0.5}
+NOTHING = {**LEARNED, "gradNorm": 0.0, "taughtShare": 0.0, "kl": 0.0}
+
+
+@pytest.fixture(scope="module")
+def adapted(tiny_dir: Path, adapter_dirs: list[Path]) -> PeftModel:
+    return PeftModel.from_pretrained(LlamaForCausalLM.from_pretrained(tiny_dir), adapter_dirs[0], is_trainable=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "best", "why"),
+    [
+        ([LEARNED, LEARNED], {}, None, None),
+        ([NOTHING, LEARNED], {}, None, None),
+        ([LEARNED, NOTHING], {}, None, None),
+        ([NOTHING, NOTHING], {}, None, "in 2 iterations all rollouts of a task earned the same .mean 0.50."),
+        ([NOTHING, LEARNED], {}, 1, "in 1 iterations up to the best validation all rollouts of a task"),
+        ([{**NOTHING, "truncatedShare": 1.0}] * 2, {"maskTruncated": True}, None, "every rollout was cut"),
+        ([{**NOTHING, "truncatedShare": 1.0}] * 2, {}, None, "earned the same"),
+        # The reference solutions taught it.
+        ([{**NOTHING, "gradNorm": 0.2}] * 2, {"supervisedWeight": 0.5}, None, None),
+        ([NOTHING] * 2, {"supervisedWeight": 0.5}, None, "the gradient was 0"),
+        # Every rollout was left out by the correction for the sampler.
+        ([{**LEARNED, "gradNorm": 0.0}] * 3, {}, None, "in 3 iterations the gradient was 0"),
+        # Lines of an older trainer.
+        ([{name: value for name, value in LEARNED.items() if name != "taughtShare"}], {}, None, None),
+        ([{**LEARNED, "kl": 0.05}, *[{**LEARNED, "kl": 0.0001}] * 5], {}, None, "went back to the base model"),
+        ([{**LEARNED, "kl": 0.05}, *[{**LEARNED, "kl": 0.01}] * 5], {}, None, None),
+        ([{**LEARNED, "kl": 0.0}] * 6, {"klBeta": 0.0}, None, None),
+    ],
+)
+def test_a_reason_is_given_only_where_nothing_was_learned(
+    lines: list[dict], options: dict, best: int | None, why: str | None, adapted: PeftModel
+) -> None:
+    found = why_nothing_learned(lines, Algorithm(**options), adapted, best)
+    assert found is None if why is None else re.search(why, found or "")
+
+
+def test_an_adapter_that_is_the_base_model_is_told_by_its_weights(adapted: PeftModel) -> None:
+    a, b = (
+        next(weight for name, weight in adapted.named_parameters() if f"q_proj.lora_{side}" in name) for side in "AB"
+    )
+    module = adapted.base_model.model.model.layers[0].self_attn.q_proj
+    change = module.scaling["default"] * (b @ a)
+    before = {name: weight.detach().clone() for name, weight in adapted.named_parameters() if "lora_B" in name}
+    with torch.no_grad():
+        for name, weight in adapted.named_parameters():
+            if "lora_B" in name and weight is not b:
+                weight.zero_()
+        assert largest_change(adapted) == pytest.approx(float(change.norm() / module.base_layer.weight.norm()))
+        b.mul_(1e-9)
+        assert "changes nothing" in (why_nothing_learned([LEARNED], Algorithm(), adapted, None) or "")
+        for name, weight in adapted.named_parameters():
+            if name in before:
+                weight.copy_(before[name])

@@ -1,0 +1,63 @@
+"""Whether a training that came to its end learned anything, and if not, why."""
+
+from __future__ import annotations
+
+import torch
+from peft import PeftModel
+
+from ..job import Algorithm
+
+# An adapter that changes each layer's weights by a smaller share is the base model: float32 rounds as much.
+ROUNDING = 1e-7
+# A policy went back to the base model when its divergence, once at least FAR nats a token, fell to this share of it.
+FAR, WENT_BACK, LAST = 1e-3, 0.01, 5
+
+
+def why_nothing_learned(lines: list[dict], algorithm: Algorithm, model: PeftModel, best: int | None) -> str | None:
+    """Why the adapter is that from which the training began, or the base model: a sentence. None: it learned something.
+
+    `lines` are all progress lines. `best` is the iteration whose adapter the validation chose; None: the last one's.
+    """
+    made = lines[:best]
+    where = f"{len(made)} iterations" if best is None else f"{len(made)} iterations up to the best validation"
+    taught = max(line.get("taughtShare", 1.0) for line in made)
+    if taught == 0 and not algorithm.supervisedWeight:
+        if algorithm.maskTruncated and all(line["truncatedShare"] == 1 for line in made):
+            return (
+                f"in {where} every rollout was cut, and maskTruncated leaves those out of the update:"
+                " raise training.maxCompletionTokens or environment.maxTurns"
+            )
+        reward = sum(line["reward"] for line in made) / len(made)
+        return (
+            f"in {where} all rollouts of a task earned the same (mean {reward:.2f}), so there was nothing to compare:"
+            " the environment needs tasks that the model solves sometimes, or a finer reward"
+        )
+    if all(line["gradNorm"] == 0 for line in made):
+        return f"in {where} the gradient was 0: no step changed the adapter"
+    if largest_change(model) <= ROUNDING:
+        return f"after {where} the adapter changes nothing of the base model: raise training.learningRate"
+    divergences = [line["kl"] for line in made]
+    last = sum(divergences[-LAST:]) / len(divergences[-LAST:])
+    if best is None and max(divergences) >= FAR and last <= WENT_BACK * max(divergences):
+        return (
+            f"the policy went back to the base model: it was {max(divergences):.2g} nats a token away from it and ended"
+            f" {last:.2g} away; lower training.klBeta"
+        )
+    return None
+
+
+@torch.no_grad()
+def largest_change(model: PeftModel) -> float:
+    """The adapter's largest change of a layer's weights, as a share of their norm."""
+    shares = [0.0]
+    for module in model.modules():
+        if "default" not in getattr(module, "lora_B", {}):
+            continue
+        a, b = (side["default"].weight.double() for side in (module.lora_A, module.lora_B))
+        # The norm of B A, by the small product on the other side.
+        change = float(((b.T @ b) * (a @ a.T)).sum().clamp(min=0).sqrt()) * abs(module.scaling["default"])
+        weight = getattr(module.get_base_layer(), "weight", None)
+        # The norm of quantised weights is not known.
+        known = weight is not None and weight.is_floating_point()
+        shares.append(change / max(float(weight.float().norm()) if known else 1.0, 1e-12))
+    return max(shares)
