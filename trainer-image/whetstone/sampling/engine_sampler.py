@@ -11,12 +11,14 @@ from .sampler import Sample, SampleRequest
 
 if TYPE_CHECKING:
     from peft import PeftModel
+# Completions of a call whose log-probabilities are kept as a proof.
+PROVEN = 8
 
 
 class EngineSampler:
     """Samples with the engine.
 
-    Its samples have no log-probabilities, because the engine computes the same as the trainer.
+    Its samples have no log-probabilities for the update, because the engine computes the same as the trainer.
     """
 
     reports_logprobs = False
@@ -55,14 +57,15 @@ class EngineSampler:
                 temperature=one.temperature,
                 adapter=self._adapter,
                 stop=one.stop,
+                top_logprobs=0 if place < PROVEN else None,
             )
-            for one in requests
+            for place, one in enumerate(requests)
         ]
         self._engine.run(asked)
         failed = next((one for one in asked if one.error is not None), None)
         if failed is not None:
             raise NotFinite(failed.error)
-        return [Sample(one.tokens, None, one.finish or "") for one in asked]
+        return [Sample(one.tokens, None, one.finish or "", one.logprobs or None) for one in asked]
 
     def close(self) -> None:
         """The engine holds nothing that must be released."""

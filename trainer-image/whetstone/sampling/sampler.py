@@ -41,12 +41,14 @@ class Sample:
 
     `tokens` end with the stop token when `finish` is 'stop'; otherwise `finish` is 'length'. `logprobs` `[tokens]` are
     the log-probabilities, in nats, with which the tokens were drawn, that is at the request's temperature. None: the
-    sampler computes the same as the trainer, so the trainer's own log-probabilities are used.
+    sampler computes the same as the trainer, so the trainer's own log-probabilities are used. Some of its samples have
+    `proof` then: log-probabilities before the temperature, which show that the sampler holds the right adapter.
     """
 
     tokens: list[int]
     logprobs: list[float] | None
     finish: str
+    proof: list[float] | None = None
 
 
 class Sampler(Protocol):

@@ -32,6 +32,7 @@ from .iteration_record import measured_figures, rollout_figures
 from .rollouts import Rollouts
 from .sampler_mismatch import correct_for_sampler, sampler_mismatch
 from .sampler_probe import probe_sampler
+from .sampler_proof import SamplerProof
 from .trl_settings import choose_attention, make_lora, scales_rewards
 from .warm_start import WarmStart
 
@@ -80,6 +81,7 @@ class AdapterTrainer(GRPOTrainer):
         self.step_mismatch: dict[str, float] | None = None
         self._taught_share = 0.0
         self._probed = False
+        self._proof = SamplerProof(algorithm.temperature if sampler.reports_logprobs else 1.0)
         choose_attention(base.model, algorithm)
         rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
         super().__init__(
@@ -197,6 +199,7 @@ class AdapterTrainer(GRPOTrainer):
         self.episodes, self.drawn = collected.episodes, collected.drawn
         episodes = self.episodes
         assert len(episodes) == count
+        self._proof.check(self.model, episodes, self.state.global_step + 1)
         return {
             "prompt_ids": [episode.ids[: episode.prompt] for episode in episodes],
             "completion_ids": [episode.ids[episode.prompt :] for episode in episodes],

@@ -16,7 +16,8 @@ class Episode:
 
     `ids` are the tokens of prompt and completion, and `prompt` is the number of the former. `sampled`
     `[len(ids) - prompt]` is 1 for each token that the agent sampled, and `logprobs` of the same length has
-    the sampler's log-probabilities of these (see `add_sample`); `spans` are its turns there. `shown` is the prompt
+    the sampler's log-probabilities of these (see `add_sample`); `proof` of the same length has those that are compared
+    with the trainer's (sampler_proof.py), NaN where there are none. `spans` are its turns there. `shown` is the prompt
     with hints, which the engine reads in place of the plain one; empty when the episode has no hints. `raised` is the
     exception of the environment that ended the episode. `truncated`: a reply was cut at the limit of tokens, or there
     was no room for the next one. `failed_calls` counts turns that begin a call which is not well-formed; `calls` are
@@ -33,6 +34,7 @@ class Episode:
     prompt: int = 0
     sampled: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    proof: list[float] = field(default_factory=list)
     spans: list[TurnSpan] = field(default_factory=list)
     turns: int = 0
     over: bool = False
@@ -52,6 +54,7 @@ class Episode:
         self.sampled += [1] * len(sample.tokens)
         unknown = sample.logprobs is None or self.shown
         self.logprobs += [math.nan] * len(sample.tokens) if unknown else sample.logprobs
+        self.proof += sample.logprobs or sample.proof or [math.nan] * len(sample.tokens)
         self.turns += 1
 
     def add_given(self, tokens: list[int]) -> None:
@@ -59,6 +62,7 @@ class Episode:
         self.ids += tokens
         self.sampled += [0] * len(tokens)
         self.logprobs += [0.0] * len(tokens)
+        self.proof += [math.nan] * len(tokens)
 
     @property
     def read(self) -> list[int]:
