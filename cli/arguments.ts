@@ -56,7 +56,7 @@ export function refuseEmpty({ registeredArguments, processedArgs }: Command): vo
 export function refuseLineFeeds(argv: readonly string[]): void {
   const found = argv.find((argument) => /[\n\r]/.test(argument));
   if (found === undefined) return;
-  throw new CliError(`The argument ${JSON.stringify(found.slice(0, 100))} has a line feed: write it in one line.`, {
+  throw new CliError(`The argument ${JSON.stringify(startOf(found, 100))} has a line feed: write it in one line.`, {
     type: 'Cli.Usage',
   });
 }

@@ -1,3 +1,4 @@
+import { startOf } from '../../contracts/clean-text';
 import { ApiError } from './errors';
 
 /** Fields of model servers by which one request would decide about others. */
@@ -28,4 +29,4 @@ function wholeNumber(param: string, value: unknown, most: number): number {
   throw new ApiError(400, `${param} must be a whole number from 1 to ${most}, found ${shown(value)}.`, { param });
 }
 
-const shown = (value: unknown): string => JSON.stringify(value).slice(0, 40);
+const shown = (value: unknown): string => startOf(JSON.stringify(value), 40);

@@ -66,6 +66,7 @@ async function usedThings(): Promise<Used[]> {
     baseModelSha256: 'a'.repeat(64),
     adapters: adapters.map(({ path: _, ...adapter }) => ({ ...adapter, summary: adapter.capabilityId })),
     routedMinusBase: { estimate: 0.4, low: 0.3, high: 0.5 },
+    judgedRouter: { kind: 'labels' as const, artifact: await putJson(store, 'runs/run-desk-1', 'router.json', {}) },
   };
   await changeRegistry(store, 'desk', (registry) => addVersion(registry, version));
   await changeRegistry(store, 'desk', (registry) => addVersion(registry, { ...version, runId: 'run-desk-2' }));

@@ -125,12 +125,12 @@ describe('odd replies of a model, odd answers of a server', () => {
   test('a server that works and sends no answers makes the stage wait, and the next attempt goes on', async () => {
     server.holdAfter = 10;
     const context = await fixture.prepare(server.baseUrl, { ...spec, model: { name: 'base', timeoutSeconds: 1 } });
-    const { collectTrajectories } = createCollectActivities(fixture.deps);
-    const failed = fixture.run(collectTrajectories, context);
+    const collect = () => fixture.run(collectTrajectories.bind(null, fixture.deps), context);
+    const failed = collect();
     await expect(failed).rejects.toMatchObject({ type: 'Model.Slow', nonRetryable: true });
     await expect(failed).rejects.toThrow(/did not answer for 2 s\. It works, but is slow/);
     server.release();
-    expect((await fixture.run(collectTrajectories, context)).episodes).toBe(40);
+    expect((await collect()).episodes).toBe(40);
   });
 
   test.each<[string, number, unknown, string, RegExp]>([
