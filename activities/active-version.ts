@@ -2,7 +2,7 @@ import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { Registry, RegistryVersion } from '../contracts/artifacts/registry';
 import type { IncumbentVersion } from '../contracts/messages/evaluate-stage';
 
-/** The version that is served now; or, in a sentence, why there is none that this run can play. */
+/** The active version; if this run cannot play any, a sentence says why. */
 export function activeVersion(
   { active, versions }: Registry,
   { baseModelSha256 }: Pick<PreparedSpec, 'baseModelSha256'>,

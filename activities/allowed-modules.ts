@@ -1,4 +1,6 @@
-/** Standard modules that a synthesised environment may import: pure computation, no clock, no files, no processes. */
+/**
+ * Standard modules that a synthesised environment may import: only for computation, without clock, files or processes.
+ */
 // prettier-ignore
 export const ALLOWED_MODULES = [
   '__future__', 'abc', 'bisect', 'calendar', 'collections', 'copy', 'dataclasses', 'datetime', 'decimal', 'enum',

@@ -12,8 +12,8 @@ import { storedFileHashes } from './stored-file-hashes';
 const MB = 1e6;
 
 /**
- * Hashes the directory of a base model with heartbeats. Files that have not changed since they were last hashed are not
- * read again. Must run inside an activity. Rejects when the directory cannot be read.
+ * Hashes the directory of a base model and sends heartbeats meanwhile. Files that have not changed since their last
+ * hash are not read again. Must run inside an activity. Rejects when the directory cannot be read.
  */
 export async function hashBaseModel(store: ArtifactStore, directory: string, stage: StageName): Promise<string> {
   using progress = new Progress({ stage, unit: 'MB', total: 0, note: `hashing the base model ${directory}` });
@@ -25,9 +25,9 @@ export async function hashBaseModel(store: ArtifactStore, directory: string, sta
 }
 
 /**
- * Checks that the directory of the base model has not changed since the run began. A worker that cannot see the
- * directory, because only the trainers mount it, checks nothing. The trainer's manifest then names the model that was
- * trained on.
+ * Checks that the directory of the base model has not changed since the run began. A worker checks nothing if it cannot
+ * see the directory, because only the trainers mount it. The trainer's manifest then names the model that was trained
+ * on.
  * @throws Model.Changed.
  */
 export async function requireFrozenBaseModel(
@@ -40,14 +40,14 @@ export async function requireFrozenBaseModel(
   if (found !== baseModelSha256) throw baseModelChanged(modelPath, baseModelSha256, found);
 }
 
-/** Whether this machine sees a base model: in a cluster it may be mounted for the trainers only. */
+/** Whether this machine can read a base model: in a cluster it may be mounted only for the trainers. */
 export const isVisible = (modelPath: string): Promise<boolean> =>
   access(join(modelPath, 'config.json')).then(
     () => true,
     () => false,
   );
 
-/** The failure that says that a directory holds another base model than the run began with. */
+/** The failure for a directory that no longer holds the base model with which the run began. */
 export function baseModelChanged(modelPath: string, began: string, now: string): Error {
   return failure(
     'Model.Changed',

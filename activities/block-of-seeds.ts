@@ -1,8 +1,9 @@
 import type { SeedRanges } from '../contracts/messages/night-stage';
 
 /**
- * Block n of so many tasks begins at `(n - 1) x size` and wraps at the end, so that each has its turn once in a round.
- * @param length tasks from there on, at most all; more than a block reach into the next ones.
+ * Block n starts at task `(n - 1) x size`, modulo the number of tasks, so each task has its turn once in a round.
+ * @param length number of tasks from there on, at most all; a larger number than a block includes tasks of the next
+ *   blocks.
  */
 export function blockOfSeeds(
   tasks: { start: number; count: number },

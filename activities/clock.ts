@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Time as activities see it, so that tests need not wait. */
+/** The time source of activities, so that tests need not wait. */
 export interface Clock {
   /** Milliseconds since an arbitrary point: only differences are meaningful. */
   now(): number;
-  /** Waits; rejects with the signal's reason as soon as it is aborted. */
+  /** Waits; rejects with the signal's reason as soon as the signal fires. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export type OpenEnvironment = (environment: EnvironmentSource) => Promise<Enviro
 
 /**
  * Reads the agent's own environment.
- * @throws Environment.Failed when its file cannot be read or was changed since the run began: results of two versions
+ * @throws Environment.Failed if its file cannot be read or has changed since the run began: results of two versions
  *   must not be mixed.
  */
 export async function readOwnerEnvironment({
@@ -47,12 +47,12 @@ export async function readOwnerEnvironment({
   return { source, trust: 'owner', name: environmentPath, agent: spec.name };
 }
 
-/** After this many attempts of an activity, some three minutes, a fault in a task waits for the agent's owner. */
+/** After this many attempts of an activity, about three minutes, a fault in a task waits for the agent's owner. */
 const TASK_ATTEMPTS = 10;
 
 /**
- * The failure that Temporal sees for a fault of the agent's own environment. Temporal tries again unless `nonRetryable`
- * is set. `task` names the task that was played.
+ * The failure that Temporal gets for a fault of the agent's own environment. Temporal retries unless `nonRetryable` is
+ * set. `task` names the task that was played.
  */
 export function ownerFailure(error: SandboxError, options: { nonRetryable?: boolean; task?: string } = {}): Error {
   const { task, ...retry } = options;
@@ -66,17 +66,16 @@ export function ownerFailure(error: SandboxError, options: { nonRetryable?: bool
 }
 
 /**
- * The failure for a fault of the agent's own environment in a task that a run plays. It is tried again for some
- * minutes, since a service that the environment reaches over the network may come back. Then the run waits for the
- * owner.
- * @param attempt of the activity, counted from 1.
+ * The failure for a fault of the agent's own environment in a task that a run plays. It is retried for some minutes,
+ * because a network service that the environment uses may come back. Then the run waits for the owner.
+ * @param attempt number of the activity's attempt, from 1.
  */
 export const ownerTaskFailure = (error: SandboxError, task: string, attempt: number): Error =>
   ownerFailure(error, { task, nonRetryable: error.type !== 'Sandbox.EnvironmentKilled' && attempt >= TASK_ATTEMPTS });
 
 /**
- * The failure for an error of opening the owner's environment that comes from its source, such as an import that does
- * not exist. Opening it again would fail again, so it is not retried. Null for every other error.
+ * The failure if opening the owner's environment fails because of its source, such as an import that does not exist.
+ * Opening it again would fail again, so this is not retried. Null for every other error.
  */
 export function sourceFault(error: unknown, { trust }: Pick<EnvironmentSource, 'trust'>): Error | null {
   const isFault = error instanceof SandboxError && !error.retryable && !(error instanceof SandboxUnavailable);
@@ -85,7 +84,7 @@ export function sourceFault(error: unknown, { trust }: Pick<EnvironmentSource, '
 
 /**
  * Starts the process of the agent's own environment.
- * @throws Environment.Failed, tried again unless the fault is in its source; other errors unchanged.
+ * @throws Environment.Failed, retried unless the fault is in its source; other errors unchanged.
  */
 export async function openOwnerEnvironment(
   open: OpenEnvironment,

@@ -1,17 +1,17 @@
-/** How work that runs in parallel is stopped. */
+/** How parallel work is stopped. */
 export interface StopOptions {
-  /** Aborted from outside: nothing new starts, and its reason is thrown. */
+  /** Fired from outside: no new work starts, and the signal's reason is thrown. */
   signal: AbortSignal;
   /**
-   * Aborted here at the first error, so that the work under way can end early. Default: that work continues to its end.
+   * Fired here at the first error, so that running work can end early. Without it, running work continues to its end.
    */
   stop?: AbortController;
 }
 
 /**
- * Runs `work` on every item, at most `limit` at a time, started in order. After the first error, and after an abort of
- * `signal`, nothing new starts; the promise settles once everything that had started has settled.
- * @throws the reason of `signal` if it was aborted, else the first error of `work`.
+ * Runs `work` on every item, in order, at most `limit` at a time. After the first error, and after `signal` fires, no
+ * new work starts. The promise settles once all started work has settled.
+ * @throws the reason of `signal` if it has fired, else the first error of `work`.
  */
 export async function inParallel<T>(
   items: readonly T[],
@@ -32,7 +32,7 @@ export async function inParallel<T>(
     }
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-  // Errors of the work after an abort only repeat the abort.
+  // After an abort, errors of the work only repeat the abort.
   if (signal.aborted) throw signal.reason;
   const first = failed as { error: unknown } | null;
   if (first) throw first.error;

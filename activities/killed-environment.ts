@@ -2,9 +2,9 @@ import type { ApplicationFailure } from '@temporalio/common';
 import { failure } from '../contracts/typed-failure';
 import { SandboxError } from '../sandbox';
 
-/** Number of tries for work whose environment is killed from outside. */
+/** Number of tries of work whose environment is killed from outside. */
 const TRIES = 3;
-/** After this many attempts of an activity, a person has to look at what kills the environment. */
+/** After this many attempts of an activity, a person must find out why the environment is killed. */
 const ATTEMPTS = 3;
 
 /**
@@ -24,7 +24,7 @@ export async function againIfKilled<T>(run: () => Promise<T>, signal?: AbortSign
 
 /**
  * Whether an error, or its cause, says that something outside killed the environment's process, or that the system had
- * no room to start it. If a source ends its process while it is loaded, the fault is its own and not the machine's.
+ * no resources to start it. If a source ends its process while it is loaded, the source is at fault, not the machine.
  */
 export function isOutsideFault(error: unknown): boolean {
   const own = (one: unknown): boolean =>
@@ -35,9 +35,9 @@ export function isOutsideFault(error: unknown): boolean {
 }
 
 /**
- * The failure of an activity whose environment was killed again and again. Temporal tries again with back-off; later it
+ * The failure of an activity whose environment was killed repeatedly. Temporal retries with back-off; later the run
  * waits for a person.
- * @param attempt of the activity, counted from 1.
+ * @param attempt number of the activity's attempt, from 1.
  */
 export function killedFailure(error: Error, attempt: number): ApplicationFailure {
   const next =

@@ -4,11 +4,11 @@ import { type ArtifactStore, type LiveTraces, readTraces, type TraceQuery } from
 import { Progress } from './progress';
 
 /**
- * Reads live traffic inside an activity of the stage `collect`, with heartbeats: reading a week of it takes longer than
- * the heartbeat timeout. Lines that are no trajectories are logged and left out. Days are counted from when the
- * activity was first scheduled, so that a retry and a repair read the same days.
- * @param rollouts that the stage has played, for its progress.
- * @throws what `readTraces` throws, and the reason of a cancellation.
+ * Reads live traffic inside an activity of the stage `collect`. It sends heartbeats, because reading a week of it takes
+ * longer than the heartbeat timeout. Lines that are not trajectories are logged and left out. Days are counted from the
+ * first scheduling of the activity, so that a retry and a repair read the same days.
+ * @param rollouts number of rollouts that the stage has played, for its progress.
+ * @throws the errors of `readTraces`, and the reason of a cancellation.
  */
 export async function readLiveTraffic(
   store: ArtifactStore,
@@ -30,11 +30,11 @@ export async function readLiveTraffic(
   return read;
 }
 
-/** When this activity was first scheduled, in milliseconds since 1970. */
+/** Time of this activity's first scheduling, in milliseconds since 1970. */
 export const scheduledAt = (repetition: Repetition | undefined): number =>
   repetition?.scheduledAtMs ?? Context.current().info.scheduledTimestampMs;
 
-/** Lines that were left out, for the summary of the stage. Empty where there are none. */
+/** The number of left-out lines, for the summary of the stage. Empty if there are none. */
 export function unreadableLines({ unreadable }: LiveTraces): { unreadable?: number } {
   const lines = unreadable.reduce((sum, file) => sum + file.lines, 0);
   return lines > 0 ? { unreadable: lines } : {};

@@ -10,11 +10,11 @@ export interface ProgressOptions {
   /** The unit of the count, in the plural. */
   unit: string;
   total: number;
-  /** Units done by earlier attempts; they do not count for the rate. Default 0. */
+  /** Units that earlier attempts have done; they do not count for the rate. Default 0. */
   done?: number;
   /** Milliseconds between heartbeats. Default HEARTBEAT_MS.every. */
   everyMs?: number;
-  /** One line for people, shown while `setNote` has set no other. */
+  /** One line for people, shown until `setNote` sets another. */
   note?: string;
 }
 
@@ -43,15 +43,16 @@ export class Progress implements Disposable {
   }
 
   /**
-   * Counts results. Call it after they are in the segment: a heartbeat must not count work that a retry would repeat.
+   * Counts results. Call it once the results are in the segment: a heartbeat must not count work that a retry would
+   * repeat.
    */
   advance(count = 1): void {
     this.done += count;
   }
 
   /**
-   * Sets the count, and the total where that was not known before, for work that is counted elsewhere. The rate starts
-   * at the first increase, because the time before was spent waiting and loading.
+   * Sets the count for work that is counted elsewhere, and the total if that was unknown before. The rate starts at the
+   * first increase, because the earlier time was spent waiting and loading.
    */
   setDone(done: number, total = this.total): void {
     this.total = total;

@@ -5,14 +5,14 @@ import { endOf, startOf } from '../contracts/clean-text';
 export interface RenderOptions {
   /** Longest content of one message, in characters; the middle of a longer one is left out. */
   maxMessageChars: number;
-  /** Leave out system messages, because they are elsewhere in the prompt. Default false. */
+  /** Whether to leave out system messages, because they are elsewhere in the prompt. Default false. */
   withoutSystem?: boolean;
 }
 
 const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * Messages as numbered text for the analyst, one block each:
+ * Messages as numbered text for the analyst, one block for each:
  *
  *     [0] user: first line
  *         following lines
@@ -20,8 +20,8 @@ const SIMPLE_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
  *     [1] assistant calls find_user: {"name":"Ana Ruiz"}
  *     [2] tool: {"user":"U12"}
  *
- * Only these heads begin in the first column; following lines are indented by four blanks, so that no content can pass
- * for a message.
+ * Only these heads begin in the first column. All following lines are indented by four blanks, so that no content can
+ * look like a message.
  */
 export function renderMessages(messages: readonly ChatMessage[], options: RenderOptions): string {
   return messages
@@ -59,7 +59,7 @@ function block(head: string, content: string, { maxMessageChars }: RenderOptions
   return `${head}: ${shorten(content, maxMessageChars).replace(/\r\n|[\r\n\u2028\u2029]/g, '\n    ')}\n`;
 }
 
-/** The text, or its beginning and end with the number of characters left out between them. */
+/** The text; if it is too long, its beginning and end with the number of omitted characters in between. */
 export function shorten(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const start = startOf(text, maxChars / 2);

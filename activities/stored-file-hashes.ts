@@ -31,7 +31,7 @@ export function storedFileHashes(store: ArtifactStore): FileHashes {
           return { value: { ...Object.fromEntries(newest), [path]: { stamp, sha256 } }, result: undefined };
         });
       } catch (error) {
-        // Others wrote at the same time. This file is hashed once more next time.
+        // Another process wrote at the same time. So this file is hashed again next time.
         if (!(error instanceof StoreConflictError)) throw error;
       }
     },

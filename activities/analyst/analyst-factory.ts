@@ -10,7 +10,7 @@ import { BudgetMeter } from './budget-meter';
 
 const secretSchema = z.object({ secret: z.string().min(32) });
 
-/** Milliseconds for which a change of the rate state is repeated. Questions wait for it meanwhile. */
+/** For this many milliseconds, a failed change of the rate state is repeated. Meanwhile questions wait for it. */
 const PATIENCE_MS = 4_000;
 
 /** The rate state of an endpoint as a document of the store, shared by all processes that use the store. */
@@ -19,7 +19,7 @@ export const storedRateState =
   (change) =>
     changeDocument(store, layout.rate(endpoint), change, PATIENCE_MS);
 
-/** The key of the redaction placeholders' hashes. It is made once for a store, and never sent anywhere. */
+/** The key of the redaction placeholders' hashes. Each store makes one key, which is never sent anywhere. */
 async function redactionSecret(store: ArtifactStore): Promise<string> {
   return changeDocument(store, layout.redactionSecret, (before) => {
     if (before !== undefined) return { result: secretSchema.parse(before).secret };
@@ -28,7 +28,7 @@ async function redactionSecret(store: ArtifactStore): Promise<string> {
   });
 }
 
-/** Writes to the worker's log. Calls to the analyst are made inside activities, except in measurements. */
+/** Writes to the worker's log. Calls to the analyst are made inside activities, except by benchmarks. */
 function warn(sentence: string): void {
   try {
     log.warn(sentence);
@@ -38,10 +38,10 @@ function warn(sentence: string): void {
 }
 
 /**
- * Makes the factory of analyst clients, which share a rate limit over all workers, redact what they send, and count
- * against the budget of their run. `demoUrl` is the present address of the demo analyst, null where none is known.
+ * Makes the factory of analyst clients. They share a rate limit over all workers, redact the texts that they send, and
+ * count against the budget of their run. `demoUrl` is the current address of the demo analyst; null if none is known.
  * `keyEndpoints` are the endpoints that the key is sent to; null: all. They are compared here as well as when a run is
- * prepared: another worker may have prepared it, one without this key.
+ * prepared, because another worker without this key may have prepared it.
  */
 export function createAnalystFactory(
   store: ArtifactStore,

@@ -44,7 +44,7 @@ interface Counts {
   [name: string]: number | Counts;
 }
 
-/** Adds counts name by name, at every level. A count that one side lacks is 0 there. */
+/** Adds counts by name, at every level. A count that one side lacks is 0. */
 function addCounts(a: Counts, b: Counts): Counts {
   const sum = { ...a };
   for (const [name, count] of Object.entries(b)) {
@@ -72,7 +72,7 @@ export async function readBudget(store: ArtifactStore, runId: string, spec: Budg
 
 /** A count that the document does not have yet. */
 interface PendingUse {
-  /** Segment that holds the call's line; null for a call without a record. */
+  /** Segment with the call's line; null for a call without a record. */
   segment: string | null;
   use: AnalystUse;
 }
@@ -81,24 +81,26 @@ interface PendingUse {
 const nameOf = (segment: string): string => contentKey(segment).slice(0, 16);
 
 /**
- * Counts what the analyst calls of one run use, in a document that all workers add to, and refuses the call that would
- * exceed the budget. Workers see each other's spending about a second late.
+ * Counts the analyst use of one run in a document that all workers add to. Refuses a call that would exceed the budget.
+ * A worker sees other workers' spending about a second late.
  *
- * The document says how many lines of each segment it counts. The counts that a killed worker had not written are
- * therefore made up for when the segment is opened again, and no line counts twice.
+ * The document says how many lines of each segment it has counted. So if a killed worker did not write its counts, they
+ * are added when the segment is opened again, and no line counts twice.
  */
 export class BudgetMeter implements CallLedger {
   private shared: AnalystUse = {};
   private pending: PendingUse[] = [];
   /** Sum of `pending`. */
   private pendingUse: AnalystUse = {};
-  /** Lines of each open segment that the document counted when it was last read or written here. */
+  /**
+   * For each open segment, the number of lines that the document had counted when this process last read or wrote it.
+   */
   private readonly counted = new Map<string, number>();
   private budget: BudgetSpec | null = null;
   private running = 0;
   private lastWrite = Date.now();
   private writing: Promise<void> = Promise.resolve();
-  /** The first look at the documents. Calls that begin together share it. */
+  /** The first look at the documents. Calls that begin at the same time share it. */
   private firstLook: Promise<void> | null = null;
   private readonly prices: AnalystPrices | null;
 
@@ -121,7 +123,7 @@ export class BudgetMeter implements CallLedger {
       ask: (request) => this.ask(analyst, request),
       askBatch: (requests, options) => this.askBatch(analyst, requests, options),
       flushUsage: async () => {
-        // Counts that cannot be written are kept for the next write. An activity does not fail for them.
+        // If counts cannot be written, the next write includes them. The activity does not fail.
         await this.write().catch(() => undefined);
         await analyst.flushUsage();
       },
@@ -146,7 +148,8 @@ export class BudgetMeter implements CallLedger {
   private async ask<T>(analyst: Analyst, request: AnalystRequest<T>): Promise<AnalystAnswer<T>> {
     await this.admit();
     let isRunning = true;
-    // A call ends before its answer is stored: as finished and still running, it would count twice against the budget.
+    // A call ends before its answer is stored. Otherwise it would count twice against the budget, as finished and as
+    // running.
     const end = (count?: () => void): void => {
       if (!isRunning) return;
       isRunning = false;
@@ -166,7 +169,7 @@ export class BudgetMeter implements CallLedger {
           await request.keepRefusal?.(refusal);
           end();
         },
-        // At once, and whatever becomes of the call: it may be lost again and again, or fail.
+        // Lost requests count at once, because the call may be lost again or fail.
         onLost: (lost) => {
           const use = { ...NOTHING, lost: 1, lostPromptTokens: lost.promptTokens };
           this.add({ segment: null, use: { [request.kind]: use } });
@@ -178,7 +181,7 @@ export class BudgetMeter implements CallLedger {
     }
   }
 
-  /** A batch is paid for as a whole, so it only starts when all of it probably fits into the budget. */
+  /** A batch is paid as a whole, so it only starts if all of it probably fits into the budget. */
   private async askBatch<T>(
     analyst: Analyst,
     requests: readonly AnalystRequest<T>[],
@@ -205,7 +208,7 @@ export class BudgetMeter implements CallLedger {
     answer: Omit<AnalystAnswer<unknown>, 'value' | 'model'>,
     unanswered: boolean,
   ): void {
-    // The model is not counted.
+    // The counts do not depend on the model.
     const record = callRecord(request, { ...answer, model: '' }, unanswered);
     this.add({ segment: null, use: useOfRecord(record) });
   }
@@ -218,12 +221,13 @@ export class BudgetMeter implements CallLedger {
 
   /**
    * Counts the call as running. Throws Budget.Spent when all running calls together would probably exceed the budget.
-   * Nothing may be awaited between the check and the count, or calls that start together would not see each other.
+   * The check and the count must not be separated by an await. Otherwise calls that start together would not see each
+   * other.
    */
   private async admit(calls = 1): Promise<void> {
     if (this.budget === null) await this.lookFirst();
     if (this.excess(calls)) {
-      // Others may have spent more since the last look, or a person may have raised the budget.
+      // Since the last read, others may have spent more, or a person may have raised the budget.
       await this.write();
       await this.refresh();
       const excess = this.excess(calls);
@@ -281,13 +285,13 @@ export class BudgetMeter implements CallLedger {
     this.pending = this.pending.slice(adding.length);
     this.pendingUse = this.pending.reduce<AnalystUse>((total, { use }) => addAll(total, use), {});
     for (const { segment } of adding) if (segment !== null) this.counted.set(segment, counted[segment] ?? 0);
-    // A lowered budget takes effect here. A raised one does so when the old one is spent.
+    // A lowered budget takes effect here. A raised one takes effect when the old one is spent.
     this.budget = await readBudget(this.store, this.runId, this.spec.budget);
   }
 
   /**
-   * The document with the added counts. Lines that another worker has counted since we last saw the document, because
-   * it took us for dead and opened our segment, are left out.
+   * The document with the added counts. Another worker may have taken this one for dead and opened its segment. The
+   * lines that it has counted since then are left out.
    */
   private sumWith({ uses, counted }: AnalystUseDocument, adding: readonly PendingUse[]): AnalystUseDocument {
     const after = { ...counted };

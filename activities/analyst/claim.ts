@@ -1,39 +1,39 @@
-/** Claims: by them, runs and attempts agree who asks the analyst a question that several of them have. */
+/** With claims, runs and attempts agree on which of them asks the analyst a shared question. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { StoreConflictError, type ArtifactStore } from '../../store';
 
 const claimSchema = z.object({
-  /** Null: nobody asks at the moment. */
+  /** Null: nobody is asking at the moment. */
   holder: z
     .object({
       runId: z.string(),
-      /** Each attempt of an activity makes a new one. */
+      /** Each attempt of an activity gets a new one. */
       owner: z.string(),
       /** Number of its questions when it began. */
       questions: z.number(),
     })
     .nullable(),
-  /** Grows with each renewal, so that others see that the holder lives. */
+  /** Increases with each renewal, so that others see that the holder is alive. */
   renewals: z.number(),
 });
 type ClaimDocument = z.infer<typeof claimSchema>;
 
-/** How often claims are renewed and looked at. */
+/** How often claims are renewed and read. */
 export interface ClaimTiming {
   /** Milliseconds between two renewals. */
   renewMs: number;
-  /** Milliseconds between two looks at somebody else's claim. */
+  /** Milliseconds between two reads of another holder's claim. */
   lookMs: number;
-  /** So many looks in a row without a renewal show that the holder is dead. */
+  /** After this many reads in a row without a renewal, the holder counts as dead. */
   deadAfterLooks: number;
 }
 
-/** A holder is given up after 20 s: longer than Temporal waits for a heartbeat of labelling. */
+/** A holder is given up after 20 s, which is longer than Temporal waits for a heartbeat of labelling. */
 export const CLAIM_TIMING: ClaimTiming = { renewMs: 3_000, lookMs: 1_000, deadAfterLooks: 20 };
 
-/** The attempt that wants a claim, and the way it waits. */
+/** The attempt that wants a claim, and its callbacks while it waits. */
 export interface ClaimRequest {
   runId: string;
   questions: number;
@@ -45,8 +45,8 @@ export interface ClaimRequest {
 }
 
 /**
- * A claim that this attempt holds. It is renewed until it is released. Its document is changed by conditional writes
- * only: of two attempts, one sees that it has lost.
+ * A claim that this attempt holds. It is renewed until it is released. Its document is changed only by conditional
+ * writes, so of two attempts one sees that it has lost.
  */
 export class Claim {
   private readonly loss = new AbortController();
@@ -58,10 +58,12 @@ export class Claim {
     private readonly store: ArtifactStore,
     private readonly key: string,
     private document: ClaimDocument,
-    /** Null: the document cannot be read or written, so the claim is not known to others. */
+    /** Null: the document cannot be read or written, so others do not know the claim. */
     private version: string | null,
     private readonly timing: ClaimTiming,
-    /** Whether somebody held the claim before: since they were looked up, questions may have been answered. */
+    /**
+     * Whether another attempt held the claim before. If so, questions may have been answered since their last look-up.
+     */
     readonly wasHeld: boolean,
   ) {
     this.timer = setInterval(() => void this.renew(), timing.renewMs);
@@ -69,11 +71,11 @@ export class Claim {
   }
 
   /**
-   * Waits until nobody else holds the claim and takes it. Takes it at once from an earlier attempt of the same run, and
-   * from another run that has not renewed it for a while.
+   * Waits until nobody else holds the claim and takes it. It takes the claim at once from an earlier attempt of the
+   * same run, and from another run that has stopped renewing it.
    *
-   * A document that cannot be read or written, because the disk is full, stops nobody: the claim is then held without
-   * others knowing. Throws the signal's reason when that fires.
+   * If the document cannot be read or written, because the disk is full, the attempt continues and holds the claim
+   * without the knowledge of others. Throws the signal's reason when the signal fires.
    */
   static async take(store: ArtifactStore, key: string, request: ClaimRequest): Promise<Claim> {
     const { runId, questions, signal, timing = CLAIM_TIMING } = request;
@@ -101,21 +103,21 @@ export class Claim {
     }
   }
 
-  /** Fires when somebody else has taken the claim. */
+  /** Fires when another attempt has taken the claim. */
   get lost(): AbortSignal {
     return this.loss.signal;
   }
 
   /**
-   * To be called before each question. An attempt whose process was stopped for a while finds out here whether somebody
-   * else has taken over. Rejects with the reason of `lost`.
+   * Call it before each question. If the attempt's process was stopped for a while, this call finds out whether another
+   * attempt has taken over. Rejects with the reason of `lost`.
    */
   async confirm(): Promise<void> {
     if (performance.now() - this.renewedAt > 2 * this.timing.renewMs) await this.renew();
     this.lost.throwIfAborted();
   }
 
-  /** Gives the claim to whoever waits. Never rejects: a claim that stays behind is taken over. */
+  /** Releases the claim for others that wait. Never rejects: others take over a claim that was not released. */
   async release(): Promise<void> {
     clearInterval(this.timer);
     await this.renewing;
@@ -139,7 +141,7 @@ export class Claim {
       this.document = next;
       this.renewedAt = performance.now();
     } catch (error) {
-      // Another error, of a full disk for example, says nothing about who holds the claim.
+      // Other errors, such as a full disk, say nothing about the holder of the claim.
       if (!(error instanceof StoreConflictError)) return;
       const holder = (await readClaim(this.store, this.key))?.claim.holder ?? null;
       this.loss.abort(new ClaimLostError(this.key, holder?.runId === this.document.holder?.runId));
@@ -147,9 +149,9 @@ export class Claim {
   }
 }
 
-/** Another attempt or run has taken a claim. */
+/** Another attempt or run has taken this claim. */
 export class ClaimLostError extends Error {
-  /** @param toOwnRun whether a later attempt of the same run has it, so that this one is over. */
+  /** @param toOwnRun whether a later attempt of the same run took it, so that this attempt is over. */
   constructor(
     key: string,
     readonly toOwnRun: boolean,
@@ -158,7 +160,7 @@ export class ClaimLostError extends Error {
   }
 }
 
-/** A document that is no claim is nobody's. Null: it cannot be read. */
+/** A document that is not a claim counts as not held. Null: it cannot be read. */
 async function readClaim(
   store: ArtifactStore,
   key: string,

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Longer than an attempt takes to hear that it is over and to store the answers that are under way. */
+/** Longer than an attempt needs to notice that it is over and to store the answers in flight. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Lets the attempts of one piece of work follow each other within a process. Temporal starts the next attempt when it
- * has had no heartbeat of the last one for a while, for example because Temporal's own disk was full. The last attempt
- * may still run and hold answers that are paid for. It stores them before it ends.
+ * Makes the attempts of one piece of work run one after another within a process. Temporal starts the next attempt when
+ * the last one's heartbeats stop for a while, for example because Temporal's own disk was full. The last attempt may
+ * still be running, with answers that are paid for. It stores them before it ends.
  */
 export class OneAttempt {
   private readonly running = new Map<string, Promise<void>>();
 
   /**
-   * Waits until the attempt before has ended, at most a minute. The result says that this one has ended.
-   * @param setNote shows people the reason of the wait; undefined removes it.
-   * @throws the reason of the signal when that fires.
+   * Waits at most a minute until the previous attempt has ended. Returns a function to call when this attempt ends.
+   * @param setNote shows people why it waits; undefined removes the note.
+   * @throws the signal's reason when the signal fires.
    */
   async begin(work: string, signal: AbortSignal, setNote: (note: string | undefined) => void): Promise<() => void> {
     const before = this.running.get(work);

@@ -3,23 +3,23 @@ import type { CallRecord } from '../../contracts/artifacts/call-record';
 import type { CallLedger } from '../../llm';
 import type { ArtifactStore, Segment } from '../../store';
 
-/** Milliseconds until an append is repeated: the first time, and at most. */
+/** Milliseconds before an append is repeated: the first delay and the longest. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
-/** How a segment of paid answers is written. */
+/** Options for writing a segment of paid answers. */
 export interface PaidSegmentOptions {
   /** Counts the calls whose answers are appended. Undefined: nobody counts them. */
   ledger: CallLedger | undefined;
-  /** Ends the waiting for a disk, after a last try. An answer that cannot be written then is lost. */
+  /** When it fires, the waiting for a disk ends after a last try. An answer that still cannot be written is lost. */
   signal: AbortSignal;
   /** Shows people a line; undefined removes it. */
   setNote: (note: string | undefined) => void;
 }
 
 /**
- * The segment to which an activity appends paid answers. While the disk is full, an answer waits in memory and is
- * appended when there is room: a repeated activity would pay for it again.
+ * The segment to which an activity appends paid answers. While the disk is full, an answer waits in memory until there
+ * is room, because a repeated activity would pay for it again.
  */
 export class PaidSegment {
   private readonly segment: Segment;
@@ -36,7 +36,7 @@ export class PaidSegment {
 
   /**
    * Appends a line with the record of its call and counts the call. Errors of the file system do not reject it: it
-   * repeats the append until it succeeds. Rejects with the signal's reason when that fires.
+   * repeats the append until it succeeds. Rejects with the signal's reason when the signal fires.
    */
   async append(line: unknown, call: CallRecord): Promise<void> {
     try {
@@ -74,7 +74,7 @@ export class PaidSegment {
     }
   }
 
-  /** Closes the file, since the open file itself may be at fault. The next append opens it again. */
+  /** Closes the file, because the open file itself may cause the error. The next append opens it again. */
   private reopen(): Promise<void> {
     this.reopening ??= this.segment
       .close()

@@ -14,7 +14,7 @@ import { withWaitingNotes } from './waiting-notes';
 const storedCallSchema = callRecordSchema.extend({
   promptSha256: z.string(),
   answer: z.unknown(),
-  /** Key of the artifact with the last answer, if none was valid: it was paid for, but cannot be reused. */
+  /** Key of the artifact with the last answer if none was valid: it was paid for, but cannot be reused. */
   malformed: z.string().optional(),
 });
 type StoredCall = z.infer<typeof storedCallSchema>;
@@ -51,20 +51,22 @@ export function sumCalls(records: Iterable<CallRecord>) {
   return total;
 }
 
-/** The arguments that an activity gives to the calls that it records. */
+/** An activity's options for the calls that it records. */
 export interface RecordedCallsOptions {
   analyst: Analyst;
   /** The attempts at activities of this kind in this process. */
   attempts: OneAttempt;
   /** Ends waiting calls. */
   signal: AbortSignal;
-  /** Shows people what the calls wait for; undefined removes it. */
+  /** Shows people why the calls wait; undefined removes the note. */
   setNote: (note: string | undefined) => void;
-  /** Given to an activity that `whet repair` executes again. It may allow recorded answers only. */
+  /**
+   * Set when `whet repair` executes the activity again. It may forbid new questions and allow only recorded answers.
+   */
   repetition: Repetition | undefined;
 }
 
-/** The calls of an activity so far, in the order in which they were answered. Damaged lines are left out. */
+/** The recorded calls of an activity, in the order of their answers. Damaged lines are left out. */
 export async function readRecordedCalls(store: ArtifactStore, runId: string, name: string): Promise<CallRecord[]> {
   return (await readCalls(store, layout.work(runId, name))).values;
 }
@@ -76,9 +78,9 @@ async function readCalls(store: ArtifactStore, key: string) {
 }
 
 /**
- * Analyst calls of one activity. Their answers are kept in a segment, from which a retry takes them. Before the first
- * question an attempt waits for the one before it in the same process, whose answer may be under way. It then claims
- * the segment, so that an earlier attempt whose process was stopped for a while asks nothing more.
+ * The analyst calls of one activity. Their answers are stored in a segment, and a retry takes them from there. Before
+ * its first question, an attempt waits for the previous attempt in the same process, whose answer may be in flight.
+ * Then it claims the segment, so that an earlier attempt whose process was stopped for a while asks nothing more.
  */
 export class RecordedCalls implements AsyncDisposable {
   private stored: StoredCall[] = [];
@@ -110,16 +112,16 @@ export class RecordedCalls implements AsyncDisposable {
     return calls;
   }
 
-  /** All calls so far, in the order in which they were answered. */
+  /** All calls so far, in the order of their answers. */
   get records(): CallRecord[] {
     return [...this.stored];
   }
 
   /**
-   * Takes the answer from the segment, else asks the analyst and writes its answer to the segment. Throws what
-   * `Analyst.ask` throws, ClaimLostError when a later attempt has taken over, and Analyst.NotRecorded when only
-   * recorded answers are allowed and there is none. An answer that stayed malformed is kept as an artifact, which
-   * the message names.
+   * Takes the answer from the segment. If there is none, asks the analyst and appends its answer to the segment. Throws
+   * the errors of `Analyst.ask`, ClaimLostError when a later attempt has taken over, and Analyst.NotRecorded when an
+   * answer is missing and only recorded ones are allowed. An answer that stayed malformed is stored as an artifact,
+   * which the message names.
    */
   async ask<T>(request: Omit<AnalystRequest<T>, 'signal' | 'keep'>): Promise<{ value: T; record: CallRecord }> {
     const known = this.answerTo(request);
@@ -168,7 +170,7 @@ export class RecordedCalls implements AsyncDisposable {
     await this.options.analyst.ledger?.opened(this.key, values, values.length + damaged.count);
   }
 
-  /** An earlier attempt may have answered until its claim was taken, so the segment is read again. */
+  /** An earlier attempt may have written answers until its claim was taken, so the segment is read again. */
   private async takeClaim(): Promise<Claim> {
     const { attempts, signal, setNote } = this.options;
     this.leave = await attempts.begin(this.key, signal, setNote);
@@ -176,7 +178,7 @@ export class RecordedCalls implements AsyncDisposable {
       runId: this.runId,
       questions: 1,
       signal,
-      // No other run has this segment.
+      // No other run uses this segment.
       onWait: () => undefined,
     });
     await this.read();
@@ -213,7 +215,7 @@ export class RecordedCalls implements AsyncDisposable {
     });
     await this.keep(request, { ...cost, model: this.options.analyst.model }, { answer: null, malformed: kept.key });
     return failure('Analyst.Malformed', `${error.message} The last answer is kept as ${kept.key}.`, {
-      // Not the failure as its cause: its details have the whole answer, which is in the store now.
+      // The original failure is not the cause here: its details contain the whole answer, which is in the store now.
       details: [{ key: request.key, problems, kept: kept.key }],
     });
   }

@@ -1,12 +1,12 @@
 import type { Analyst, AnalystAnswer, AnalystRequest } from '../../llm';
 
-/** Milliseconds after which waiting is worth a word, and between two looks. */
+/** Milliseconds of waiting after which a note appears, and between two updates. */
 const WORTH_A_WORD_MS = 20_000;
 const LOOK_MS = 2_000;
 
-/** A question that is under way. */
+/** A question in flight. */
 interface WaitingCall {
-  /** When it was first sent, and when last, in milliseconds. */
+  /** Times of its first and its last request, in milliseconds. */
   sinceMs: number;
   sentMs: number;
   tries: number;
@@ -15,8 +15,8 @@ interface WaitingCall {
 }
 
 /**
- * Wraps an analyst so that people see how long a question has waited for its answer, how often it was sent and when it
- * will be sent again. The longest wait is shown; nothing is while answers come quickly.
+ * Wraps an analyst so that people see how long a question has waited, how often it was sent, and when it will be sent
+ * again. The note shows the longest wait; there is none while answers come quickly.
  * @param setNote shows a line; undefined removes it.
  */
 export function withWaitingNotes(analyst: Analyst, setNote: (note: string | undefined) => void): Analyst {
@@ -35,7 +35,7 @@ export function withWaitingNotes(analyst: Analyst, setNote: (note: string | unde
         ...request,
         onSent: (sent) => {
           const now = Date.now();
-          // A re-ask is a new question; a repetition is the same one.
+          // A re-ask is a new question; a repetition is the same question.
           if (call === null || sent.tries === 1) {
             if (call !== null) calls.delete(call);
             calls.add((call = { sinceMs: now, sentMs: now, lost: 0, ...sent }));
@@ -66,7 +66,7 @@ export function withWaitingNotes(analyst: Analyst, setNote: (note: string | unde
   };
 }
 
-/** The note about the calls under way; undefined while none has waited long. */
+/** The note about the calls in flight; undefined while none has waited long. */
 export function waitingNote(calls: readonly WaitingCall[], now: number): string | undefined {
   const [first, ...rest] = calls;
   if (first === undefined) return undefined;

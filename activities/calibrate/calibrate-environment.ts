@@ -102,7 +102,9 @@ export async function calibrateEnvironment(deps: RolloutDeps, input: Calibration
   return { ...verdict, ...stored, ...rollouts, ...tokensOf(rolledOut.trajectories) };
 }
 
-/** Takes over an earlier run's calibration. The certificate has today's validation, and that run's transfer. */
+/**
+ * Reuses an earlier run's calibration. The certificate has today's validation and the earlier run's transfer estimate.
+ */
 async function takeOver(
   store: ArtifactStore,
   input: CalibrationInput,
@@ -110,7 +112,7 @@ async function takeOver(
   thresholds: CalibrationThresholds,
   { runId, detail, certificate, rollouts, inBand, faulty, outcome }: ReusableCalibration,
 ): Promise<CalibrationOutcome | null> {
-  // The run's own calibration, executed again by a repair, is made again from its work file.
+  // When a repair repeats the run's own calibration, it is made again from its work file.
   if (runId === input.context.runId) return null;
   const result = await getJson(store, detail, calibrationResultSchema);
   const { transfer } = await getJson(store, certificate, certificateSchema);
@@ -145,7 +147,7 @@ async function storeCalibration(
   };
 }
 
-/** Keeps the environment for later runs: it is valid for today's tools, and in band. */
+/** Saves the environment for later runs: it is valid for today's tools, and in band. */
 async function keepCertified(deps: RolloutDeps, input: CalibrationInput, prepared: PreparedSpec): Promise<void> {
   const { store } = deps;
   const { context, source } = input;
@@ -155,8 +157,8 @@ async function keepCertified(deps: RolloutDeps, input: CalibrationInput, prepare
 }
 
 /**
- * Estimates the transfer. It reads every label and trajectory of the run, so it heartbeats and can be cancelled like
- * the rollouts.
+ * Estimates the transfer. It reads every label and trajectory of the run. So it sends heartbeats and can be cancelled,
+ * like the rollouts.
  */
 async function estimateWithHeartbeats(
   store: ArtifactStore,
@@ -173,9 +175,9 @@ async function estimateWithHeartbeats(
 }
 
 /**
- * Makes the rollouts that the stopping rule asks for, portion by portion. Rollouts of an earlier attempt are in the
+ * Plays the rollouts that the stopping rule asks for, portion by portion. Rollouts of an earlier attempt are in the
  * work file and cost nothing.
- * @returns rewards of each task, in the order of `taskSeeds`.
+ * @returns the rewards of each task, in the order of `taskSeeds`.
  */
 async function rollOutUntilCertain(
   deps: RolloutDeps,
@@ -216,7 +218,7 @@ async function rollOutUntilCertain(
   return groups;
 }
 
-/** The planned part of the rollouts: an earlier attempt may have made more, which later portions will ask for. */
+/** Only the planned rollouts: an earlier attempt may have played more, which belong to later portions. */
 function onlyPlanned(rolledOut: RolloutResults, plans: readonly EpisodePlan[]): RolloutResults {
   const planned = new Set(plans.map(({ seed, trial }) => `${seed}:${trial}`));
   const isPlanned = (seed: number, trial: number): boolean => planned.has(`${seed}:${trial}`);
@@ -234,8 +236,8 @@ function rewardsByTask(trajectories: readonly Trajectory[], taskSeeds: readonly 
 }
 
 /**
- * The calibration, out of band if the environment failed too often. The trainer tolerates a rare exception, such as
- * malformed calls may cause. Frequent exceptions spoil the figures, and a process that ends or hangs would end the
+ * The calibration, out of band if the environment failed too often. The trainer tolerates a rare exception, for example
+ * after a malformed call. Frequent exceptions distort the figures, and a process that ends or hangs would end the
  * training.
  */
 function withFaults(result: CalibrationResult, { faults, trajectories }: RolloutResults): CalibrationResult {
@@ -252,7 +254,7 @@ function withFaults(result: CalibrationResult, { faults, trajectories }: Rollout
   };
 }
 
-/** The calibration of an environment in which no rollouts could be made. */
+/** The calibration of an environment in which no rollout was possible. */
 function unusable(thresholds: CalibrationThresholds, message: string): CalibrationResult {
   return {
     ...calibrationOf([[0]], thresholds),
@@ -284,6 +286,6 @@ function outcomeLine({
     `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, ` +
     `informative groups ${informativeGroups.toFixed(2)}`;
   const line = `${verdict}: ${figures} (${rollouts} rollouts)`;
-  // The figures above need not belong to the thresholds that were missed.
+  // The figures above do not always explain which thresholds were missed.
   return wholeWords([line, ...problems].join('. ').replace(/\.$/, ''), ATTEMPT_OUTCOME_CHARS);
 }

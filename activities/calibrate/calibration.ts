@@ -4,20 +4,20 @@ import { shareInterval } from '../statistics/intervals';
 import { mean, populationDeviation } from '../statistics/mean';
 import { type CalibrationThresholds, rolloutsInMeans } from './stopping-rule';
 
-/** Values of k for which pass@k is reported; those above the rollouts of a task are left out. */
+/** Values of k in the reported pass@k; values above a task's number of rollouts are left out. */
 const PASS_AT = [1, 4, 8, 16];
 
 /**
- * The result of the base model's rollouts in an environment: figures and verdict.
+ * The figures and the verdict of the base model's rollouts in an environment.
  *
  * A group is the rewards of one task. It is constant when all its rewards are equal. It is informative when their
  * standard deviation (population) reaches `minRewardStd`: the trainer learns almost nothing from less. `rewardStd` is
  * the standard deviation of all rewards. Pass@k is the unbiased estimate from n rollouts with c successes, 1 - C(n-c,
  * k) / C(n, k) (Chen et al. 2021), averaged over tasks.
  *
- * Tasks may have different numbers of rollouts. A group may have fewer rollouts than `rolloutsPerSeed` if more of them
- * would not change it (`isSettled`). Means, `rewardStd` and pass@k for small k therefore use each task's `first`
- * rollouts only, or all rollouts when every task has `rolloutsPerSeed`.
+ * Tasks may have different numbers of rollouts. A group may have fewer rollouts than `rolloutsPerSeed` if further ones
+ * would not change it (`isSettled`). So means, `rewardStd` and pass@k for small k use only each task's `first`
+ * rollouts. If every task has `rolloutsPerSeed`, they use all.
  * @param rewards one list per task, in order of seeds.
  * @throws RangeError when there is no task, or a task without rewards.
  */
@@ -62,19 +62,19 @@ export function calibrationOf(
   };
 }
 
-/** The design that the rollouts were part of. Absent members: every task has all of its rollouts. */
+/** The design of the rollouts. If members are absent, every task has all of its rollouts. */
 interface CalibrationPlan {
-  /** Tasks of the fixed design. */
+  /** Number of tasks of the fixed design. */
   seeds?: number;
   /** Rollouts of each task in the fixed design. */
   rolloutsPerSeed?: number;
-  /** Rollouts that every task got at first. */
+  /** Number of rollouts that every task got at first. */
   first?: number;
   /** Probability that the rest of the fixed design would have changed the verdict. */
   doubt?: number;
 }
 
-/** Mean pass@k over tasks, with its 95 % interval under sampling of tasks. */
+/** Mean pass@k over tasks, with its 95 % interval for the sampling of tasks. */
 function passInterval(
   rewards: readonly (readonly number[])[],
   k: number,
@@ -83,7 +83,7 @@ function passInterval(
 ): Interval {
   const values = rewards.map((group) => {
     const from = group.slice(0, Math.max(k, Math.min(first, group.length)));
-    // A settled group with fewer than k rollouts has a success, and so has any longer group that begins with these.
+    // A settled group with fewer than k rollouts has a success, and any extension of it has one, too.
     if (from.length < k) return Number(from.some(isSuccess));
     return passAtK(from.length, from.filter(isSuccess).length, k);
   });
@@ -104,7 +104,7 @@ type Figures = Pick<
   | 'rewardStd'
 >;
 
-/** Verdict over the figures, with a sentence for each threshold missed. */
+/** The verdict on the figures, with a sentence for each missed threshold. */
 function judge(figures: Figures, thresholds: CalibrationThresholds): Pick<CalibrationResult, 'verdict' | 'problems'> {
   const easy: string[] = [];
   const hard: string[] = [];
@@ -150,7 +150,7 @@ function judge(figures: Figures, thresholds: CalibrationThresholds): Pick<Calibr
         `below ${text(thresholds.minRewardStd)}: grade more finely.`,
     );
   }
-  // When some tasks are too easy and others too hard, no direction helps; only the spread within tasks can grow.
+  // If some tasks are too easy and others too hard, neither direction helps. Only the spread within tasks can grow.
   const verdict =
     easy.length > 0 && hard.length > 0
       ? 'uninformative'

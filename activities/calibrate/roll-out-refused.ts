@@ -9,9 +9,9 @@ import { keepShown, SHOWN_ROLLOUTS } from './shown-rollouts';
 import { assertOwnFault, syntheticPlan, syntheticRollouts, tokensOf } from './synthetic-rollouts';
 
 /**
- * Makes the activity `rollOutRefused`. It lets the base model play a few tasks of an environment that its checks
- * refused, one rollout each, so that the analyst sees how the agent plays them. An environment that fails shows
- * nothing; that is no failure of the activity.
+ * Makes the activity `rollOutRefused`. It plays one rollout of the base model on each of a few tasks in an environment
+ * that failed its checks. The analyst then sees how the agent plays them. If the environment fails here, there is
+ * nothing to show, but the activity succeeds.
  * @throws Sandbox.Unavailable; Environment.Killed; `Model.*`.
  */
 export async function rollOutRefused(deps: RolloutDeps, input: EnvironmentInput): Promise<RefusedRollouts> {

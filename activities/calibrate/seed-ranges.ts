@@ -3,20 +3,23 @@ import { CHECKED_TRAINING_TASKS, SYNTHETIC_SEEDS } from '../../contracts/limits'
 import { mean, sampleDeviation } from '../statistics/mean';
 import { seededRandom } from '../statistics/random';
 
-/** Fewest tasks of each range of seeds with which the two are compared. */
+/** Fewest tasks of each seed range for a comparison of the two. */
 export const FEWEST_COMPARED = 8;
-/** Smallest difference of the mean rewards that counts, and in how many of its standard errors. */
+/** Smallest difference of the mean rewards that counts: absolute, and in standard errors. */
 const PARTED = { reward: 0.1, errors: 4 } as const;
-/** Weight, in tasks, of the largest possible variance: so few tasks that happen to agree do not prove that all do. */
+/**
+ * Weight of the prior, in tasks, with the largest possible variance. So a few tasks that happen to agree do not prove
+ * that all do.
+ */
 const PRIOR_TASKS = 4;
 
 /**
- * Seeds of the tasks of a calibration, in order. Every other seed is a training seed, drawn by the source's hash. An
+ * Seeds of a calibration's tasks, in order. Every other seed is a training seed, drawn by the source's hash. An
  * environment cannot know which, so it cannot behave differently in training. A longer list begins with the shorter
- * ones.
+ * list.
  */
 export function calibrationSeeds(count: number, sourceSha256: string): number[] {
-  // Validation draws by the first eight digits; these are others, and so are the tasks.
+  // Validation uses the first eight digits. These are other digits, so the tasks differ.
   const random = seededRandom(Number.parseInt(sourceSha256.slice(8, 16), 16));
   const seeds = new Set<number>();
   while (seeds.size < count) {
@@ -28,10 +31,10 @@ export function calibrationSeeds(count: number, sourceSha256: string): number[] 
 }
 
 /**
- * The calibration with the mean reward of each range of seeds. It is out of band when the two means are further apart
- * than chance explains: the calibrated tasks would then differ from the trained ones. Chance alone parts fewer than 1
- * in 1,000 environments (docs/explanations/environments.md).
- * @param seeds of the tasks, in the order of `groupMeans`.
+ * The calibration with the mean reward of each range of seeds. It is out of band if chance does not explain the
+ * difference of the two means: the calibrated tasks would then differ from the trained ones. Chance alone separates
+ * fewer than 1 in 1,000 environments (docs/explanations/environments.md).
+ * @param seeds seeds of the tasks, in the order of `groupMeans`.
  */
 export function heldAcrossRanges(result: CalibrationResult, seeds: readonly number[]): CalibrationResult {
   const means = (isTraining: boolean): number[] =>

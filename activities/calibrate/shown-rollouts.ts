@@ -2,12 +2,12 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, putLines } from '../../store';
 
-/** Rollouts that the analyst is shown of an environment that was refused. */
+/** Number of rollouts of a refused environment that the analyst sees. */
 export const SHOWN_ROLLOUTS = 4;
 
 /**
- * Chooses the rollouts to show: the worst, the best, and two from between, of different tasks as far as there are so
- * many. An episode in which nothing was said shows nothing and is left out.
+ * Chooses the rollouts to show: the worst, the best, and two in between, of different tasks if possible. An episode
+ * without any message shows nothing and is left out.
  */
 export function chooseShown(trajectories: readonly Trajectory[]): Trajectory[] {
   const order = trajectories
@@ -21,7 +21,7 @@ export function chooseShown(trajectories: readonly Trajectory[]): Trajectory[] {
       .filter(({ trajectory }) => !chosen.includes(trajectory))
       .sort((a, b) => a.far - b.far);
     const seen = new Set(chosen.map(({ task }) => task.seed));
-    // A rollout of another task shows more, if it has the same reward.
+    // At equal reward, a rollout of another task shows more.
     const reward = free[0]?.trajectory.reward;
     const other = free.find(({ trajectory: t }) => t.reward === reward && !seen.has(t.task.seed));
     chosen.push((other ?? free[0]!).trajectory);
@@ -29,7 +29,7 @@ export function chooseShown(trajectories: readonly Trajectory[]): Trajectory[] {
   return chosen.sort((a, b) => a.reward - b.reward || a.task.seed - b.task.seed || a.trial - b.trial);
 }
 
-/** Stores what `chooseShown` chooses. Null when there is nothing to show. */
+/** Stores the rollouts that `chooseShown` chooses. Null if there is nothing to show. */
 export async function keepShown(
   store: ArtifactStore,
   folder: string,

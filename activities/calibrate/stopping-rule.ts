@@ -8,32 +8,29 @@ export type CalibrationThresholds = Omit<AgentSpec['calibration'], 'seeds' | 'ro
   successReward: number;
 };
 
-/** How many rollouts a calibration may make, in which portions, and when it may stop early. */
+/** Limits on the number of a calibration's rollouts, their portions, and the rule for stopping early. */
 export interface CalibrationDesign {
   /** Tasks of the fixed design; a calibration never uses more. */
   seeds: number;
   /** Rollouts of each task in the fixed design; no task gets more. */
   rolloutsPerSeed: number;
   /**
-   * Rollouts that every task gets at first. The means use these alone, unless in the end every task has
-   * `rolloutsPerSeed`.
+   * Number of rollouts that every task gets at first. The means use only these, unless every task has `rolloutsPerSeed`
+   * in the end.
    */
   first: number;
-  /** Tasks begun between two looks at the verdict. */
+  /** Number of tasks begun between two looks at the verdict. */
   block: number;
   /** Calibration stops when the rest of the fixed design would change the verdict with at most this probability. */
   doubt: number;
 }
 
-/** Further rollouts that a task gets at a time until it is settled. */
+/** Number of further rollouts that a task gets at a time until it is settled. */
 const EXTENSION = 4;
-/**
- * Weight, in tasks, of the variance assumed before any task was seen: ten tasks that happen to agree do not prove that
- * all tasks agree.
- */
+/** Weight of the prior variance, in tasks: ten tasks that happen to agree do not prove that all tasks agree. */
 const PRIOR_TASKS = 4;
 
-/** The design that follows from `calibration` of agent.yaml. */
+/** The design derived from `calibration` of agent.yaml. */
 export function calibrationDesign({
   seeds,
   rolloutsPerSeed,
@@ -48,15 +45,15 @@ export function calibrationDesign({
 }
 
 /**
- * The rollouts to make next: tasks, counted from 0, and the number of rollouts that each should have then. Null when
- * the verdict is certain enough or the fixed design is complete.
+ * The next rollouts: tasks, counted from 0, with the total number of rollouts for each. Null when the verdict is
+ * certain enough or the fixed design is complete.
  *
- * Rollouts are saved in two ways. A task whose group is settled (see `isSettled`) gets no more, because no shares of
- * groups can change through it. No further task is begun once the verdict is certain enough (see `verdictDoubt`):
+ * Two rules save rollouts. A task whose group is settled (see `isSettled`) gets no more rollouts, because they could
+ * not change any share of groups. No further task is begun once the verdict is certain enough (see `verdictDoubt`):
  * stochastic curtailment by predictive probability (Lan, Simon and Halperin 1982, Sequential Analysis 1:207-219; Lee
  * and Liu 2008, Clinical Trials 5:93-106). The number of later rollouts depends on the first ones, so counting them
- * would bias the means; these use each task's first rollouts only.
- * @param groups rewards of the tasks begun so far, in order.
+ * would bias the means. The means use only each task's first rollouts.
+ * @param groups rewards of the tasks so far, in order.
  */
 export function nextRollouts(
   groups: readonly (readonly number[])[],
@@ -82,7 +79,7 @@ export function nextRollouts(
   return rest.length > 0 ? rest : null;
 }
 
-/** Whether no further task is needed. "In band" takes so many that both ranges of seeds can be compared. */
+/** Whether no further task is needed. "In band" requires enough tasks to compare both seed ranges. */
 function isCertain(
   groups: readonly (readonly number[])[],
   design: CalibrationDesign,
@@ -101,10 +98,10 @@ export function rolloutsInMeans(
 }
 
 /**
- * Whether further rollouts of a task cannot change how its group counts. It holds for a group with a success and a
- * failure whose rewards deviate enough: the group would stay informative even if all further rewards were equal to
- * their mean. Such a group is informative and neither constant nor all success nor all zero, and has a success among
- * any larger number of rollouts.
+ * Whether further rollouts of a task cannot change how its group counts. It holds for a group with a success, a failure
+ * and a large enough deviation. Such a group would stay informative even if all further rewards were equal to their
+ * mean. It is informative, and neither constant nor all success nor all zero. With any larger number of rollouts it
+ * still has a success.
  */
 export function isSettled(
   rewards: readonly number[],
@@ -118,10 +115,10 @@ export function isSettled(
 }
 
 /**
- * Upper bound of the probability that the rest of the fixed design would change the verdict. Shares of groups are
- * predicted by the beta-binomial distribution with Jeffreys' prior. Means are predicted by Student's t with a moderated
- * variance. For the verdict "in band" the bound is the sum of the probabilities of missing each threshold. For any
- * other verdict it is the probability of still meeting the most clearly missed threshold.
+ * Upper bound of the probability that the rest of the fixed design would change the verdict. The beta-binomial
+ * distribution with Jeffreys' prior predicts shares of groups. Student's t with a moderated variance predicts means.
+ * For the verdict "in band" the bound is the sum of the probabilities of missing each threshold. For any other verdict
+ * it is the probability of still meeting the most clearly missed threshold.
  */
 export function verdictDoubt(
   groups: readonly (readonly number[])[],
@@ -153,11 +150,14 @@ export function verdictDoubt(
   return { inBand, doubt: inBand ? Math.min(1, any) : 1 - Math.max(...missed) };
 }
 
-/** Probability that the share of all `total` groups ends above the limit, when `count` of the first `n` count. */
+/**
+ * Probability that the share of counting groups among all `total` ends above the limit, if `count` of the first `n`
+ * count.
+ */
 export function shareAbove(count: number, n: number, total: number, limit: number): number {
   const rest = total - n;
   const [a, b] = [count + 0.5, n - count + 0.5];
-  // Recurrence of the beta-binomial probabilities, from the probability that none of the rest counts.
+  // Recurrence of the beta-binomial probabilities. It starts from the probability that no remaining group counts.
   let probability = 1;
   for (let i = 0; i < rest; i++) probability *= (b + i) / (a + b + i);
   let within = 0;
@@ -169,8 +169,8 @@ export function shareAbove(count: number, n: number, total: number, limit: numbe
 }
 
 /**
- * Probability that the mean of the fixed design ends outside the range. Two things are still to come: whole tasks, with
- * the variance seen between tasks, and further rollouts of tasks already begun, with the variance seen within tasks.
+ * Probability that the mean of the fixed design ends outside the range. Two things are unknown: whole tasks, with the
+ * variance seen between tasks, and further rollouts of tasks already begun, with the variance seen within tasks.
  */
 function meanOutside(
   heads: readonly (readonly number[])[],

@@ -18,18 +18,18 @@ export function syntheticPlan(prepared: PreparedSpec, runSeed: number, seed: num
   return { seed, split: 'synthetic', trial, model, samplingSeed: samplingSeed(runSeed, seed, trial) };
 }
 
-/** Rollouts to make, and how they are shown. */
+/** The rollouts to play, and their label for people. */
 interface SyntheticRollouts {
   plans: readonly EpisodePlan[];
   /** Beginning of the work file's name: `calibrate`. Each kind of rollouts needs its own. */
   work: string;
-  /** Before the capability's id, for people. */
+  /** Label in front of the capability's id, for people. */
   note: string;
 }
 
 /**
- * Makes the function that rolls the base model out in a synthesised environment, sampled as in training. The source is
- * read once. Rollouts of an earlier attempt are in the work file and cost nothing. Throws what `runRollouts` throws.
+ * Makes a function that plays the base model in a synthesised environment, sampled as in training. The source is read
+ * once. Rollouts of an earlier attempt are in the work file and cost nothing. Throws the errors of `runRollouts`.
  */
 export async function syntheticRollouts(
   deps: RolloutDeps,
@@ -58,8 +58,8 @@ export async function syntheticRollouts(
 }
 
 /**
- * Passes when rollouts ended because the environment itself failed.
- * @throws Sandbox.Unavailable; Environment.Killed; any other error as it is.
+ * Returns if rollouts ended because the environment itself failed; otherwise throws.
+ * @throws Sandbox.Unavailable; Environment.Killed; any other error unchanged.
  */
 export function assertOwnFault(error: unknown): asserts error is EnvironmentUnusable | SandboxError {
   if (error instanceof SandboxUnavailable) throw failure('Sandbox.Unavailable', error.message, { cause: error });

@@ -8,24 +8,25 @@ import { type ArtifactStore, storedLines } from '../../store';
 import { wordsOf } from '../environment-checks/words';
 import { type RandomSource, randomSource } from '../statistics/random';
 
-/** The opening of a task, and the share of its rollouts that succeeded. */
+/** A task's opening, and the success rate of its rollouts. */
 export interface TaskSuccess {
   opening: string;
   success: number;
 }
 
-/** Number of synthetic tasks from which each prediction is made. */
+/** Number of synthetic tasks that each prediction uses. */
 const NEIGHBOURS = 10;
 /** With fewer of the agent's tasks, nothing is estimated. */
 const FEWEST_TASKS = 10;
-/** Most tasks of the agent that are used: the cost grows with the square of their number. */
+/** Largest number of the agent's tasks: the cost grows with its square. */
 const MOST_TASKS = 300;
 const RESAMPLES = 500;
 
 /**
  * Estimates how well success on the synthetic tasks predicts success on the agent's tasks, for the base model. The
- * agent's tasks are the train tasks and the live conversations that need the capability: those labelled PRESENT or
- * LACKING. Only existing rollouts are used. Reading all labels and trajectories may take long: the caller heartbeats.
+ * agent's tasks are the train tasks and live conversations that need the capability, because their label is PRESENT or
+ * LACKING. It uses only existing rollouts. Reading all labels and trajectories may take long, so the caller sends
+ * heartbeats.
  * @returns null when there are no synthetic trajectories.
  * @throws the signal's reason.
  */
@@ -52,18 +53,18 @@ export async function estimateTransfer(
     signal.throwIfAborted();
     if (needing.has(trajectory.id)) target.push(trajectory);
   }
-  // The resampling blocks the event loop for a second or two, so pending heartbeats and cancellations go first.
+  // The resampling blocks the event loop for a second or two, so pending heartbeats and cancellations run first.
   await setImmediate();
   signal.throwIfAborted();
   return transferOf(successByTask(synthetic, successReward), successByTask(target, successReward), context.seed);
 }
 
 /**
- * Estimates transfer from the success on synthetic and on the agent's tasks. The prediction for a task of the agent is
- * the mean success of the ten synthetic tasks with the most similar openings (cosine of tf-idf weights), weighted by
- * similarity. Discrimination is Harrell's concordance of predicted and observed success. Intervals are percentiles of a
- * bootstrap over tasks.
- * @param seed of the resampling.
+ * Estimates transfer from the success rates on synthetic tasks and on the agent's tasks. The prediction for a task of
+ * the agent is the mean success of the ten synthetic tasks with the most similar openings (cosine of tf-idf weights),
+ * weighted by similarity. Discrimination is Harrell's concordance of predicted and observed success. Intervals are
+ * percentiles of a bootstrap over tasks.
+ * @param seed seed of the resampling.
  */
 export function transferOf(
   synthetic: readonly TaskSuccess[],
@@ -124,7 +125,7 @@ function successByTask(trajectories: readonly Trajectory[], successReward: numbe
 const openingOf = (messages: readonly ChatMessage[]): string =>
   messages.find(({ role }) => role === 'user')?.content ?? '';
 
-/** Each target task with its prediction. In words that are numbers, only that they are numbers counts. */
+/** Each target task with its prediction. All words that are numbers count as the same word. */
 function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess[]): Pair[] {
   const read = ({ opening, success }: TaskSuccess) => ({
     success,
@@ -156,8 +157,8 @@ function predict(synthetic: readonly TaskSuccess[], target: readonly TaskSuccess
 }
 
 /**
- * Harrell's concordance: of all two tasks with different observed success, the share predicted in that order. Equal
- * predictions count half. 0.5 when no two differ.
+ * Harrell's concordance: among all pairs with different observed success, the share that the predictions order
+ * correctly. Equal predictions count half. The result is 0.5 if no two tasks differ.
  */
 export function concordance(pairs: readonly Pair[]): number {
   let comparable = 0;
@@ -173,7 +174,7 @@ export function concordance(pairs: readonly Pair[]): number {
   return comparable === 0 ? 0.5 : agreeing / comparable;
 }
 
-/** Spearman's rank correlation with mean ranks for ties; 0 where either does not vary. */
+/** Spearman's rank correlation with mean ranks for ties; 0 if either side does not vary. */
 export function spearman(pairs: readonly Pair[]): number {
   const observed = ranks(pairs.map((pair) => pair.observed));
   const predicted = ranks(pairs.map((pair) => pair.predicted));

@@ -1,7 +1,7 @@
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, roundUp, ticks, WIDTH } from './svg';
 
-/** One bar, with its parts from left to right. `look` are classes of the style sheet. */
+/** One bar, with its parts from left to right. `look` has classes of the style sheet. */
 interface BarRow {
   name: string;
   parts: readonly { name: string; value: number; look: string }[];
@@ -12,7 +12,7 @@ interface BarRow {
 /** The meaning of a bar's length. */
 interface BarScale {
   format: (value: number) => string;
-  /** About `wanted` axis values from zero for a longest bar of `longest`; the last value is not below `longest`. */
+  /** About `wanted` axis values from zero for a longest bar of `longest`; the last value is at least `longest`. */
   axis: (longest: number, wanted: number) => number[];
 }
 
@@ -21,7 +21,7 @@ export function countAxis(longest: number, wanted: number): number[] {
   return ticks(0, roundUp(longest, wanted), wanted);
 }
 
-/** Axis of seconds, in the steps of clocks: 10 s, 30 s, 5 min. */
+/** Axis of seconds, with steps as on clocks: 10 s, 30 s, 5 min. */
 export function timeAxis(longest: number, wanted: number): number[] {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200];
   const step = steps.find((s) => longest / s <= wanted) ?? 86_400 * Math.ceil(longest / 86_400 / wanted);

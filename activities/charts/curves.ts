@@ -11,7 +11,7 @@ export interface Curve {
 /** Number of iterations on each side over which a smoothed point averages. */
 export const SMOOTHING = 2;
 
-/** Centred moving average; at the ends it takes the points that exist. */
+/** Centred moving average; at the ends it uses the points that exist. */
 export function smooth(points: readonly { x: number; y: number }[], reach = SMOOTHING): { x: number; y: number }[] {
   return points.map(({ x }, i) => {
     const near = points.slice(Math.max(0, i - reach), i + reach + 1);

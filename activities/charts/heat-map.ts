@@ -2,29 +2,29 @@ import { percent, plural } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, labelLines, type Layout, shorten, WIDTH, wrap } from './svg';
 
-/** Counts of tasks by kind (rows) and by choice (columns). */
+/** Numbers of tasks by kind (rows) and by choice (columns). */
 interface HeatMapOptions {
   rows: readonly string[];
-  /** `short` heads a column in which the name does not fit. */
+  /** `short` is the heading of a column that is too narrow for the name. */
   columns: readonly { name: string; short: string }[];
   tasks: readonly (readonly number[])[];
-  /** Column of each row's right choice; null where there is none. */
+  /** Column of each row's right choice; null if there is none. */
   expected: readonly (number | null)[];
   columnTitle: string;
 }
 
-/** Columns at least this wide are headed by the name, narrower ones by a letter. */
+/** Columns of at least this width show the name, narrower ones a letter. */
 const NAMED = 90;
 
-/** Largest number of columns for whose names the wide layout has room. */
+/** Largest number of columns whose names fit into the wide layout. */
 export const MOST_NAMED = Math.floor((WIDTH.wide - 232) / NAMED);
 
 /** Height of a cell. */
 const CELL = 40;
 
 /**
- * Heat map of counts. A cell is as dark as its share of the row, and the right choice is framed. The narrow layout
- * names a row above its cells.
+ * Heat map of counts. A cell is as dark as its share of the row; a frame marks the right choice. The narrow layout puts
+ * a row's name above its cells.
  */
 export function heatMap(
   { rows, columns, tasks, expected, columnTitle }: HeatMapOptions,

@@ -20,7 +20,7 @@ const BINS = 10;
 const WIDE = 400;
 const HIGH = 210;
 
-/** Number of values in each tenth of [0, 1]; 1 belongs to the last. */
+/** Number of values in each tenth of [0, 1]; the value 1 belongs to the last tenth. */
 export function tenths(values: readonly number[]): number[] {
   const bins = new Array<number>(BINS).fill(0);
   for (const value of values) {
@@ -30,7 +30,7 @@ export function tenths(values: readonly number[]): number[] {
   return bins;
 }
 
-/** A histogram small enough for a grid of them; it needs no second layout. */
+/** A histogram that is small enough for a grid; it needs no second layout. */
 export function histogram({ values, band, mean, look, xTitle, yTitle }: HistogramOptions, description: string): Markup {
   const bins = tenths(values);
   const area = { left: 40, right: WIDE - 12, top: 40, bottom: HIGH - 44 };

@@ -61,7 +61,7 @@ interface ChangeRow {
   shortNote: string;
 }
 
-/** Base against routed by kind of task: an open dot for base, a filled one for routed, joined. */
+/** Base against routed by kind of task: a line joins an open dot for base and a filled one for routed. */
 export function changePlot(rows: readonly ChangeRow[], layout: Layout, description: string): Markup {
   const width = WIDTH[layout];
   const step = layout === 'wide' ? 36 : 52;

@@ -2,9 +2,9 @@ import { percent } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { drawing, label, type Layout, line, linear, ticks, WIDTH, xAxis, yAxis } from './svg';
 
-/** One step of stated probability. Shares are in [0, 1]. */
+/** One bin of stated probability. Shares are in [0, 1]. */
 interface ReliabilityPoint {
-  /** Mean of the probabilities that were stated. */
+  /** Mean of the stated probabilities. */
   stated: number;
   /** Share of choices that were right, with its interval. */
   right: number;
@@ -17,8 +17,8 @@ const titleOf = ({ stated, right, tasks }: ReliabilityPoint): Markup =>
   markup`<title>stated ${percent(stated)}, right ${percent(right)} of ${tasks}</title>`;
 
 /**
- * Stated probability against the share of choices that were right; on the diagonal the two are equal. The area of a
- * mark grows with its number of tasks.
+ * Stated probability against the share of right choices; on the diagonal the two are equal. The area of a mark grows
+ * with its number of tasks.
  */
 export function reliabilityPlot(points: readonly ReliabilityPoint[], layout: Layout, description: string): Markup {
   const width = WIDTH[layout];

@@ -18,7 +18,7 @@ import {
 
 /** One candidate capability. */
 export interface ScatterPoint {
-  /** Its number in the table under the plot; the narrow layout shows the number instead of the name. */
+  /** The point's number in the table under the plot; the narrow layout shows it instead of the name. */
   number: number;
   name: string;
   /** Coverage, in [0, 1]. */
@@ -36,7 +36,7 @@ interface ScatterOptions {
   minY: number;
 }
 
-/** A rectangle on the drawing that a name should not cover. */
+/** A rectangle of the drawing that a name should not cover. */
 interface Box {
   left: number;
   right: number;
@@ -44,7 +44,7 @@ interface Box {
   bottom: number;
 }
 
-/** Position of a point on the drawing. */
+/** Position of a point in the drawing. */
 interface Spot {
   x: number;
   y: number;
@@ -53,8 +53,8 @@ interface Spot {
 const overlaps = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
 /**
- * Gap against coverage: kept capabilities as filled circles, dropped ones as open diamonds, the kept region shaded, its
- * thresholds drawn.
+ * Gap against coverage. Kept capabilities are filled circles, dropped ones open diamonds; the kept region is shaded and
+ * its thresholds are drawn.
  */
 export function scatterPlot(
   points: readonly ScatterPoint[],
@@ -74,7 +74,7 @@ export function scatterPlot(
   const spots = points.map((p): Spot => ({ x: x(p.x), y: y(p.y) }));
   const taken: Box[] = [
     ...points.map((p): Box => ({ left: x(p.x) - 7, right: x(p.x) + 7, top: y(p.y) - 7, bottom: y(p.y) + 7 })),
-    // A number is small enough to be drawn on an error bar, which would cross out a name.
+    // A number is small enough to stand on an error bar, which would cross out a name.
     ...(layout === 'wide'
       ? points.map((p): Box => ({ left: x(p.x) - 2, right: x(p.x) + 2, top: y(p.yHigh), bottom: y(p.yLow) }))
       : []),
@@ -136,7 +136,7 @@ const textBox = (left: number, baseline: number, text: string): Box => ({
   bottom: baseline + 4,
 });
 
-/** A possible place of a name: its left end and its baseline. */
+/** A possible place for a name: its left end and its baseline. */
 interface Place {
   left: number;
   baseline: number;
@@ -144,7 +144,7 @@ interface Place {
 
 /**
  * Puts a name at the first place around its point where it covers nothing and is clearly nearer to its own point than
- * to any other. If there is no such place, it takes the best one.
+ * to others. If there is no such place, it takes the best one.
  */
 function nameOf(point: ScatterPoint, at: Spot, others: readonly Spot[], text: string, area: Box, taken: Box[]): Markup {
   const width = textWidth(text);

@@ -15,7 +15,7 @@ import {
   yAxis,
 } from './svg';
 
-/** Figures after some rollouts. Gains are differences of pass rates. */
+/** The figures after a number of rollouts. Gains are differences of pass rates. */
 interface SpendingPoint {
   rollouts: number;
   gain: number;
@@ -25,7 +25,7 @@ interface SpendingPoint {
 
 const [OURS, ORACLE] = [0, 1];
 
-/** Gain over base against rollouts spent: of the best kind, with its standard error, and of the oracle. */
+/** Gain over base by rollouts spent, for the best kind, with its standard error, and for the oracle. */
 export function spendingPlot(steps: readonly SpendingPoint[], layout: Layout, description: string): Markup {
   const width = WIDTH[layout];
   const height = layout === 'wide' ? 260 : 230;
@@ -50,7 +50,7 @@ export function spendingPlot(steps: readonly SpendingPoint[], layout: Layout, de
     ),
   ];
   const last = steps.at(-1)!;
-  // The names would cover each other where the curves end together.
+  // The names would overlap where the curves end close together.
   const apart = Math.abs(y(last.gain) - y(last.oracleGain)) < 16 ? (last.gain > last.oracleGain ? -10 : 10) : 0;
   return drawing(width, height, description, [
     ...xAxis(x, ticks(...x.domain, layout === 'wide' ? 6 : 4), area.top, area.bottom, count, 'rollouts bought'),

@@ -2,9 +2,9 @@ import { markup, type Markup } from '../html/markup';
 import { startOf } from '../../contracts/clean-text';
 
 /**
- * Most charts are drawn twice, for wide and for narrow pages, and the style sheet shows one of the two: text keeps its
- * size, which a scaled drawing would make unreadable on a phone. Colours are CSS variables of the page, so that one
- * drawing serves light, dark and print.
+ * Most charts are drawn twice, for wide and for narrow pages, and the style sheet shows one of the two. So text keeps
+ * its size; a scaled drawing would be unreadable on a phone. Colours are CSS variables of the page, so that one drawing
+ * suits light mode, dark mode and print.
  */
 export type Layout = 'wide' | 'narrow';
 
@@ -57,7 +57,7 @@ export function textWidth(text: string): number {
 }
 
 /**
- * Text broken at spaces into lines of at most `width` units and at most `lines` lines; the last one ends with … when
+ * Text broken at spaces into lines of at most `width` units and at most `lines` lines. The last line ends with … if
  * text is left over.
  */
 export function wrap(text: string, width: number, lines: number): string[] {
@@ -76,7 +76,7 @@ export function wrap(text: string, width: number, lines: number): string[] {
   return kept.map((l) => shorten(l, width));
 }
 
-/** The text, cut with … where it is wider than `width` units. */
+/** The text, cut with … if it is wider than `width` units. */
 export function shorten(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let start = text;
@@ -158,6 +158,6 @@ export const bothLayouts = (draw: (layout: Layout) => Markup): Markup =>
   markup`<div class="only-wide">${draw('wide')}</div>
     <div class="only-narrow">${draw('narrow')}</div>`;
 
-/** Classes of the series colours, in order; they repeat after eight, with another dash. */
+/** Classes of the series colours, in order; after eight they repeat with another dash. */
 export const seriesLook = (index: number): string =>
   `s${(index % 8) + 1} d${(Math.floor(index / 8) + (index % 4)) % 4}`;

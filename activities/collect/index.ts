@@ -57,7 +57,7 @@ export async function collectTrajectories(
 
 /**
  * The failure that states the number of collected rollouts, and about how many are needed. Live traffic counts as
- * collected, but more rollouts do not bring more of it.
+ * collected, but more rollouts do not add more of it.
  */
 function tooFew(
   { episodes, successes, failures }: RolloutSummary,

@@ -4,15 +4,15 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { failure } from '../../contracts/typed-failure';
 import type { ResolvedEndpoints } from './resolve-endpoints';
 
-/** Whether a model's name belongs to a demo analyst, which answers by rules. */
+/** Whether a model's name belongs to a rule-based demo analyst. */
 export const isDemoAnalyst = (name: string): boolean => name.startsWith('demo analyst');
 
 const TIMEOUT_MS = 15_000;
 const cardsSchema = z.object({ data: z.array(z.object({ id: z.string(), owned_by: z.string().optional() })).min(1) });
 
 /**
- * Asks the analyst's endpoint for its list of models, which is free and shows whether address and key are right.
- * An endpoint without such a list is accepted if analyst.model is set.
+ * Asks the analyst's endpoint for its list of models. This is free and shows whether address and key are right. An
+ * endpoint without such a list is accepted if analyst.model is set.
  * @returns the analyst as the run uses it. The demo analyst is recognised by `owned_by` and shown under that name.
  * @throws Analyst.Unauthorised; Analyst.Unavailable, retryable.
  */

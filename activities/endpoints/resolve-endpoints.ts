@@ -3,7 +3,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 import { checkKeyEndpoint } from './key-endpoints';
 
-/** Endpoints that the worker knows from its environment variables; null where a variable is not set. */
+/** Endpoints from the worker's environment variables; null if a variable is not set. */
 export interface KnownEndpoints {
   /** The embedded policy server; ends in /v1. */
   modelUrl: string | null;
@@ -11,7 +11,7 @@ export interface KnownEndpoints {
   modelPath: string | null;
   /** WHET_MODEL_API_KEY. */
   modelApiKey: string | null;
-  /** WHET_KEY_ENDPOINTS: servers that the worker's keys may be sent to although only an agent.yaml names them. */
+  /** WHET_KEY_ENDPOINTS: servers that may get the worker's keys although only an agent.yaml names them. */
   keyEndpoints: readonly string[];
   analyst: {
     /** The embedded demo analyst; ends in /v1. */
@@ -31,19 +31,19 @@ export interface ResolvedEndpoints {
   /** Absolute. */
   modelPath: string;
   analystBaseUrl: string;
-  /** Null: the first model that the endpoint offers, which is only allowed for the demo analyst. */
+  /** Null: the first model of the endpoint, which is only allowed for the demo analyst. */
   analystModel: string | null;
 }
 
 const OPENAI = 'https://api.openai.com/v1';
 
-/** Endpoints that OPENAI_API_KEY belongs to. */
+/** Endpoints that may get OPENAI_API_KEY. */
 export const analystKeyEndpoints = ({ keyEndpoints, analyst }: KnownEndpoints): string[] => [
   analyst.baseUrl ?? OPENAI,
   ...keyEndpoints,
 ];
 
-/** Endpoints that WHET_MODEL_API_KEY belongs to. */
+/** Endpoints that may get WHET_MODEL_API_KEY. */
 export const modelKeyEndpoints = ({ keyEndpoints, modelUrl }: KnownEndpoints): string[] => [
   ...(modelUrl === null ? [] : [modelUrl]),
   ...keyEndpoints,
@@ -51,8 +51,8 @@ export const modelKeyEndpoints = ({ keyEndpoints, modelUrl }: KnownEndpoints): s
 
 /**
  * Chooses the endpoints of a run: those in agent.yaml, else those in environment variables, else those of `whet up`.
- * @param folder directory of agent.yaml, where its relative paths begin.
- * @throws Spec.Invalid naming the field or variable to set, or the endpoint that may not have the worker's key.
+ * @param folder directory of agent.yaml; its relative paths start there.
+ * @throws Spec.Invalid, which names the field or variable to set, or the endpoint that may not get the worker's key.
  */
 export function resolveEndpoints(
   { model, analyst }: AgentSpec,
@@ -79,7 +79,7 @@ export function resolveEndpoints(
         : 'Start everything with `whet up`, which runs model.recipe';
     throw failure('Spec.Invalid', `model.path is not set, so the trainer has no base model. ${remedy}.`);
   }
-  // A key alone means OpenAI's endpoint. A base URL alone means a server of one's own, without a key.
+  // A key alone means OpenAI's endpoint. A base URL alone means the user's own server, without a key.
   const configured = analyst.baseUrl ?? known.analyst.baseUrl ?? (known.analyst.apiKey === null ? null : OPENAI);
   const analystBaseUrl = configured ?? known.analyst.demoUrl;
   if (analystBaseUrl === null) {

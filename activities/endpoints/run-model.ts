@@ -1,13 +1,13 @@
 import type { PreparedSpec, ServedModel } from '../../contracts/artifacts/prepared-spec';
 import type { KnownEndpoints } from './resolve-endpoints';
 
-/** The base model that a run began with, and where it is served now. */
+/** The base model with which a run began, and its current address. */
 export interface RunModel {
   /** Ends in /v1. */
   baseUrl: string;
   /**
-   * Where the address comes from. `agent.yaml`: the user's, as it was when the run began. `worker`: the policy server
-   * that this worker knows now. `frozen`: the policy server when the run began, because this worker knows none.
+   * The source of the address. `agent.yaml`: the user's address when the run began. `worker`: the policy server that
+   * this worker knows now. `frozen`: the policy server when the run began, because this worker knows none.
    */
   addressFrom: 'agent.yaml' | 'worker' | 'frozen';
   /** Served name. */
@@ -16,15 +16,15 @@ export interface RunModel {
   path: string;
   /** Hash of that directory when the run began. */
   sha256: string;
-  /** Its server's words when the run began. */
+  /** The server's statements about it when the run began. */
   served: ServedModel;
   /** `model.timeoutSeconds` of agent.yaml. */
   timeoutSeconds?: number | undefined;
 }
 
 /**
- * Finds the model of a run. An address in agent.yaml stays. Without one, the run uses the policy server of `whet up`,
- * whose port may differ after a restart: the address of today counts, and the model must prove that it is the same.
+ * Finds the model of a run. An address in agent.yaml stays fixed. Without one, the run uses the policy server of `whet
+ * up`. Its port may change at a restart, so the current address is used, and the model must prove that it is the same.
  */
 export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'modelUrl'>): RunModel {
   const { model } = prepared.spec;
@@ -40,7 +40,7 @@ export function runModel(prepared: PreparedSpec, known: Pick<KnownEndpoints, 'mo
   };
 }
 
-/** The remedy for an address at which nobody answers. */
+/** The remedy if no server answers at the address. */
 export function addressRemedy({ addressFrom }: Pick<RunModel, 'addressFrom'>): string {
   switch (addressFrom) {
     case 'agent.yaml':

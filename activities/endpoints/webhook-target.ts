@@ -3,23 +3,23 @@ import { failure } from '../../contracts/typed-failure';
 
 /** The settings of a worker's operator for webhooks. */
 export interface WebhookSettings {
-  /** WHET_WEBHOOK_URL: for agents whose agent.yaml names no webhook. */
+  /** WHET_WEBHOOK_URL: the webhook for agents whose agent.yaml names none. */
   url: string | null;
   /** WHET_WEBHOOK_ENDPOINTS: servers that an agent.yaml may name. */
   endpoints: readonly string[];
-  /** The value of a variable whose name begins with WHET_WEBHOOK_SECRET; null where it is not set. */
+  /** The value of a variable whose name begins with WHET_WEBHOOK_SECRET; null if it is not set. */
   secret: (variable: string) => string | null;
 }
 
-/** The address of notices, and the secret that signs them; null: they are not signed. */
+/** The address of notices, and the secret that signs them; null: no signature. */
 export interface WebhookTarget {
   url: string;
   secret: string | null;
 }
 
 /**
- * Chooses the webhook of an agent; null where there is none. An agent.yaml is written by a tenant, who must not reach
- * servers near the worker, such as a cluster's metadata: the worker's operator names the servers that may be reached.
+ * Chooses the webhook of an agent; null if there is none. A tenant writes agent.yaml, and must not reach servers near
+ * the worker, such as a cluster's metadata. So the worker's operator names the allowed servers.
  * @throws Notify.Refused
  */
 export function webhookTarget({ webhook, keyVariable }: NotifySpec, settings: WebhookSettings): WebhookTarget | null {
@@ -30,7 +30,7 @@ export function webhookTarget({ webhook, keyVariable }: NotifySpec, settings: We
   return { url, secret: settings.secret(keyVariable) };
 }
 
-/** The fault of the webhook of an agent.yaml; null when it may be used, or there is none. */
+/** The problem with the webhook of an agent.yaml; null if it may be used, or if there is none. */
 export function webhookProblem(
   { webhook }: Pick<NotifySpec, 'webhook'>,
   { endpoints }: Pick<WebhookSettings, 'endpoints'>,

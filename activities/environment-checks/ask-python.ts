@@ -4,9 +4,9 @@ import type { z } from 'zod';
 import type { OpenEnvironment } from '../environment';
 
 /**
- * Runs a Python file of this folder in a jail of its own, as an environment, and returns its answer to one call.
- * @param name of the process, for messages.
- * @throws SandboxError when the call's input brings that process down.
+ * Runs a Python file of this folder as an environment in its own jail, and returns its answer to one call.
+ * @param name name of the process, for messages.
+ * @throws SandboxError when the call's input crashes that process.
  */
 export async function askPython<T>(
   openEnvironment: OpenEnvironment,
@@ -25,7 +25,10 @@ export async function askPython<T>(
   }
 }
 
-/** Text of a Python file of this folder. The build leaves it in the source tree: in this folder, or above its copy. */
+/**
+ * Text of a Python file of this folder. The build does not copy it: it is in this folder, or in the source tree above
+ * the compiled copy.
+ */
 function readPythonSource(file: string): string {
   for (let folder = __dirname; ; folder = dirname(folder)) {
     for (const path of [join(folder, file), join(folder, 'activities', 'environment-checks', file)]) {

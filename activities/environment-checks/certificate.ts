@@ -5,7 +5,7 @@ import type { EnvironmentCheck, TransferEstimate, Validation } from '../../contr
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 
-/** The subject of a certificate, and the settings under which it was made. */
+/** The subject of a certificate, and the settings of its checks. */
 interface CertificateFacts {
   /** Id of the capability, or the file's path in `whet env check`. */
   capability: string;
@@ -15,14 +15,14 @@ interface CertificateFacts {
   settings: AgentSpec['certificate'];
 }
 
-/** A calibration, the thresholds of agent.yaml for it, and the estimate of transfer. */
+/** A calibration, its thresholds in agent.yaml, and the transfer estimate. */
 export interface Calibrated {
   result: CalibrationResult;
   thresholds: Omit<AgentSpec['calibration'], 'seeds' | 'rolloutsPerSeed'>;
   transfer: TransferEstimate | null;
 }
 
-/** The certificate of an environment. It certifies only when every check passed and the calibration is there. */
+/** The certificate of an environment. It is certified only if every check passed and there is a calibration. */
 export function certificateOf(
   { capability, source, isolation, settings }: CertificateFacts,
   validation: Validation,

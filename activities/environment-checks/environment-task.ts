@@ -14,7 +14,7 @@ export interface EnvironmentTask {
   reference: EnvironmentMove[];
   /**
    * Positions in `reference` of the moves that show the capability, from `skill_calls` of `generate_task`. Empty for a
-   * task in which it must not be shown. Null when `generate_task` has no such list or names invalid positions.
+   * task in which it must not be shown. Null if `generate_task` has no such list or names invalid positions.
    */
   skillCalls: number[] | null;
 }
@@ -45,13 +45,13 @@ export function bySeedRange<T extends { seed: number }>(tasks: readonly T[]): { 
 }
 
 /**
- * Number of tasks read at a time. One process must answer all requests that wait for it within its request deadline
+ * Number of tasks read at a time. One process must answer all pending requests within its request deadline
  * (sandbox/profile.json).
  */
 export const TASKS_AT_ONCE = 16;
 
 /**
- * Reads opening, reference solution and declared skill calls of the tasks.
+ * Reads the opening, reference solution and declared skill calls of each task.
  * @throws SandboxError when the environment fails; the signal's reason.
  */
 export function readTasks(

@@ -4,7 +4,7 @@ import type { OpenEnvironment } from '../environment';
 import { askPython } from './ask-python';
 
 /**
- * Answer of inspect_source.py: sentences about the source, and its own texts. `rules` is empty when `syntax` is not.
+ * The answer of inspect_source.py: sentences about the source, and its own texts. `rules` is empty if `syntax` is not.
  */
 const findingsSchema = z.strictObject({
   syntax: z.array(z.string()),
@@ -13,9 +13,9 @@ const findingsSchema = z.strictObject({
 });
 
 /**
- * Reads a source without running it. It finds text that is not Python, forbidden imports and names, uses of the shared
+ * Checks a source without running it. It finds text that is not Python, forbidden imports and names, uses of the shared
  * random generator, and clocks. The source is parsed in the jail.
- * @throws SandboxError when the source brings the parser down.
+ * @throws SandboxError when the source crashes the parser.
  */
 export function inspectSource(
   openEnvironment: OpenEnvironment,

@@ -1,10 +1,10 @@
-"""Reads the source of a synthesised environment without running it.
+"""Checks the source of a synthesised environment without running it.
 
-It runs in the jail, as an environment: hostile text can exhaust the parser, so no generated text is parsed outside.
-The call `ask {"source", "allowed"}` is answered with the JSON of `inspect`.
+It runs in the jail, as an environment, because hostile text can exhaust the parser. No generated text is parsed
+outside. It answers the call `ask {"source", "allowed"}` with the JSON of `inspect`.
 
-This finds careless code, and names that are reached by detours. Hostile code has many ways to hide an import; only the
-jail stops it.
+This check finds careless code, and names that are reached indirectly. Hostile code has many ways to hide an import;
+only the jail stops it.
 """
 
 import ast
@@ -30,7 +30,7 @@ FORBIDDEN_NAMES = {
     "locals",
     "open",
 }
-# Differ from process to process.
+# Their values differ between processes.
 PROCESS_NAMES = {"hash", "id"}
 INTERNALS = {
     "ag_frame",
@@ -46,7 +46,7 @@ INTERNALS = {
     "tb_frame",
     "tb_next",
 }
-# The names with two underscores that ordinary programs use. All others lead to the interpreter's own objects.
+# The double-underscore names that ordinary programs use. All others give access to the interpreter's own objects.
 HARMLESS = {
     f"__{name}__"
     for name in (
@@ -57,13 +57,13 @@ HARMLESS = {
 }
 SHARED_GENERATOR = "draw from random.Random(seed), because episodes share the module's own generator."
 CLOCKS = {"now", "today", "utcnow"}
-# The rest of `types` makes functions and code by hand.
+# The rest of `types` can build functions and code objects.
 HARMLESS_TYPES = {"GenericAlias", "MappingProxyType", "NoneType", "SimpleNamespace", "UnionType"}
-# Modules through which the clock can be had.
+# Modules that give access to the clock.
 WITH_CLOCKS = {"calendar", "datetime"}
-# A field of a format string that reaches for an internal: "{0.__class__}".
+# A field of a format string that accesses an internal: "{0.__class__}".
 FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[]\s*(__\w+__|" + "|".join(sorted(INTERNALS)) + r")")
-# A name of the interpreter's, or a part of one, with its underscores.
+# One of the interpreter's names, or a part of one, with its underscores.
 WORD = re.compile(r"__[a-z]+_{0,2}|[a-z]+__")
 PREFIX = 'a text that begins with a letter of its own, such as f"do_{name}"'
 
@@ -71,8 +71,8 @@ PREFIX = 'a text that begins with a letter of its own, such as f"do_{name}"'
 class Inspector(ast.NodeVisitor):
     """Collects findings as (line, sentence) while it walks the syntax tree.
 
-    `modules` are the objects of the library behind the names that the source imported, `own` the attributes that it
-    sets on `self`, `classes` the names of its own classes.
+    `modules` maps the imported names to objects of the library. `own` has the attributes that the source sets on
+    `self`, and `classes` the names of its own classes.
     """
 
     def __init__(self, allowed, tree):
@@ -89,7 +89,7 @@ class Inspector(ast.NodeVisitor):
                 self.own.add(node.attr)
 
     def note_import(self, node):
-        """Remembers which names mean which objects of the library."""
+        """Records which names refer to which objects of the library."""
         for alias in node.names:
             path = alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
             bound = alias.asname or (alias.name.split(".")[0] if isinstance(node, ast.Import) else alias.name)
@@ -100,7 +100,7 @@ class Inspector(ast.NodeVisitor):
             self.has_clock = self.has_clock or path.split(".")[0] in WITH_CLOCKS
 
     def library(self, path):
-        """The object of an allowed module behind a dotted path, or None."""
+        """The object of an allowed module at a dotted path, or None."""
         parts = path.split(".")
         if parts[0] not in self.allowed:
             return None
@@ -175,13 +175,13 @@ class Inspector(ast.NodeVisitor):
         return isinstance(node.value, ast.Name) and self.modules.get(node.value.id) is types
 
     def is_clock(self, node):
-        """Whether an attribute may be the clock: one of these names, where the source can have a date at all."""
+        """Whether an attribute may be the clock: it has one of these names, and the source can have a date."""
         if node.attr not in CLOCKS or not self.has_clock or not isinstance(node.ctx, ast.Load):
             return False
         return not (is_self(node.value) and node.attr in self.own)
 
     def resolve(self, node):
-        """(object of the library, whether it is one of random's other than Random) for a dotted path."""
+        """For a dotted path: (object of the library, whether it belongs to random but is not Random)."""
         parts = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -198,7 +198,7 @@ class Inspector(ast.NodeVisitor):
         function = node.func
         name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", None)
         if isinstance(function, ast.Name) and name == "getattr" and len(node.args) > 1:
-            # The source's own methods, by the name of a tool: self and its own classes only.
+            # The source's own methods, by the name of a tool: only of self and its own classes.
             owner = node.args[0].id if isinstance(node.args[0], ast.Name) else None
             plain = isinstance(node.args[1], (ast.Name, ast.Attribute, ast.Subscript))
             if not (plain and owner in {"self", "cls", *self.classes}):
@@ -215,7 +215,7 @@ class Inspector(ast.NodeVisitor):
             self.visit(argument)
 
     def check_named(self, node, argument):
-        """An attribute that is named by a text: the text, or how it begins, must be there to read."""
+        """An attribute named by a text: the text, or its beginning, must be readable in the source."""
         begin = beginning(argument)
         if begin is None or not re.match(r"_?[A-Za-z]", begin):
             self.add(node, f"names an attribute by a text that is put together; use {PREFIX}.")
@@ -234,7 +234,7 @@ class Inspector(ast.NodeVisitor):
 
     @staticmethod
     def internal_words():
-        """Words that only the interpreter's own names are made of."""
+        """Words that occur only in the interpreter's own names."""
         return {"bases", "builtins", "closure", "code", "globals", "loader", "mro", "subclasses", "traceback"}
 
 
@@ -247,7 +247,7 @@ def is_dunder(name):
 
 
 def beginning(node):
-    """The constant text with which an expression begins, or None."""
+    """The constant text at the beginning of an expression, or None."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
@@ -275,8 +275,8 @@ def texts_of(tree):
 
 
 def inspect(source, allowed):
-    """Sentences about the source: {"syntax": why it cannot be parsed, "rules": what it must not do, in order of lines},
-    and its "texts".
+    """Sentences about the source: "syntax" says why it cannot be parsed, and "rules" lists its violations in the order
+    of lines. "texts" has its texts.
 
     One of the lists `syntax` and `rules` is empty.
     """

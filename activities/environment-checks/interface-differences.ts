@@ -5,7 +5,7 @@ import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 const ANNOTATIONS = new Set(['description', 'title', 'examples', '$comment', 'default']);
 
 /**
- * Sentences on how a synthesised environment's tools differ from the agent's. Empty when names, parameters, types and
+ * Sentences on how a synthesised environment's tools differ from the agent's. Empty if names, parameters, types and
  * required parameters are the same. Skills learnt on other tools do not transfer.
  */
 export function interfaceDifferences(

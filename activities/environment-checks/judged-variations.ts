@@ -18,17 +18,17 @@ export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'p
   observation?: string | undefined;
 }
 
-/** How often something was tried, and how often it succeeded. */
+/** The number of tries, and of successes. */
 interface Tally {
   tried: number;
   succeeded: number;
 }
 
-/** How the agent's own environment judged variations of its solutions. */
+/** The verdicts of the agent's own environment on variations of its solutions. */
 export interface Judgement {
   /** By `judgementKey`. */
   changes: Map<string, Tally>;
-  /** How often each kind of answer was given to the marked call of each change. */
+  /** For each change, how often the marked call got each kind of answer. */
   answers: Map<string, Map<string, number>>;
   /** The changes in words, with an answer of each kind, for the author of an environment. */
   byChange: ShownChange[];
@@ -42,15 +42,15 @@ export interface ShownChange extends Pick<JudgedVariation, 'change' | 'about'>, 
 /** Longest example of an answer, in characters. */
 const MAX_EXAMPLE_CHARS = 200;
 
-/** Changes are compared between parts of solutions that have the same tools. */
+/** Changes are compared between parts of solutions with the same tools. */
 export const judgementKey = ({ change, part }: Pick<JudgedVariation, 'change' | 'part'>): string =>
   `${change} in ${part}`;
 
 /**
  * Plays variations of the tasks' reference solutions.
  * @param refusal form of the answers to calls of unknown tools.
- * @throws SandboxError when the process ends; the signal's reason. A variation in which the environment raises is left
- *   out.
+ * @throws SandboxError when the process ends; the signal's reason. Variations in which the environment raises an
+ *   exception are left out.
  */
 export async function judgeVariations(
   environment: EnvironmentHandle,
@@ -112,7 +112,7 @@ function kindOfAnswer(observation: string, refusal: Format | null): string {
   return 'an answer';
 }
 
-/** Summarises how the agent's own environment judged variations. */
+/** Summarises the verdicts of the agent's own environment on variations. */
 export function judgementOf(judged: readonly JudgedVariation[]): Judgement {
   const changes = new Map<string, Tally>();
   const answers = new Map<string, Map<string, number>>();

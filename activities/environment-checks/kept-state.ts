@@ -10,9 +10,9 @@ const keptSchema = z.strictObject({ kept: z.array(z.string()) });
 const TASKS = 8;
 
 /**
- * Checks that an environment keeps no state between episodes. It is played in a process of its own, which compares the
+ * Checks that an environment keeps no state between episodes. It is played in a separate process, which compares the
  * module before and after.
- * @throws SandboxError when the environment brings that process down.
+ * @throws SandboxError when the environment crashes that process.
  */
 export async function checkKeptState(
   openEnvironment: OpenEnvironment,

@@ -1,10 +1,10 @@
 """Plays episodes of a synthesised environment and finds the state that its module keeps between them.
 
-It runs in the jail, as an environment, in a process of its own: it runs the source. The call `ask {"source", "seeds",
-"texts"}` is answered with `{"kept": [...]}`: the names of the module whose values the episodes changed. The contents of
-a `functools.lru_cache` do not count, as long as the cache can be emptied.
+It runs in the jail, as an environment, in a separate process, because it runs the source. It answers the call `ask
+{"source", "seeds", "texts"}` with `{"kept": [...]}`: the module's names whose values the episodes changed. The contents
+of a `functools.lru_cache` do not count, as long as the cache can be emptied.
 
-Without this, an environment can change after thousands of episodes, later than any check looks.
+Without this check, an environment could change its behaviour after thousands of episodes, later than any other check.
 """
 
 import functools
@@ -21,18 +21,18 @@ ATOMS = (str, bytes, int, float, complex, bool, type(None), type(Ellipsis))
 
 
 class Look:
-    """One look at everything that a module's names lead to. Equal values have equal looks."""
+    """A snapshot of everything that a module's names refer to. Equal values have equal snapshots."""
 
     def __init__(self):
         self.places = {}
 
     def at(self, value, depth=0):
-        """A value as text; an object that was met before as its number."""
+        """A value as text; an object that occurred before as its number."""
         if isinstance(value, ATOMS):
             return repr(value)
         if id(value) in self.places:
             return f"#{self.places[id(value)][0]}"
-        # Keeps the value alive: otherwise another object could get its id.
+        # This keeps the value alive: otherwise another object could get its id.
         self.places[id(value)] = (len(self.places), value)
         if depth > MAX_DEPTH:
             return "..."
@@ -61,7 +61,7 @@ class Look:
 
     @staticmethod
     def parts(value):
-        """The objects to which a value refers: its attributes, and the state that its type keeps in C."""
+        """The objects to which a value refers: its attributes, and the state that its type stores in C."""
         try:
             reduced = value.__reduce_ex__(2)[1:] if not isinstance(value, (type, types.FunctionType)) else ()
             reduced = [part if not hasattr(part, "__next__") else list(part) for part in reduced]
@@ -76,7 +76,7 @@ class Look:
 
 
 def looks(module):
-    """The looks of a module's names, after its caches were emptied."""
+    """The snapshots of a module's names, after its caches were emptied."""
     for value in gc.get_objects():
         if type(value) is CACHE and getattr(value, "__module__", None) == NAME:
             value.cache_clear()
@@ -84,7 +84,7 @@ def looks(module):
 
 
 def attempt(function, *arguments):
-    """The value of a function, or None where it raises, which other checks judge."""
+    """The value of a function, or None if it raises: other checks judge that."""
     try:
         return function(*arguments)
     except Exception:
@@ -92,7 +92,7 @@ def attempt(function, *arguments):
 
 
 def episode(kind, seed, text):
-    """The task of a seed, then two episodes of it: its reference solution, and a text alone."""
+    """Plays two episodes of a seed's task: its reference solution, and a text alone."""
     task = attempt(kind.generate_task, seed)
     for moves in (attempt(kind.reference_solution, task) or [], [{"text": text}]):
         instance, trajectory = attempt(kind), []
@@ -117,7 +117,7 @@ def kept(source, seeds, texts):
     exec(compile(source, "environment.py", "exec", dont_inherit=True), module.__dict__)
     kind = module.__dict__["Environment"]
     attempt(kind.tools)
-    # The first episodes may fill caches and tables that are filled once.
+    # The first episodes may fill caches and tables that are filled only once.
     episode(kind, seeds[0], texts[0])
     before = looks(module)
     for seed in seeds:

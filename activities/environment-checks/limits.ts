@@ -19,9 +19,12 @@ export const CHECK_LIMITS = {
    * the rest right.
    */
   minIsolationGap: 0.1,
-  /** Share of episodes that may succeed with the capability's calls wrong: a wrong argument can be right by chance. */
+  /**
+   * Share of episodes that may succeed although the capability's calls are wrong: a wrong argument can be right by
+   * chance.
+   */
   maxSuccessWithoutSkill: 0.1,
-  /** Least share of tasks that call for the capability; the others are its exceptions and its surroundings. */
+  /** Least share of tasks that need the capability; the others are exceptions and tasks around it. */
   minTasksWithSkill: 0.5,
   maxHeldOutTexts: 0.01,
   /** Share of the system message's distinct words that the agent never sees. */
@@ -30,15 +33,15 @@ export const CHECK_LIMITS = {
   maxStrangeOpenings: 0.25,
   /** Share of a kind of change that may be refused although the agent's environment accepts it. */
   maxWaysRefused: 0.25,
-  /** Share of a kind of change that may succeed although it never does in the agent's environment. */
+  /** Share of a kind of change that may succeed although it never succeeds in the agent's environment. */
   maxFaultsPaid: 0.1,
-  /** Share of a tool's answers that may have a kind which the agent's tool never gives to such a call. */
+  /** Share of a tool's answers with a kind that the agent's tool never gives to such a call. */
   maxStrangeAnswers: 0.1,
   /**
-   * Share of tasks whose solution may differ from solutions of the agent's tasks with the same opening. The share by
-   * which these differ among themselves is allowed in addition.
+   * Share of tasks whose solution may differ from solutions of the agent's tasks with the same opening. The rate at
+   * which these solutions differ among themselves is allowed in addition.
    */
   maxSolvedOtherwise: 0.1,
-  /** Least share of tasks whose solution uses only tools that solutions of the agent's own tasks use together. */
+  /** Least share of tasks whose solution uses only tools that the agent's solutions use together. */
   minFamiliarSolutions: 0.5,
 } as const;

@@ -4,15 +4,15 @@ import { sayThrough } from './scripted-policies';
 /** Tool name of a text turn. */
 export const SAID = 'say';
 
-/** A move as a call; a text turn is one of `SAID`. */
+/** A move as a call; a text turn becomes a call of `SAID`. */
 export const asCall = (move: EnvironmentMove): EnvironmentCall =>
   'text' in move ? { name: SAID, arguments: { text: move.text } } : move;
 
-/** A move as people read it: `send({"stamps":4})`, or a text in quotation marks. */
+/** A move in readable form: `send({"stamps":4})`, or a text in quotation marks. */
 export const moveText = (move: EnvironmentMove): string =>
   'text' in move ? JSON.stringify(move.text) : `${move.name}(${JSON.stringify(move.arguments)})`;
 
-/** A call as a move in the place of `like`: a text turn where `like` is one. */
+/** A call as a move of the same type as `like`: a text turn if `like` is one. */
 export const asMove = (like: EnvironmentMove, call: EnvironmentCall): EnvironmentMove =>
   'text' in like ? { text: String(call.arguments['text']) } : call;
 
@@ -20,8 +20,8 @@ export const asMove = (like: EnvironmentMove, call: EnvironmentCall): Environmen
 export const toolNames = (moves: readonly EnvironmentMove[]): string[] => moves.map((move) => asCall(move).name);
 
 /**
- * Names of the tools through which the agent speaks: they take one text and nothing else, and the agent words it. A
- * look-up by name is none, because its texts come from openings or observations. Found by the last move of the
+ * Names of the tools through which the agent speaks: they take only one text, which the agent words itself. A look-up
+ * by name is none of them, because its texts come from openings or observations. They are found by the last move of the
  * solutions, which is mostly the agent's answer.
  */
 export function speakingTools(tools: readonly EnvironmentTool[], solutions: readonly EnvironmentMove[][]): Set<string> {

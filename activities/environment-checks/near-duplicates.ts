@@ -10,16 +10,16 @@ const RUN_WORDS = 3;
  * Data").
  */
 const SIMILAR = 0.8;
-/** Word runs that more than this share of the tasks have belong to the common template and do not distinguish tasks. */
+/** Word runs in more than this share of the tasks belong to the common template and do not distinguish tasks. */
 const TEMPLATE_SHARE = 0.5;
 
 /**
  * Tasks that nearly repeat an earlier one, as pairs of seeds.
  *
- * A task is the words of its opening and its reference solution, in lower case and without punctuation. Numbers that
- * the solution does not use, such as a running number, all count as the same number. Two tasks are near-duplicates when
- * the Jaccard similarity of their word runs is at least 0.8 (Broder 1997); the template that most tasks share is left
- * out. Similarities are computed exactly: a few hundred tasks need no MinHash.
+ * A task is compared by the words of its opening and its reference solution, in lower case and without punctuation.
+ * Numbers that the solution does not use, such as a running number, all count as the same number. Two tasks are
+ * near-duplicates when the Jaccard similarity of their word runs is at least 0.8 (Broder 1997); the template that most
+ * tasks share is left out. Similarities are computed exactly: a few hundred tasks need no MinHash.
  */
 export function nearDuplicates(tasks: readonly EnvironmentTask[]): [seed: number, earlier: number][] {
   const all = tasks.map(runsOf);
@@ -35,9 +35,8 @@ export function nearDuplicates(tasks: readonly EnvironmentTask[]): [seed: number
 }
 
 /**
- * Estimate of how many different tasks there are, from how often each was drawn: Chao's lower bound in its
- * bias-corrected form (Chao 1984, Scandinavian Journal of Statistics 11:265-270). n draws that are all different give n
- * (n + 1) / 2.
+ * Estimate of the number of different tasks from how often each was drawn: Chao's lower bound in its bias-corrected
+ * form (Chao 1984, Scandinavian Journal of Statistics 11:265-270). If all n draws differ, it is n (n + 1) / 2.
  */
 export function taskSpace(drawn: readonly string[]): number {
   const counts = new Map<string, number>();
@@ -54,7 +53,7 @@ function runsOf(task: EnvironmentTask): Set<string> {
   return wordRuns([...opening, ...solution], RUN_WORDS);
 }
 
-/** Jaccard similarity; 0 without counting where the sizes alone rule out `SIMILAR`, and 1 for two empty sets. */
+/** Jaccard similarity. It is 0, without counting, if the sizes alone rule out `SIMILAR`, and 1 for two empty sets. */
 function similarity(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   const [small, large] = a.size < b.size ? [a, b] : [b, a];
   if (small.size < SIMILAR * large.size) return 0;

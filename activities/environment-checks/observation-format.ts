@@ -1,6 +1,6 @@
 /**
  * The form of observations: text, or a JSON document with its members and types. It is learnt from the answers of the
- * agent's environment; the answers of another environment are then compared with it.
+ * agent's environment; then another environment's answers are compared with it.
  */
 export interface Format {
   /** Kinds seen: text, string, number, boolean, null, array, object. */
@@ -11,7 +11,7 @@ export interface Format {
   element: Format | null;
 }
 
-/** Member names are data rather than format, and are not compared, from this many sets of members on. */
+/** From this many sets of members on, member names count as data rather than format, and are not compared. */
 const MAX_OBJECTS = 24;
 
 const emptyFormat = (): Format => ({ kinds: new Set(), objects: new Map(), element: null });
@@ -23,12 +23,12 @@ export function learnFormat(format: Format | null | undefined, observation: stri
   return learnt;
 }
 
-/** How an observation differs from a form: the end of a sentence, or null when it does not differ. */
+/** How an observation differs from a form, as the end of a sentence; null if it does not differ. */
 export function formatDifference(format: Format, observation: string): string | null {
   return difference(format, documentOf(observation), '');
 }
 
-/** Stands for an observation in words. JSON.parse can never return it. */
+/** Represents an observation in words. JSON.parse can never return it. */
 const TEXT = Symbol('text');
 type Document = unknown;
 

@@ -1,7 +1,7 @@
-/** Passes over all tasks in which a model is fitted, and the size of its steps. */
+/** Number of passes over all tasks when a model is fitted, and the size of its steps. */
 const PASSES = 120;
 const STEP = 0.5;
-/** Pull of each weight to 0: little, because an exception may be rare and must still be learnt. */
+/** Ridge penalty of each weight. It is small, because an exception may be rare and must still be learnt. */
 const RIDGE = 1e-4;
 
 /** Numbers the features of openings. `rows` has the numbers of each opening's features. */
@@ -17,7 +17,7 @@ export function numberOpenings(openings: readonly ReadonlySet<string>[]) {
   return { rows, features };
 }
 
-/** The chance that a task has something, given the numbers of its opening's features. */
+/** The probability that a task has something, given the numbers of its opening's features. */
 export type OpeningModel = (row: Int32Array) => number;
 
 /**

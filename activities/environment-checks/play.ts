@@ -8,22 +8,22 @@ export type Move = EnvironmentMove;
 /** The result of a scripted episode. */
 interface PlayedEpisode {
   messages: OpeningMessage[];
-  /** One for each move made. The episode may have ended before the script did. */
+  /** One observation for each move. The episode may have ended before the script did. */
   observations: string[];
   /** In [0, 1]. */
   reward: number;
-  /** By the agent's own ids; empty where the environment has none. */
+  /** Keyed by the agent's own ids; empty if the environment has none. */
   diagnostics: Readonly<Record<string, 'lacking' | 'present'>>;
 }
 
-/** Most calls that one `step` request takes. */
+/** Largest number of calls in one `step` request. */
 const MAX_CALLS = 64;
 
 let episodes = 0;
 
 /**
- * Opens an episode. Its name is unique in this process and has the form of a rollout's, so that an environment cannot
- * know that it is being checked. Rejects as `EnvironmentHandle` does.
+ * Opens an episode. Its name is unique in this process and looks like a rollout's, so that an environment cannot detect
+ * a check. Rejects as `EnvironmentHandle` does.
  */
 export async function openEpisode(
   environment: EnvironmentHandle,
@@ -35,7 +35,7 @@ export async function openEpisode(
 }
 
 /**
- * Plays a script until it or the episode ends. Rejects as `EnvironmentHandle` does, after dropping the episode.
+ * Plays a script until it or the episode ends. Rejects as `EnvironmentHandle` does, after it has dropped the episode.
  */
 export async function play(
   environment: EnvironmentHandle,
@@ -76,7 +76,7 @@ export async function rewardsOf(environment: EnvironmentHandle, scripts: readonl
 export const meanRewardOf = async (environment: EnvironmentHandle, scripts: readonly Script[]): Promise<number> =>
   meanOrZero(await rewardsOf(environment, scripts));
 
-/** The calls in a row from `first` on, as many as one request takes. */
+/** The consecutive calls from `first` on, as many as one request takes. */
 function callsFrom(moves: readonly Move[], first: number): EnvironmentCall[] {
   const calls: EnvironmentCall[] = [];
   for (const move of moves.slice(first, first + MAX_CALLS)) {

@@ -32,7 +32,7 @@ import { NEUTRAL } from './scripted-policies';
 import type { TargetProfile } from './target-profile';
 import { materialOf } from './variations';
 
-/** The environment to check, and the standards to check it against. */
+/** The environment to check, and the reference for the comparison. */
 interface RunChecksOptions {
   openEnvironment: OpenEnvironment;
   environment: EnvironmentSource;
@@ -63,9 +63,9 @@ const trivial = (...policies: TrivialPolicy[]): Record<string, Check> =>
 
 /**
  * All checks by group and name, in the order in which they run. The checks of the group `form` find out whether the
- * module can be used at all, and each needs the one before it. When one of them fails, no other check runs: the others
+ * module can be used at all. Each needs the one before it. When one of them fails, no other check runs, because it
  * would only repeat the fault. The checks of the other groups find out whether the environment is worth training in.
- * They all run, so that one attempt learns of every fault.
+ * They all run, so that one attempt reports every fault.
  */
 const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> = {
   form: {
@@ -115,9 +115,9 @@ const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> =
 export const CHECK_NAMES: readonly string[] = Object.values(CHECKS).flatMap((checks) => Object.keys(checks));
 
 /**
- * Runs every check of a synthesised environment that needs no model. The environment runs in the jail. Where it raises,
- * hangs or dies, the check fails and the next one runs. A check whose process is killed from outside is run three
- * times.
+ * Runs every check of a synthesised environment that needs no model. The environment runs in the jail. If it raises,
+ * hangs or dies, the check fails and the next one runs. A check is run up to three times if its process is killed from
+ * outside.
  * @throws Sandbox.Unavailable; EnvironmentKilled; the signal's reason.
  */
 export async function runChecks(options: RunChecksOptions): Promise<Validation> {
@@ -157,7 +157,7 @@ async function resultOfRun(check: () => Promise<CheckResult>, signal: AbortSigna
   }
 }
 
-/** Sums the checks up: passed when all passed, with the first failed ones as problems. */
+/** Sums the checks up: passed if all passed, with the first failed ones as problems. */
 function validationOf(checks: EnvironmentCheck[]): Validation {
   const failed = checks.filter(({ passed }) => !passed);
   const faults = new DeduplicatedFaults();
@@ -220,7 +220,7 @@ class CheckRun {
     );
   }
 
-  /** Changed solutions, played once for all checks that look at them. */
+  /** Changed solutions, played once for all checks that use them. */
   async judgedVariations(): Promise<JudgedVariation[]> {
     const { tools, tasks } = this.input();
     const { target, signal } = this.options;

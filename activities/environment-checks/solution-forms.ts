@@ -10,16 +10,16 @@ export interface SolvedOpening {
   reference: EnvironmentMove[];
 }
 
-/** Words in a run; openings are compared by their runs. */
+/** Words in a run; openings are compared by their word runs. */
 const RUN_WORDS = 2;
-/** Two openings at least this similar ask for the same, apart from the values in them. */
+/** Two openings at least this similar have the same request, apart from their values. */
 const SAME = 0.75;
-/** Openings nearly as similar as the most similar one count as well. */
+/** Openings nearly as similar as the most similar one also count. */
 const NEARLY = 0.05;
 
 /**
- * The words of all values in the solutions. They differ between tasks and do not show the request. Texts that the
- * agent says do not count.
+ * The words of all values in the solutions. They differ between tasks and say nothing about the kind of request. Texts
+ * that the agent says do not count.
  */
 export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySet<string>): Set<string> {
   const calls = tasks.flatMap(({ reference }) => reference.map(asCall)).filter(({ name }) => !speaking.has(name));
@@ -28,7 +28,7 @@ export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySe
   );
 }
 
-/** The runs of words of an opening, with every value as the same word. */
+/** The word runs of an opening, with every value replaced by the same word. */
 export function openingRuns(prompt: string, values: ReadonlySet<string>): Set<string> {
   const masked = wordsOf(prompt).map((word) => (values.has(word) || /^\d+$/.test(word) ? '#' : word));
   return wordRuns(
@@ -38,9 +38,9 @@ export function openingRuns(prompt: string, values: ReadonlySet<string>): Set<st
 }
 
 /**
- * The form of a solution, its steps separated by `; `: which tools it uses, and whether the opening gives each argument
- * or it has to be looked up. Calls of one form count once, so that two items or three are the same. Texts that the
- * agent says do not count.
+ * The form of a solution, with its steps separated by `; `: which tools it uses, and for each argument whether the
+ * opening gives it or it must be looked up. Calls of one form count once, so that two items have the same form as
+ * three. Texts that the agent says do not count.
  */
 export function solutionForm({ prompt, reference }: SolvedOpening, speaking: ReadonlySet<string>): string {
   const opening = spacedWords(prompt);
@@ -70,7 +70,7 @@ export function solutionParts(reference: readonly EnvironmentMove[], speaking: R
   return parts.filter((part) => part.length > 0).map((part) => part.sort().join(', '));
 }
 
-/** Indexes of the `openings` most similar to `runs`; empty when none is similar. */
+/** Indexes of the `openings` that are most similar to `runs`; empty if none is similar. */
 export function sameOpenings(runs: ReadonlySet<string>, openings: readonly ReadonlySet<string>[]): number[] {
   const similarity = openings.map((other) => jaccard(runs, other));
   const best = similarity.reduce((most, one) => Math.max(most, one), 0);

@@ -15,7 +15,7 @@ import { malformedCalls, policyView, randomCalls } from './scripted-policies';
 import type { SolvedOpening } from './solution-forms';
 import { familyOf, materialOf } from './variations';
 
-/** Facts about the agent's own environment, with which the checks compare a synthesised one. */
+/** Facts about the agent's own environment, which the checks compare with a synthesised one. */
 export interface TargetProfile {
   tools: EnvironmentTool[];
   /** Whether it has `say`, and so answers words of the agent. */
@@ -23,17 +23,17 @@ export interface TargetProfile {
   /** Form of each tool's observations, by tool; a tool that never answered is absent. */
   formats: Map<string, Format>;
   /**
-   * Form of the answers to calls of tools that do not exist. Any tool may answer in this form to a call that it does
-   * not understand.
+   * Form of the answers to calls of tools that do not exist. Any tool may use this form for a call that it does not
+   * understand.
    */
   refusal: Format | null;
   /** The first train tasks. */
   tasks: EnvironmentTask[];
   /** The distinct system messages of train tasks. */
   system: string[];
-  /** Requests and solutions of more train tasks. */
+  /** Requests and solutions of further train tasks. */
   solved: SolvedOpening[];
-  /** How the environment judges changed solutions. */
+  /** The environment's verdicts on changed solutions. */
   judgement: Judgement;
   /** The request of each train task. */
   train: string[];
@@ -49,17 +49,18 @@ interface ProfileOptions {
   signal: AbortSignal;
 }
 
-/** Number of train tasks on which random calls are made, to learn the tools' answers. */
+/** Number of train tasks with random calls, to learn the tools' answers. */
 const PLAYED_TASKS = 60;
-/** Train tasks whose solutions are read. */
+/** Number of train tasks whose solutions are read. */
 const SOLVED_TASKS = 300;
-/** Most train tasks whose solutions are changed: of each family, and of all. */
+/** Largest number of train tasks whose solutions are changed: for each family, and in total. */
 const VARIED_OF_FAMILY = 6;
 const VARIED_TASKS = 90;
-/** Number of these that are played at a time: when one ends the process, all of them end. */
+/** Number of these that are played at a time. If one ends the process, all of them end. */
 const VARIED_AT_ONCE = 8;
 /**
- * Time limit in milliseconds: of a slow environment a part stays unknown, so that it does not delay every validation.
+ * Time limit in milliseconds, so that a slow environment does not delay every validation; its remaining variations stay
+ * unknown.
  */
 const VARIATIONS_MS = 60_000;
 /** Number of tasks of each split whose openings are read. */
@@ -67,10 +68,10 @@ const MAX_OPENINGS = 1000;
 
 /**
  * Reads the profile of the agent's environment: the requests of train and held-out tasks, and the tools' answers to
- * right, random and malformed calls. Of a held-out task it reads the opening only, and uses it only for comparison.
+ * right, random and malformed calls. It reads only the opening of a held-out task, and uses it only for comparison.
  *
- * A script in which the environment raises is ignored. When the process ends, the scripts that were played with it are
- * repeated one by one. Malformed calls are played last, always one by one.
+ * A script in which the environment raises an exception is ignored. If the process ends, the scripts that it was
+ * playing are repeated one by one. Malformed calls are played last, always one by one.
  * @throws SandboxError when the environment does not start, describe itself or open a task, or when its process ends in
  *   more than `MAX_PROCESS_FAULTS` scripts of well-formed calls; the signal's reason.
  */
@@ -123,7 +124,7 @@ async function read(
 const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
   Array.from({ length: Math.min(count, MAX_OPENINGS) }, (_, i) => start + i);
 
-/** A few tasks of every family, the most frequent families first. */
+/** A few tasks of every family, with the most frequent families first. */
 function variedTasks(tasks: readonly EnvironmentTask[]): EnvironmentTask[] {
   return [...Map.groupBy(tasks, familyOf).values()]
     .sort((a, b) => b.length - a.length)
@@ -170,7 +171,7 @@ async function observedFormats(
     { seed: task.seed, moves: task.reference },
     ...(index < PLAYED_TASKS ? [{ seed: task.seed, moves: randomCalls(policyView(task, tools)) }] : []),
   ]);
-  // The answer to a malformed call hardly depends on the task: one task is enough.
+  // The answer to a malformed call hardly depends on the task, so one task is enough.
   const malformed = malformedCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, moves: [call] }));
   const scripts = [...wellFormed, ...malformed];
   const seen = await mapInParallel(wellFormed, TASKS_AT_ONCE, signal, (script) =>
@@ -204,7 +205,7 @@ async function observedFormats(
   return { formats, refusal };
 }
 
-/** Plays a script: its observations, none if the environment raised, or the error that ended the process. */
+/** Plays a script. Returns its observations, none if the environment raised, or the error that ended the process. */
 async function observationsOf(
   restarting: RestartingEnvironment,
   { seed, moves }: Script,

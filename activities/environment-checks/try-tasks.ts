@@ -9,13 +9,13 @@ import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../e
 import { moveText } from './moves';
 import { type Move, play } from './play';
 
-/** Most moves of a reference solution that are played. */
+/** Largest number of moves that are played of a reference solution. */
 const MOST_MOVES = 64;
 
-/** Number of tasks of each range that are played. */
+/** Number of tasks that are played of each range. */
 const TASKS_OF_RANGE = 8;
 
-/** No further task begins after this time, in milliseconds: people wait for this command. */
+/** No further task begins after this time, in milliseconds, because people wait for this command. */
 const MOST_MS = 20_000;
 
 /**
@@ -36,7 +36,7 @@ const SHOWN = { one: 100, all: 1000 };
 /** The only turn of an agent that says nothing. */
 const SILENCE: Move[] = [{ text: '' }];
 
-/** Tasks spread over both ranges, from each its first and its last; the ranges take turns. */
+/** Tasks spread over both ranges, alternating between them; each range's first and last task are included. */
 export function tasksToTry(ranges: Pick<AgentSpec['environment'], TaskToTry['range']>): TaskToTry[] {
   const tasks = (['trainSeeds', 'heldOutSeeds'] as const).flatMap((range) => {
     const { start, count } = ranges[range];

@@ -7,25 +7,25 @@ import { CLAIM, NEUTRAL } from './scripted-policies';
 import { wordsOf } from './words';
 import { argumentValues, withOneWrongArgument } from './wrong-arguments';
 
-/** Facts about the environment's tasks, from which variations of a solution are made. */
+/** Facts about the environment's tasks, for making variations of a solution. */
 export interface Material {
   tools: readonly EnvironmentTool[];
   /** All values of each argument in the reference solutions, from `argumentValues`. */
   values: ReadonlyMap<string, readonly unknown[]>;
   /** From `speakingTools`. */
   speaking: ReadonlySet<string>;
-  /** Texts to say in place of the right one. */
+  /** Texts to say instead of the right one. */
   texts: readonly string[];
 }
 
 /** A reference solution with one change. */
 export interface Variation {
-  /** The kind of change and the tools that it concerns. The same in every environment. */
+  /** The kind of change and its tools. It is the same in every environment. */
   change: string;
   /** The change in words: the beginning of a sentence. */
   about: string;
   moves: EnvironmentMove[];
-  /** The tools of the part of the solution that is changed: changes are compared between parts with the same tools. */
+  /** The tools of the changed part of the solution: changes are compared between parts with the same tools. */
   part: string;
   /** Position of the move whose answer shows the tool's effect; null without such a move. */
   mark: number | null;
@@ -34,20 +34,20 @@ export interface Variation {
    * environment decides.
    */
   kind: 'way' | 'fault' | 'either';
-  /** The change counts only where the agent's environment accepts this other change. */
+  /** The change counts only if the agent's environment accepts this other change. */
   given?: string;
 }
 
 /** Greetings and the like around an answer. */
 const GREETINGS = ['hello ', 'Hello! ', 'good day, '];
-/** Number of calls in a variation that makes one call and nothing else. */
+/** Number of calls in a variation that only repeats one call. */
 const REPEATS = 6;
-/** Texts said in place of the right one, for each task. */
+/** Number of texts to say instead of the right one, for each task. */
 const OTHER_TEXTS = 3;
-/** Words added to a text. */
+/** Number of words added to a text. */
 const PADDING = 24;
 
-/** The material of an environment's tasks. `texts` are the texts in its source, where they are known. */
+/** The material of an environment's tasks. `texts` are the texts in its source, if known. */
 export function materialOf(
   tools: readonly EnvironmentTool[],
   tasks: readonly EnvironmentTask[],
@@ -89,7 +89,7 @@ export function variationsOf(task: EnvironmentTask, material: Material): Variati
   ];
 }
 
-/** Makes variations in a part of a solution. Without `mark` no move's answer is looked at. */
+/** Makes variations of one part of a solution. Without `mark`, no move's answer is compared. */
 const variationsIn =
   (part: string) =>
   (
@@ -100,7 +100,7 @@ const variationsIn =
     mark: number | null = null,
   ): Variation => ({ change, about, moves, part, mark, kind });
 
-/** `moves` with others in the place of the `remove` ones from `at` on. */
+/** `moves` with `remove` of them, from `at` on, replaced by others. */
 const spliced = (
   moves: readonly EnvironmentMove[],
   at: number,
@@ -169,7 +169,7 @@ function moved({ reference }: EnvironmentTask, { speaking }: Material): Variatio
   });
 }
 
-/** A solution that lacks a call, and a call alone. */
+/** A solution without one call, and a solution of one call only. */
 function removed({ reference }: EnvironmentTask, { speaking }: Material): Variation[] {
   const names = toolNames(reference);
   return reference.flatMap((move, index): Variation[] => {
@@ -183,7 +183,7 @@ function removed({ reference }: EnvironmentTask, { speaking }: Material): Variat
   });
 }
 
-/** A wrong argument, a wrong try before the right one, and one call twice in place of two. */
+/** A wrong argument, a wrong try before the right one, and one call twice instead of two. */
 function replaced({ reference }: EnvironmentTask, { values, speaking }: Material, random: () => number): Variation[] {
   const names = toolNames(reference);
   return reference.flatMap((move, index): Variation[] => {
@@ -196,7 +196,7 @@ function replaced({ reference }: EnvironmentTask, { values, speaking }: Material
       const about = `A try of ${name} with a wrong ${key} before the right one`;
       return [
         variation('fault', `wrong ${name}.${key}`, `A wrong ${key} for ${name}`, wrong, index),
-        // A second try of a look-up. A wrong change of state may count, even a refused one.
+        // A second try of a look-up. A wrong change of state may count, even if it was refused.
         { ...variation('way', `try ${name}.${key}`, about, tried, index), given: `again ${name}` },
       ];
     });
@@ -208,7 +208,7 @@ function replaced({ reference }: EnvironmentTask, { values, speaking }: Material
   });
 }
 
-/** Other words: greetings, text without a tool, other texts, and arguments that contain more than the right value. */
+/** Other words: greetings, text without a tool, other texts, and arguments with more than the right value. */
 function reworded(task: EnvironmentTask, material: Material, random: () => number): Variation[] {
   const { reference } = task;
   const { speaking, texts, values } = material;

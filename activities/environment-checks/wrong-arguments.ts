@@ -2,7 +2,7 @@ import type { EnvironmentMove } from '../../contracts/messages/environment-proto
 import type { EnvironmentTask } from './environment-task';
 import { asCall, asMove } from './moves';
 
-/** All values that each argument has in the reference solutions; keys are `tool.argument`. */
+/** All values of each argument in the reference solutions; keys are `tool.argument`. */
 export function argumentValues(tasks: readonly EnvironmentTask[]): Map<string, unknown[]> {
   const values = new Map<string, unknown[]>();
   for (const { name, arguments: given } of tasks.flatMap(({ reference }) => reference.map(asCall))) {
@@ -22,9 +22,9 @@ export interface WrongMove {
 }
 
 /**
- * Copies of a move, each with one argument, or the text, replaced by another value of the same kind. Empty for a call
+ * Copies of a move. In each, one argument, or the text, is replaced by another value of the same kind. Empty for a call
  * without arguments.
- * @param values of `argumentValues`, from which replacements are drawn.
+ * @param values the result of `argumentValues`, from which replacements are drawn.
  */
 export function withOneWrongArgument(
   move: EnvironmentMove,
@@ -38,7 +38,7 @@ export function withOneWrongArgument(
   });
 }
 
-/** Another value of the same kind; a string is drawn from `others` when these hold a different one. */
+/** Another value of the same kind; a string is drawn from `others` if it contains a different one. */
 function wrongValue(value: unknown, others: readonly unknown[], random: () => number): unknown {
   if (typeof value === 'boolean') return !value;
   if (typeof value === 'number') return value + 1 + Math.floor(random() * 5);

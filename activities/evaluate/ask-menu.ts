@@ -22,13 +22,13 @@ export interface MenuQuestions {
   runId: string;
   prepared: PreparedSpec;
   capabilities: readonly { id: string; summary: string }[];
-  /** Tasks with the text that each opens with. */
+  /** Tasks with the text of their openings. */
   openings: ReadonlyMap<number, string>;
 }
 
 /**
- * Asks the base model about each task, once, which capability of the menu it calls for. Each answer is stored as it
- * comes, so that a retry asks only for the rest. Must run inside an activity.
+ * Asks the base model once about each task which capability of the menu it needs. Each answer is stored at once, so
+ * that a retry asks only for the rest. Must run inside an activity.
  */
 export async function askMenu(
   { store, model: client, endpoints }: RolloutDeps,
@@ -52,7 +52,7 @@ export async function askMenu(
   });
   const stop = new AbortController();
   const signal = AbortSignal.any([context.cancellationSignal, stop.signal]);
-  // Every call in flight listens to the signal. Node would take more than ten listeners for a leak.
+  // Every call in flight listens to the signal. Node would report more than ten listeners as a leak.
   setMaxListeners(0, signal);
   const policy = new PolicyModel({
     client,
@@ -85,13 +85,13 @@ export async function askMenu(
           choice: menu.map(({ label }) => label),
         }),
       );
-      // A task that is longer than the model's context is for base, as it is in the gateway when its router fails.
+      // A task that is longer than the model's context goes to base, as in the gateway when its router fails.
       if (!(answer instanceof ModelFault)) return keep(seed, answer);
       if (answer.kind === 'too-long') return keep(seed, NO_ANSWER);
       refusal = answer;
       refused.push(seed);
     });
-    // So is a task that the server refuses. Where these are most, the server refuses the question itself.
+    // So does a task that the server refuses. If these are the majority, the server refuses the question itself.
     if (refusal !== null && refused.length > unanswered.length / 2) throw modelFailure(refusal);
     for (const seed of refused) await keep(seed, NO_ANSWER);
   } finally {

@@ -89,9 +89,9 @@ interface Judged {
 }
 
 /**
- * The retired capabilities, if the candidate is the active version without them and has no other difference. It then
- * has no new adapter, and lacks no other adapter, such as one that could not be kept or that its router leaves out.
- * Empty for any other candidate.
+ * The retired capabilities, if removing them is the candidate's only difference from the active version. Then it has no
+ * new adapter, and it lacks no further adapter, such as one that could not be kept or that its router leaves out. Empty
+ * for any other candidate.
  */
 async function retirementAlone(
   store: ArtifactStore,

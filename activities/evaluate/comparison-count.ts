@@ -4,15 +4,15 @@ import { confidenceOfComparison } from '../../contracts/statistics/error-spendin
 import { type ArtifactStore, changeNights, readNights } from '../../store';
 import { recordedComparisons, withRecordedComparisons } from './recorded-comparisons';
 
-/** How strictly a run's comparison is judged, by the comparisons that were made before. Writes nothing. */
+/** The confidence of a run's comparison, given the earlier comparisons. Writes nothing. */
 export async function judgingOf(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
   const recorded = await recordedComparisons(store, agent);
   return judging(withRecordedComparisons(await readNights(store, agent), own, recorded), own, confidence);
 }
 
 /**
- * Counts a run's comparison and returns how strictly it is judged. A repeated call does not count it twice. A counted
- * comparison stays counted, because its result is known.
+ * Counts a run's comparison and returns its confidence. A repeated call does not count it twice. A counted comparison
+ * stays counted, because its result is known.
  */
 export async function countComparison(store: ArtifactStore, agent: string, own: Comparison, confidence: number) {
   const recorded = await recordedComparisons(store, agent);
@@ -33,8 +33,8 @@ function judging({ comparisons }: Nights, own: Comparison, confidence: number): 
 }
 
 /**
- * A version implies its base model. Comparisons without a version have base as the rival, so their base models must be
- * equal.
+ * A version implies its base model. Comparisons without a version have base as their rival, so they have the same rival
+ * only if the base models are equal.
  */
 const hasSameRival = (a: Comparison, b: Comparison): boolean =>
   a.against === b.against && (a.against !== null || a.baseModel === b.baseModel);

@@ -1,4 +1,4 @@
-/** Why the gate was not passed: one cause, with the figures that point to it. */
+/** The one cause of a gate that was not passed, with the figures that point to it. */
 import { pluralise } from '../../contracts/pluralise';
 import type { Culprit, Evaluation } from '../../contracts/artifacts/evaluation';
 import { pointsText } from '../../contracts/share-text';
@@ -17,24 +17,24 @@ export interface Diagnosis {
   sentence: string;
 }
 
-/** Which conditions failed. Without any of these it was the margin of non-inferiority. */
+/** Which conditions failed. Without any of these, the cause was the margin of non-inferiority. */
 interface Failed {
   gain: boolean;
   incumbent: boolean;
-  /** More than allowed was lost among tasks that base passed. */
+  /** Whether too much was lost among the tasks that base passed. */
   lost: boolean;
 }
 
-/** A training whose reward rose by less has not learned its environment. */
+/** If its reward rose by less, a training has not learned its environment. */
 const LEARNED = 0.05;
 
-/** A gain that is worth having, where the owner names none (`evaluation.detectableGain`). */
+/** The smallest worthwhile gain, if the owner names none (`evaluation.detectableGain`). */
 const USEFUL_GAIN = 0.05;
 
-/** The router is to blame when it misses more than this share of the arms' possible gain. */
+/** The router is the cause if it misses more than this share of the arms' possible gain. */
 const ROUTED_AWAY = 0.5;
 
-/** Change of the reward of a training, from its curve. 0 without iterations. */
+/** Change of a training's reward, from its curve. 0 without iterations. */
 export function rewardGain(curve: readonly { reward: number }[]): number {
   const part = Math.max(1, Math.floor(curve.length / 5));
   const mean = (points: readonly { reward: number }[]) =>
@@ -42,7 +42,7 @@ export function rewardGain(curve: readonly { reward: number }[]): number {
   return mean(curve.slice(-part)) - mean(curve.slice(0, part));
 }
 
-/** Finds what kept the gate from being passed. */
+/** Finds the cause of a gate that was not passed. */
 export function diagnose(evaluation: Evaluation, failed: Failed, learned: readonly Learned[]): Diagnosis {
   if (failed.gain) return withoutGain(evaluation, learned);
   if (failed.incumbent) return behindIncumbent(evaluation);
@@ -61,7 +61,7 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
   };
 }
 
-/** The gain over base is not proved. */
+/** The cause if the gain over base is not proved. */
 function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagnosis {
   const { routedMinusBase: gain, oracle } = evaluation;
   const reachable = oracle.minusBase;
@@ -110,9 +110,9 @@ function withoutGain(evaluation: Evaluation, learned: readonly Learned[]): Diagn
 }
 
 /**
- * Why the held-out tasks cannot settle whether the adapters help; null if they show that even the best arm of each task
- * gains less than a useful gain. The interval is compared with the useful gain and not with the provable one: with few
- * tasks the provable gain is so large that no interval would reach it.
+ * Why the held-out tasks cannot decide whether the adapters help. Null if they show that even the best arm of each task
+ * gains less than a worthwhile gain. The interval is compared with the worthwhile gain, not with the provable one: with
+ * few tasks the provable gain is so large that no interval would reach it.
  */
 function unsettledGain({ oracle: { minusBase: reachable }, plan }: Evaluation): string | null {
   const useful = plan.aim?.gain ?? USEFUL_GAIN;
@@ -126,7 +126,7 @@ function unsettledGain({ oracle: { minusBase: reachable }, plan }: Evaluation): 
   );
 }
 
-/** The smallest gain that the evaluation proves, and which fields of agent.yaml make it smaller. */
+/** The smallest gain that the evaluation proves, and the fields of agent.yaml that make it smaller. */
 function provable(evaluation: Evaluation): string {
   const { tasks, trials, plan } = evaluation;
   const ofTasks = plan.rotation === undefined ? 'environment.heldOutSeeds.count' : 'evaluation.heldOutTasks';
@@ -137,7 +137,7 @@ function provable(evaluation: Evaluation): string {
   );
 }
 
-/** The candidate is better than base, but not proved better than the active version. */
+/** The cause if the candidate is better than base, but not proved better than the active version. */
 function behindIncumbent(evaluation: Evaluation): Diagnosis {
   const { incumbent, tasks, trials } = evaluation;
   const { version, routedMinus, differing } = incumbent!;
@@ -156,7 +156,7 @@ function behindIncumbent(evaluation: Evaluation): Diagnosis {
   };
 }
 
-/** The warning that the train tasks gave of harm; empty without one. */
+/** The train tasks' warning of harm; empty if there was none. */
 function harmHint({ router }: Evaluation): string {
   const { chosen, harm } = router.choice;
   if (!harm?.above) return '';
@@ -167,7 +167,7 @@ function harmHint({ router }: Evaluation): string {
   );
 }
 
-/** The result of the mixed adapter, or how to get one, for a user whose router is to blame. */
+/** The result of the mixed adapter, or how to get one, for a user whose gate failed because of the router. */
 function mixedHint({ mixed, router }: Evaluation): string {
   if (router.choice.chosen === 'mixed') return '';
   return mixed === undefined

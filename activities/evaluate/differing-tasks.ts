@@ -6,12 +6,12 @@ import { type ArtifactStore, getJson, getLines, storedLines } from '../../store'
 import { modelForLaterTurns } from './model-for-later-turns';
 import { routerSchema } from '../../routing/kinds';
 
-/** Stands for the base model, whose name both sides share. */
+/** Represents the base model, whose name both sides share. */
 const BASE = '';
 
 /**
- * How many held-out tasks get another adapter from the candidate than from the active version, at their opening or at a
- * later turn. Names of adapters carry the hash.
+ * The number of held-out tasks that the candidate gives to another adapter than the active version does, at their
+ * opening or at a later turn. Names of adapters contain the hash.
  */
 export async function differingTasks(
   store: ArtifactStore,
@@ -21,7 +21,7 @@ export async function differingTasks(
 ): Promise<number> {
   const served = await getLines(store, incumbent.routing, routingRecordSchema);
   const before = openings(served, incumbent.adapters);
-  // The mixed adapter is one of them. Its conversations keep it.
+  // The candidate may also use the mixed adapter. That adapter keeps its conversations.
   const candidates = [...adapters, ...(mixed ? [mixed] : [])];
   const now = openings(routing, candidates);
   const differing = new Set([...now.keys()].filter((seed) => now.get(seed) !== before.get(seed)));
@@ -36,7 +36,7 @@ export async function differingTasks(
       reader ? modelForLaterTurns(reader, known, opening) : () => opening;
     const one = answerer(now.get(task.seed) ?? BASE, readers.now, candidates);
     const other = answerer(before.get(task.seed) ?? BASE, readers.before, incumbent.adapters);
-    // They are compared before each answer of the agent: at the end both may be back at their first model.
+    // The two are compared before each answer of the agent, because at the end both may be back at their first model.
     const asked = messages.flatMap(({ role }, i) => (role === 'assistant' ? [messages.slice(0, i)] : []));
     if (asked.some((said) => one(said) !== other(said))) differing.add(task.seed);
   }
@@ -46,7 +46,7 @@ export async function differingTasks(
 const capabilityIds = (adapters: readonly StoredAdapter[]): string[] =>
   adapters.map(({ capabilityId }) => capabilityId);
 
-/** Name of the adapter that each task's opening gets. */
+/** Name of the adapter for each task's opening. */
 function openings(records: readonly RoutingRecord[], known: readonly StoredAdapter[]): Map<number, string> {
   const nameOf = new Map(known.map(({ capabilityId, name }) => [capabilityId, name]));
   return new Map(records.map(({ seed, capabilityId }) => [seed, nameOf.get(capabilityId) ?? BASE]));

@@ -21,25 +21,25 @@ export interface EvaluateOptions
   /** How the router was chosen. */
   routerChoice: RouterChoice;
   /**
-   * Whether the environment's ground truth may be read: only where deficits were planted, and for figures that decide
+   * Whether the environment's ground truth may be read: only if deficits were planted, and only for figures that decide
    * nothing.
    */
   readsTags: boolean;
   /** k of pass^k: at most the trials of the table count. */
   allOf: number;
-  /** The same seed and table give the same figures, to the last digit. */
+  /** The same seed and table give exactly the same figures. */
   seed: number;
   /** The rival of the run, and how strictly the gate judges. */
   plan: EvaluationPlan;
   judging: Judging;
-  /** The active version, whose outcomes are the arm `incumbent`; absent when it is no arm. */
+  /** The active version, whose outcomes are the arm `incumbent`; absent if it is no arm. */
   incumbent?: { version: number; differing: number } | undefined;
 }
 
 /**
- * All figures of an evaluation from paired outcomes. The table needs arms `base` and `routed`, one for each adapter
- * and, where there are these, `mixed` and `incumbent`.
- * @throws UnpairedError when an arm is missing or there is no adapter.
+ * All figures of an evaluation from paired outcomes. The table needs the arms `base` and `routed`, one arm for each
+ * adapter, and `mixed` and `incumbent` if these exist.
+ * @throws UnpairedError if an arm is missing or there is no adapter.
  */
 export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Evaluation {
   const bootstrap: BootstrapOptions = {
@@ -126,8 +126,8 @@ function incumbentOf(
 }
 
 /**
- * The figures that a promotion needs proved, with intervals at the confidence of this comparison. The other figures use
- * the same draws, so that the estimates are the same.
+ * The figures that must be proved for a promotion, with intervals at the confidence of this comparison. The other
+ * figures use the same bootstrap draws, so the estimates are the same.
  */
 function gateIntervals(table: OutcomeTable, judging: Judging, options: BootstrapOptions): Evaluation['judged'] {
   const bootstrap = { ...options, confidence: judging.confidence };
@@ -142,7 +142,7 @@ function gateIntervals(table: OutcomeTable, judging: Judging, options: Bootstrap
   return { ...judging, routedMinusBase, routedMinusIncumbent, loss: tasks === 0 ? null : loss };
 }
 
-/** The arm that the router gave each task to. It decides by the opening alone. */
+/** The arm that the router gave each task to. It depends only on the opening. */
 function routedGroups({ seeds }: OutcomeTable, routing: readonly RoutingRecord[]): string[] {
   const chosen = new Map(routing.map(({ seed, capabilityId }) => [seed, capabilityId]));
   return seeds.map((seed) => chosen.get(seed) ?? NONE_LABEL);

@@ -5,33 +5,33 @@ import { percentText, pointsText } from '../../contracts/share-text';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { type Diagnosis, diagnose, type Learned } from './diagnosis';
 
-/** Conditions of promotion in agent.yaml. */
+/** The conditions of promotion in agent.yaml. */
 export type GateSettings = Pick<AgentSpec['gate'], 'minGain' | 'maxRegression' | 'lossMargin'>;
 
-/** One condition, with the sentence that says how it was decided. */
+/** A condition, with a sentence about its result. */
 interface Condition {
   passed: boolean;
   reason: string;
 }
 
 /**
- * Decides whether the candidate may be promoted. All conditions are about held-out tasks:
+ * Decides whether the candidate may be promoted. All conditions use held-out tasks:
  *
  * - the gain: the lower end of the paired interval of routed minus base is above `minGain`;
- * - the active version, where it is an arm: the lower end of routed minus it is above zero;
- * - the loss among tasks that base passed: it is not significant (its interval is not above zero), or not larger
- *   than `maxRegression`;
- * - non-inferiority: the upper end of the loss among tasks that passed before is below `lossMargin`. Before means
+ * - the active version, if it is an arm: the lower end of routed minus the active version is above zero;
+ * - the loss among tasks that base passed: it is not significant (its interval includes zero), or not larger than
+ *   `maxRegression`;
+ * - non-inferiority: the upper end of the loss among tasks that passed before is below `lossMargin`. 'Before' means
  *   with the active version or, without one, with base.
  *
- * A retirement is the active version without the adapters that a night named. It has nothing new that could be better,
- * so for the second condition it is enough not to be worse. By the lower end of routed minus the active version, it
- * must lose less than `lossMargin` of the tasks that get another adapter.
+ * A retirement is the active version without the adapters that a night named. It contains nothing new that could be
+ * better, so for the second condition it only must not be worse. Judged by the lower end of routed minus the active
+ * version, it must lose less than `lossMargin` of the tasks that get another adapter.
  *
  * Gains and non-inferiority are judged at the confidence of this comparison. The significance of a loss is judged at
- * the unadjusted confidence: there a stricter test would let more losses pass.
+ * the unadjusted confidence, because a stricter test would let more losses pass.
  *
- * @param learned the results of the adapters' trainings, for the reason when the gate is not passed.
+ * @param learned the results of the adapters' trainings, used for the cause if the gate is not passed.
  * @param retires capabilities whose adapters a retirement removes; empty for any other candidate.
  */
 export function decideGate(
@@ -60,11 +60,11 @@ export function decideGate(
   };
 }
 
-/** Enough digits to tell 99.97 % from 100 %. */
+/** Enough digits to distinguish 99.97 % from 100 %. */
 const percentOf = (confidence: number) => `${(confidence * 100).toFixed(digitsOf(confidence)).replace(/\.?0+$/, '')} %`;
 const digitsOf = (confidence: number) => Math.max(2, Math.ceil(-Math.log10(Math.max(1e-12, 1 - confidence))));
 const level = ({ confidence }: Evaluation) => percentOf(confidence);
-/** Confidence level at which the gate needs its figures proved. */
+/** The confidence level that the gate requires for its figures. */
 const judgedLevel = ({ judged }: Evaluation) => percentOf(judged.confidence);
 
 function gainCondition(evaluation: Evaluation, minGain: number): Condition {
@@ -110,7 +110,7 @@ function incumbentCondition(evaluation: Evaluation, retirement: Retirement | nul
   return { passed, reason: `${figures}${base} ${proved} what is served now, so version ${version} stays.` };
 }
 
-/** Whether the set without some adapters is not worse. */
+/** Whether the version without these adapters is not worse. */
 function retirementCondition(
   { tasks }: Evaluation,
   routedMinus: Interval,
@@ -144,7 +144,7 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
   };
 }
 
-/** The loss, against what is served now, among tasks that passed before. */
+/** The loss, compared with the served version, among tasks that passed before. */
 function nonInferiority(evaluation: Evaluation, margin: number): Condition | null {
   const { incumbent, judged } = evaluation;
   const { tasks } = incumbent?.regression ?? evaluation.regression;
@@ -162,7 +162,7 @@ function nonInferiority(evaluation: Evaluation, margin: number): Condition | nul
   };
 }
 
-/** How strictly it was judged, and why. */
+/** The confidence of the judgement, and the reason for it. */
 function judgedSentence({ judged, confidence }: Evaluation): string {
   const rival = judged.against === null ? 'the base model alone' : `version ${judged.against}`;
   return (
@@ -172,7 +172,7 @@ function judgedSentence({ judged, confidence }: Evaluation): string {
   );
 }
 
-/** The plan's statement, made before the held-out tasks were played. */
+/** The plan's statement from before the held-out tasks were played. */
 function planSentences(evaluation: Evaluation): string[] {
   const { plan, incumbent } = evaluation;
   const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
@@ -193,7 +193,7 @@ function planSentences(evaluation: Evaluation): string[] {
   ];
 }
 
-/** Why so many trials were played, where the owner named a gain. */
+/** Why this number of trials was played, if the owner named a gain. */
 function aimSentences({ aim, trials, minimumDetectableGain: least }: Evaluation['plan']): string[] {
   if (aim === undefined) return [];
   const wanted = `${pointsText(aim.gain)} wanted (evaluation.detectableGain)`;
@@ -206,7 +206,7 @@ function aimSentences({ aim, trials, minimumDetectableGain: least }: Evaluation[
   ];
 }
 
-/** Which held-out tasks were played, where they rotate. */
+/** Which held-out tasks were played, if they rotate. */
 function rotationSentences({ rotation, tasks }: Evaluation['plan']): string[] {
   if (rotation === undefined) return [];
   const ranges = rotation.seeds.map(({ start, count }) => `${start} to ${start + count - 1}`).join(' and ');

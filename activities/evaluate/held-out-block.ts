@@ -6,9 +6,9 @@ import { type ArtifactStore, changeNights } from '../../store';
 import { blockOfSeeds } from '../block-of-seeds';
 
 /**
- * The held-out tasks that a run judges on: the block after the blocks of all runs whose comparison was counted. So a
- * run that was cancelled before it compared uses up none. A run has one block, however often this is called. Undefined
- * where all held-out tasks are played; then nothing is written.
+ * The held-out tasks of a run: the block after the blocks of all runs whose comparison was counted. So a run that was
+ * cancelled before its comparison uses up no block. A run has one block, however often this is called. Undefined if all
+ * held-out tasks are played; then nothing is written.
  */
 export async function heldOutBlock(
   store: ArtifactStore,
@@ -29,6 +29,6 @@ export async function heldOutBlock(
 const blockOf = ({ heldOutBlocks = [] }: Nights, runId: string): number | undefined =>
   heldOutBlocks.find((one) => one.runId === runId)?.block;
 
-/** A run that was compared with two rivals has played its tasks once. */
+/** A run with two rivals has played its tasks only once. */
 const nextBlock = ({ comparisons }: Nights, runId: string): number =>
   1 + new Set(comparisons.map((one) => one.runId).filter((one) => one !== runId)).size;

@@ -4,7 +4,7 @@ import type { ReadMessage } from '../../routing/opening-text';
 
 /**
  * Name of the model that answers after these messages, in a conversation that began with `opening`. The mixed adapter
- * was trained for everything that later messages can call for, so its conversations keep it.
+ * was trained for all needs of later messages, so it keeps its conversations.
  */
 export function modelForLaterTurns(
   laterTurns: LaterTurnsReader,

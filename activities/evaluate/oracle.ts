@@ -1,37 +1,39 @@
 import { mean, meanOrZero } from '../statistics/mean';
 import { type ArmTable, taskRates } from './outcome-table';
 
-/** Fewest other tasks of the same group. With fewer, the rates of all other tasks are used instead. */
+/**
+ * Fewest other tasks of the same group for a group's rate. With fewer, the rates of all other tasks are used instead.
+ */
 const MIN_SAME_GROUP = 5;
 
 /** Two figures of perfect routing over the arms, for each task. The truth is between their means. */
 export interface OracleRates {
   /**
-   * Per task: rate of the arm chosen without the trial that is scored. Never counts luck; its mean is at most the true
-   * oracle's.
+   * For each task: the rate of an arm that was chosen without the scored trial. It never includes luck; its mean is at
+   * most the true oracle's.
    */
   attainable: number[];
   /**
-   * Per task: the best arm's rate in the very trials it is chosen by. Counts luck; its mean is at least the true
-   * oracle's.
+   * For each task: the best arm's rate in the same trials that selected it. It includes luck; its mean is at least the
+   * true oracle's.
    */
   ceiling: number[];
 }
 
 /**
- * The oracle over arms: a router that knew for every task which arm has the highest chance to pass it, E[max_a p(task,
+ * The oracle over arms: a router that knows for every task which arm has the highest chance to pass it, E[max_a p(task,
  * a)].
  *
- * The obvious estimate takes the best arm of each task by the trials at hand. It is too high for agents that sample:
- * the maximum of noisy rates exceeds the maximum of the true rates, more so with few trials and many arms. It is
- * reported as `ceiling`. The main figure is cross-fitted instead. For each task and trial, the arm is chosen by the
- * task's *other* trials together with the arm's rate on *other* tasks of the same group (one pseudo-trial, which also
- * breaks ties). It is scored on the trial that the choice did not see. Such a score is an unbiased figure for its own
- * choices, and no choice beats the best one, so on average it is at or below the true oracle. A routed system can
- * therefore come out slightly above it by chance.
+ * The obvious estimate selects the best arm of each task by the available trials. It is too high for agents that
+ * sample, because the maximum of noisy rates exceeds the maximum of the true rates. The effect grows with few trials
+ * and many arms. It is reported as `ceiling`. The main figure is cross-fitted instead. For each task and trial, the arm
+ * is chosen by the task's *other* trials together with the arm's rate on *other* tasks of the same group (one
+ * pseudo-trial, which also breaks ties). It is scored on the trial that the choice did not use. This score is unbiased
+ * for its own choices, and no choice beats the best one. So on average it is at or below the true oracle. A routed
+ * system can therefore come out slightly above it by chance.
  *
- * `groups` are tasks whose openings are alike, such as those that the router gives to the same arm. They may not come
- * from outcomes.
+ * `groups` contain tasks with similar openings, such as the tasks that the router gives to the same arm. They must not
+ * depend on outcomes.
  */
 export function oracleRates(arms: readonly ArmTable[], groups: readonly string[]): OracleRates {
   const rates = arms.map(taskRates);
@@ -45,8 +47,8 @@ export function oracleRates(arms: readonly ArmTable[], groups: readonly string[]
 }
 
 /**
- * The cross-fitted figure alone, for arms that need not all have been played on all tasks, nor equally often.
- * @param passes `passes[arm][task]` has passes (1) and failures (0); empty where the arm was not played.
+ * Only the cross-fitted figure, for arms that need not have played all tasks, nor equally often.
+ * @param passes `passes[arm][task]` has passes (1) and failures (0); empty if the arm did not play the task.
  */
 export function attainableRates(
   passes: readonly (readonly (readonly number[])[])[],
@@ -72,7 +74,9 @@ export function attainableRates(
   });
 }
 
-/** For each task, an arm's mean rate on other tasks of its group; on all other tasks where these are few. */
+/**
+ * For each task, an arm's mean rate on other tasks of its group; if these are few, its mean rate on all other tasks.
+ */
 function priorsOf(passes: readonly (readonly number[])[], groups: readonly string[]): number[] {
   const rates = passes.map((trials) => (trials.length === 0 ? null : mean(trials)));
   const sums = new Map<string | null, { tasks: number; sum: number }>();

@@ -10,7 +10,10 @@ export const outcomeSchema = z.object({
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
 
-/** Arms cannot be compared: no task was run in full by all, one trial is there twice, or an arm is missing. */
+/**
+ * The arms cannot be compared: no task was played completely by all of them, a trial occurs twice, or an arm is
+ * missing.
+ */
 export class UnpairedError extends Error {
   readonly type = 'Evaluate.Unpaired';
 }
@@ -26,16 +29,16 @@ export interface OutcomeTable {
   seeds: number[];
   /** Ground-truth tags of each task, sorted. */
   tags: string[][];
-  /** Trials per task, the same for all: what every arm ran. */
+  /** Number of trials of each task, the same for all: every arm has played them. */
   trials: number;
   arms: Map<string, ArmTable>;
-  /** Number of tasks left out, because at least one arm did not run them in full. */
+  /** Number of tasks left out because at least one arm did not play them completely. */
   dropped: number;
 }
 
 /**
- * Pairs the arms by task and trial. A task is kept when every arm has its trials 0 to `trials` - 1.
- * @throws UnpairedError when a trial is there twice or no task is left.
+ * Pairs the arms by task and trial. A task is kept if every arm has its trials 0 to `trials` - 1.
+ * @throws UnpairedError if a trial occurs twice or no task is left.
  */
 export function pairOutcomes(
   arms: readonly { name: string; outcomes: readonly Outcome[] }[],
@@ -82,7 +85,7 @@ function groupByTask(arm: string, outcomes: readonly Outcome[]): Map<number, Map
 
 /**
  * The table of one arm.
- * @throws UnpairedError for an arm that is not there.
+ * @throws UnpairedError if the arm does not exist.
  */
 export function armTable(table: OutcomeTable, name: string): ArmTable {
   const arm = table.arms.get(name);

@@ -65,7 +65,7 @@ export async function planEvaluation(
   };
 }
 
-/** How often each held-out task is played. A second plan of a run keeps the trials of the first. */
+/** Number of trials of each held-out task. A second plan of a run keeps the first plan's trials. */
 function trialsOf(
   spec: AgentSpec,
   size: Omit<EvaluationSize, 'trials'>,

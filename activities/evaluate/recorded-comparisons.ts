@@ -3,12 +3,12 @@ import { type RunRecord, runRecordSchema } from '../../contracts/artifacts/run-r
 import { type ArtifactStore, layout } from '../../store';
 import { unlessLost } from '../reuse/reuse-records';
 
-/** Comparisons of an agent's runs, by their records in its history. */
+/** The comparisons of an agent's runs, according to the run records in its history. */
 export type RecordedComparisons = readonly Pick<Comparison, 'runId' | 'against'>[];
 
 /**
- * The comparisons that the agent's history knows, oldest first. A record that is damaged, or of another version of
- * Whetstone, counts as none.
+ * The comparisons in the agent's history, oldest first. A record that is damaged, or of another version of Whetstone,
+ * is ignored.
  */
 export async function recordedComparisons(store: ArtifactStore, agent: string): Promise<RecordedComparisons> {
   const folder = layout.history(agent);
@@ -27,8 +27,8 @@ export async function recordedComparisons(store: ArtifactStore, agent: string): 
 const NONE = ['EISDIR', 'ENOTDIR'];
 
 /**
- * Null for a document that is no record. A disk that does not answer is no reason to judge less strictly: that is
- * thrown.
+ * Null for a document that is not a record. If the disk does not answer, an error is thrown, because ignoring records
+ * would lower the confidence.
  */
 async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord | null> {
   try {
@@ -41,9 +41,10 @@ async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord 
 }
 
 /**
- * Adds to the nights the comparisons that only the run records still have, because the nights document was removed or
- * set back. So spent error stays spent. The record of a comparison without a version does not name the base model. This
- * run's base model is assumed, which is stricter. If this run is counted already, nothing is added.
+ * Adds comparisons that only the run records still have, because the document of nights was removed or restored from a
+ * backup. So the error that they spent stays spent. The record of a comparison without a version does not name the base
+ * model. It is assumed to be this run's base model, which is stricter. If this run was counted already, nothing is
+ * added.
  */
 export function withRecordedComparisons(nights: Nights, own: Comparison, recorded: RecordedComparisons): Nights {
   const known = new Set(nights.comparisons.flatMap(({ runId, against }) => (against === own.against ? [runId] : [])));

@@ -5,12 +5,12 @@ import type { ArmTable } from './outcome-table';
 /**
  * Loss of `arm` against `base` among tasks that base passes in at least half of its trials.
  *
- * A selection of tasks by base's passes, compared on the same trials, would show a loss where there is none. On the
- * selected tasks base was partly lucky, and a second look falls back towards the true rate (regression to the mean). So
- * the trials are split: trial t of a task counts when base passed more than half of its *other* trials, and both arms
- * are compared on trial t alone, for every t in turn. Given the task, selection and comparison are then independent,
- * and two equal arms differ by zero on average. A task has such a trial just when base passed at least half of its
- * trials. The figure is Σ(base - arm) / Σ1 over the trials that count, with whole tasks resampled.
+ * Selecting tasks by base's passes and comparing them on the same trials would show a loss where there is none. On the
+ * selected tasks base was partly lucky, and a second measurement falls back towards the true rate (regression to the
+ * mean). So the trials are split. Trial t of a task counts if base passed more than half of its *other* trials, and
+ * both arms are compared only on trial t, for every t in turn. Given the task, selection and comparison are then
+ * independent, and two equal arms differ by zero on average. A task has such a trial exactly when base passed at least
+ * half of its trials. The figure is Σ(base - arm) / Σ1 over the counting trials; the bootstrap resamples whole tasks.
  *
  * With one trial there is nothing to split: selection and comparison share it. The bias is towards a loss, so the gate
  * errs on the side of not promoting. It is zero for an agent that does not sample.

@@ -74,7 +74,7 @@ export async function rollOutArm(deps: RolloutDeps, input: EvaluationArmInput): 
   };
 }
 
-/** The reader by which conversations of this arm switch to another adapter; null: they keep theirs. */
+/** The reader that makes conversations of this arm switch adapters; null: they keep theirs. */
 async function laterTurnsOf(
   { store }: RolloutDeps,
   { router, adapters }: EvaluationArmInput,
@@ -86,7 +86,7 @@ async function laterTurnsOf(
   );
 }
 
-/** A damaged adapter of the active version is repaired by the run that made it, and not by this one. */
+/** Only the run that made a damaged adapter of the active version can repair it, not this run. */
 function incumbentDamaged({ version, runId }: NonNullable<EvaluationArmInput['incumbent']>, error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.type !== 'Store.Corrupt') return error;
   return failure(

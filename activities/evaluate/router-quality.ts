@@ -10,11 +10,11 @@ import { armTable, type OutcomeTable, taskRates } from './outcome-table';
 /** Kind of the tasks with more than one tag. */
 const SEVERAL = 'several';
 
-/** Kind of all tasks of an environment that gives no tags. */
+/** Kind of all tasks if the environment gives no tags. */
 export const UNTAGGED = 'untagged';
 
 /**
- * Kind of each task: its only tag, `several` or `none`. If no task has a tag, the environment gives none and all tasks
+ * Kind of each task: its only tag, `several` or `none`. If no task has a tag, the environment gives none, and all tasks
  * are `untagged`.
  */
 export function taskKinds(table: OutcomeTable): string[] {
@@ -31,11 +31,11 @@ export function orderedKinds(kinds: readonly string[]): string[] {
 /**
  * The right choice for each single tag and for `none`.
  *
- * Tags are the environment's words and capabilities the analyst's; nothing says which belongs to which, and names must
- * not be trusted. The effect decides: the capability whose adapter, answering every task alone, raises this
- * kind's pass rate most, if the paired interval of that gain is above zero; otherwise `none`, because then the base
- * model does as well. The intervals are widened for the number of adapters tried (Bonferroni), so that a useless
- * adapter seldom becomes the expected one by luck. The router's own results play no part. Tasks with several tags have
+ * Tags are the environment's words, and capabilities are the analyst's. Nothing says which belong together, and names
+ * must not be trusted. The effect decides. The right choice is the capability whose adapter, when it answers every
+ * task, raises this kind's pass rate most, if the paired interval of that gain is above zero. Otherwise it is `none`,
+ * because the base model does as well. The intervals are widened for the number of adapters (Bonferroni), so that luck
+ * seldom makes a useless adapter the right choice. The router's own results are not used. Tasks with several tags have
  * no single right choice and are left out.
  */
 export function expectedChoices(

@@ -31,7 +31,7 @@ export const pointsWithUnit = (difference: number): string =>
 export const pointsRange = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
   `${points(low)} to ${points(high)}`;
 
-/** `+41.0 to +51.2 points`; the ends are written as `pointsWithUnit` writes them. */
+/** `+41.0 to +51.2 points`; both ends are formatted by `pointsWithUnit`. */
 export const pointsRangeWithUnit = ({ low, high }: Pick<Interval, 'low' | 'high'>): string =>
   `${pointsWithUnit(low).replace(' points', '')} to ${pointsWithUnit(high)}`;
 

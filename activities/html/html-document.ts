@@ -4,8 +4,8 @@ import { STYLE } from './style';
 const POLICY = markup`default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`;
 
 /**
- * An HTML document without scripts and without anything loaded from elsewhere. Its content security policy forbids
- * both, so that text of the analyst or the agent could do no harm even if it got past the escaping.
+ * An HTML document without scripts that loads nothing from elsewhere. Its content security policy forbids both. So text
+ * of the analyst or the agent could do no harm, even if it escaped the escaping.
  */
 export function htmlDocument(title: string, body: Markup): string {
   return markup`<!doctype html>

@@ -1,6 +1,6 @@
 import { cleanHtml } from '../../contracts/clean-text';
 
-/** Text that is HTML or SVG. Only `markup` and `trusted` make it; all other text is escaped. */
+/** Text that is HTML or SVG. Only `markup` and `trusted` create it; all other text is escaped. */
 export class Markup {
   constructor(readonly text: string) {}
 }
@@ -8,7 +8,7 @@ export class Markup {
 type Value = string | number | Markup | readonly Markup[] | null | undefined | false;
 
 /**
- * Template tag for HTML and SVG. Every value is escaped unless it is Markup already; lists of Markup are joined; null,
+ * Template tag for HTML and SVG. Every value is escaped unless it is already Markup. Lists of Markup are joined; null,
  * undefined and false give nothing. Attribute values must be written in quotes.
  */
 export function markup(strings: TemplateStringsArray, ...values: Value[]): Markup {

@@ -12,8 +12,8 @@ const DARK = `
 
 /**
  * The style sheet of all pages and charts. Colours come from the palette of Okabe and Ito (2008), darkened or lightened
- * until they contrast with the paper in both themes. No meaning rests on colour alone: shapes, dashes, fills and words
- * carry it, too. Printing uses the light colours. A backslash continues a rule on the next line.
+ * until they contrast with the paper in both themes. No meaning depends on colour alone: shapes, dashes, fills and
+ * words carry it, too. Printing uses the light colours. A backslash continues a rule on the next line.
  */
 export const STYLE = trusted(`
 :root{color-scheme:light dark;${LIGHT}}

@@ -1,6 +1,6 @@
 import { markup, type Markup } from './markup';
 
-/** A table as data. It is also the text of a plot for those who cannot see it. */
+/** A table as data. It is also a plot's text version for screen readers. */
 export interface DataTable {
   head: readonly (string | Markup)[];
   /** The first cell of each row is its heading. */

@@ -22,9 +22,9 @@ import { contrastCandidates } from './verdicts/contrast-candidates';
 import { verdictRule } from './verdicts/verdict-rule';
 
 /**
- * Activity: ends the stage. It contrasts each candidate over all labelling runs, gives the verdicts, chooses
- * capabilities by the spec's arm, quotes the evidence and brings the agent's dictionary up to date. Everything follows
- * from the tallies, so a repeated call changes nothing.
+ * Activity: completes the stage. It contrasts each candidate over all labelling runs, gives the verdicts, chooses
+ * capabilities by the spec's arm, quotes the evidence and updates the agent's dictionary. Its result depends only on
+ * the tallies, so a repeated call changes nothing.
  */
 export async function contrastCapabilities(
   artifacts: IdentifyArtifacts,
@@ -50,7 +50,7 @@ export async function contrastCapabilities(
 
   const selection: SelectionInput = { candidates: labelled, outcomes, contrasts, rule, seed: context.seed };
   const kept = chooseByArm(identify.arm, selection);
-  // The base model has the planted deficits. The active version, which a night measures, has adapters against them.
+  // The base model has the planted deficits. The active version, which a night measures, has adapters for them.
   const comparedWithPlanted = (chosen: readonly string[]) =>
     input.measures ? {} : plantedOf(prepared, chosen, consensus, truth);
   const spent = sumCalls(await readRecordedCalls(store, context.runId, discoveryWork(input.measures === true)));

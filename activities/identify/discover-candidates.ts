@@ -16,10 +16,10 @@ import type { IdentifyArtifacts } from './identify-artifacts';
 import { DISCOVER_PROMPT_VERSION, discoverAnswerSchema, discoverMessages } from './prompts/discover';
 import { MERGE_PROMPT_VERSION, mergeAnswerSchema, mergeMessages } from './prompts/merge';
 
-/** Name of the segment that holds the discovery calls of an improvement run, or of the night that it began with. */
+/** Name of the segment with the discovery calls of an improvement run, or of the night at its beginning. */
 export const discoveryWork = (measures: boolean): string => (measures ? 'analyst-discover-served' : 'analyst-discover');
 
-/** The artifact of discovery, in addition to the candidates. */
+/** The artifact of discovery; the candidates are stored separately. */
 export const discoveryDetailSchema = z.strictObject({
   merges: z.array(mergeSchema),
   /** The agent's dictionary before this run; statuses are relative to it. */
@@ -29,9 +29,9 @@ type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
 
 /**
  * Activity: asks the analyst for candidate capabilities. They come from batches of failures and from the dictionary of
- * earlier runs. The batches go one after the other, because each is shown the names given before; otherwise one
- * capability would get another name in each batch. One more call then merges names that mean the same. Answers are
- * written to a segment, so that a retry pays for none of them again.
+ * earlier runs. The batches go one after the other, because each sees the earlier names. Otherwise one capability would
+ * get another name in each batch. One more call then merges names with the same meaning. Answers are written to a
+ * segment, so that a retry does not pay again.
  */
 export async function discoverCandidates(
   artifacts: IdentifyArtifacts,
@@ -88,8 +88,8 @@ export async function discoverCandidates(
 }
 
 /**
- * The agent's dictionary as this improvement run first saw it. A retry then asks the same questions, whatever other
- * runs have found since. The identification on base also sees the findings of the night's identification.
+ * The agent's dictionary as this improvement run first read it. So a retry asks the same questions, whatever other runs
+ * have found since. The identification on base also uses the findings of the night's identification.
  */
 async function frozenDictionary(
   store: ArtifactStore,
@@ -103,7 +103,7 @@ async function frozenDictionary(
   );
 }
 
-/** The pool that discovery begins with: capabilities of earlier runs, in the order of the dictionary. */
+/** The pool at the beginning of discovery: capabilities of earlier runs, in the order of the dictionary. */
 function knownCandidates({ entries }: Dictionary): PooledCandidate[] {
   return entries.map(({ id, name, summary, description }) => ({
     id,
@@ -125,8 +125,8 @@ async function mergePool(model: string, calls: RecordedCalls, pool: PooledCandid
 }
 
 /**
- * Ids and indices of the failures. The trajectories themselves are parsed again when their batch is shown, so that not
- * all of them are held in memory.
+ * Ids and indices of the failures. The trajectories themselves are parsed again when their batch is needed, so that
+ * they are not all held in memory.
  */
 async function failedOf(file: StoredLines<Trajectory>): Promise<{ id: string; index: number }[]> {
   const failed: { id: string; index: number }[] = [];

@@ -8,7 +8,7 @@ import { tallyRun } from './tally-run';
 
 export type { IdentifyDeps } from './identify-artifacts';
 
-/** The activities of the identify stage (paper, section 2), each in the file of its name. */
+/** The activities of the identify stage (paper, section 2), each in its own file. */
 export function createIdentifyActivities(deps: IdentifyDeps): Omit<LlmActivities, 'synthesiseEnvironment'> {
   const artifacts = openIdentifyArtifacts(deps);
   return {

@@ -42,12 +42,12 @@ interface ChunkWork {
  * Activity: labels one chunk of the plan.
  *
  * Each label is written to the chunk's segment before it counts. A retry, or another improvement run of the agent, asks
- * only for missing labels. While another run asks about the same trajectories, this one waits for its answers. When the
+ * only for missing labels. While another run asks about the same trajectories, this one waits for its answers. If the
  * analyst fails for good, or the attempt is cancelled, the activity first stores the answers of calls in flight. The
  * next attempt in the same process waits until they are stored.
  *
- * Automatic retries do not repeat a question that got no valid label. A first attempt does: if the chunk was labelled
- * before, a person has answered `retry`, which schedules a new activity.
+ * Automatic retries do not repeat a question that got no valid label. A first attempt does repeat it: if the chunk was
+ * labelled before, a person has answered `retry`, which schedules a new activity.
  *
  * In mode `batch` the chunk goes through the Batch API first. Questions without a valid answer are then asked directly.
  */
@@ -103,7 +103,7 @@ function chunkOf({ chunks }: LabelPlanDocument, index: number): Chunk {
   );
 }
 
-/** Asks until the cache has an outcome for every question. Another run may answer some of them meanwhile. */
+/** Asks until the cache has an outcome for every question. Meanwhile another run may answer some of them. */
 async function askWhatIsMissing(work: ChunkWork): Promise<KnownLabels> {
   const { artifacts, input, cache, chunk, questions, progress, segment } = work;
   const { runId } = input.context;
@@ -137,7 +137,8 @@ async function askWhatIsMissing(work: ChunkWork): Promise<KnownLabels> {
       await askAll(work, claim, known, toAsk);
       return known;
     } catch (error) {
-      // Another run took over because this process was stopped for a while. It asks now, and this one waits for it.
+      // Another run took over because this process was stopped for a while. The other run asks now, and this one waits
+      // for it.
       const reason: unknown = claim.lost.aborted && !signal.aborted ? claim.lost.reason : error;
       if (!(reason instanceof ClaimLostError) || reason.toOwnRun) throw reason;
       ({ known, toAsk } = await read());
@@ -172,7 +173,7 @@ async function askAll(
       await askQuestion(analyst, question, episodes(question.trajectory), { ...rest, keep });
     });
   } catch (error) {
-    // The stage may end here without a tally, which files the labels of a labelling run.
+    // The stage may end here without a tally, which would have added the labels to the index.
     await fileLabels(work);
     throw error;
   }
@@ -199,7 +200,7 @@ async function askInBatch(
   return unanswered;
 }
 
-/** Makes the labels of a chunk that ends early findable. Where that fails, those labels may be asked again one day. */
+/** Adds the labels of a chunk that ends early to the index. If that fails, those labels may be asked again one day. */
 async function fileLabels({ cache, chunk, input }: ChunkWork): Promise<void> {
   try {
     const { signal } = new AbortController();

@@ -15,22 +15,23 @@ import { type Chunk, labelPlaceSchema, type LabelPlanDocument } from './labellin
 import { LABEL_PROMPT_VERSION } from './prompts/label';
 
 /**
- * Chunks in flight beyond those that fill the analyst's concurrency: they bridge the time until the next one starts.
+ * Number of chunks in flight beyond those that use the analyst's concurrency: they bridge the time until the next one
+ * starts.
  */
 const SPARE_CHUNKS = 3;
 
-/** By chunk: the sources as the plan first had them. */
+/** For each chunk: the sources of the plan's first version. */
 const sourcesSchema = z.array(z.array(labelPlaceSchema));
 
-/** Planning needs the id of a trajectory and nothing else. */
+/** Planning needs only the id of a trajectory. */
 const idSchema = trajectorySchema.pick({ id: true }).strip();
 
 /**
  * Activity: cuts one labelling run (trajectories x candidates) into chunks of about `identify.chunkCalls` labels. All
  * candidates of a trajectory are in the same chunk. For each chunk the plan has the place of its trajectories in the
  * file, and the places of labels that earlier improvement runs have paid for. The file is read as a stream, so memory
- * grows with the number of trajectories and not with their length. Planning reads only the part of the label cache that
- * is about these trajectories.
+ * grows with the number of trajectories, not with their length. Planning reads only the part of the label cache about
+ * these trajectories.
  */
 export async function planLabels(
   artifacts: IdentifyArtifacts,
@@ -43,7 +44,7 @@ export async function planLabels(
   const candidates = await artifacts.candidates(candidatesRef);
   const perChunk = Math.max(1, Math.floor(prepared.spec.identify.chunkCalls / Math.max(1, candidates.length)));
   const keyOf = (id: string) => (capability: Candidate) => labelKey(id, capability, model, labellingRun);
-  // A repeated planning would find this plan's own labels in the cache and give another plan, so the first sources are
+  // A repeated planning would find this plan's own labels in the cache and give another plan. So the first sources are
   // kept.
   const sourcesOf = measures ? layout.servedLabelSources : layout.labelSources;
   const sourcesKey = sourcesOf(context.runId, labellingRun);

@@ -11,15 +11,15 @@ import { undecidedCandidates } from './verdicts/contrast-candidates';
 import { labelCode } from './verdicts/label-codes';
 import { verdictRule } from './verdicts/verdict-rule';
 
-/** Labels that are made findable for later runs at a time. All at once would fill the memory. */
+/** Number of labels that are added to the index at a time for later runs. Adding all at once would fill the memory. */
 const FILED_AT_ONCE = 100_000;
 
 /**
- * Activity: closes one labelling run. It collects the labels from the cache in the order of the plan, writes them and
- * their tally, and finds the candidates that need another run. The artifacts depend on the labels alone, not on the
+ * Activity: completes one labelling run. It collects the labels from the cache in the order of the plan, writes them
+ * and their tally, and finds the candidates that need another run. The artifacts depend only on the labels, not on the
  * order of the questions or the number of attempts.
  * @throws Identify.TooManyUnlabelled above `identify.maxUnlabelled`.
- * @throws Identify.LabelsLost when the store has neither a label nor a refusal for a question of the plan.
+ * @throws Identify.LabelsLost if the store has neither a label nor a refusal for a question of the plan.
  */
 export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput): Promise<TallyResult> {
   const { context, run: labellingRun } = input;
@@ -77,8 +77,10 @@ export async function tallyRun(artifacts: IdentifyArtifacts, input: TallyInput):
   };
 }
 
-/** Says which lines of the label cache could not be read; empty when all could. Their labels are in the index, or were
- * asked again. */
+/**
+ * Says which lines of the label cache could not be read; empty if all could be read. Their labels come from the index,
+ * or were asked again.
+ */
 function damageNote(damaged: readonly DamagedLines[]): string {
   const [first] = damaged;
   if (first === undefined) return '';
@@ -97,7 +99,7 @@ async function collectLabels(
   const { cancellationSignal } = Context.current();
   const plan = await artifacts.plan(planRef);
   const codes = new Uint8Array(ids.length * candidates.length);
-  // Bytes, not strings: hundreds of thousands of strings would keep the garbage collector busy.
+  // Bytes instead of strings, because hundreds of thousands of strings would keep the garbage collector busy.
   const lines: Buffer[] = [];
   const cache = new LabelCache(artifacts.store, context.agent, plan.model);
   let paidFor: LabelRecord[] = [];

@@ -5,16 +5,16 @@ import { pairedGain, type PairedTasks } from './gain-interval';
 import { isEqualContent } from './night-content';
 import { pair, type Passed } from './paired-arms';
 
-/** Number of nights, tonight included, over which an adapter's gain is pooled. Older ones would hide a recent loss. */
+/** Number of nights, including tonight, over which an adapter's gain is pooled. Older ones would hide a recent loss. */
 const NIGHTS = 8;
-/** The same for the test whether it helps at all, which is less urgent. */
+/** The same number for the less urgent test of whether it helps at all. */
 const MANY_NIGHTS = 32;
 /** Either verdict needs at least this many tasks. */
 const TASKS = 30;
 const MANY_TASKS = 100;
-/** An adapter no longer helps when the whole interval of its gain on its own tasks is below this. */
+/** An adapter no longer helps if the whole interval of its gain on its own tasks is below this. */
 const HELPFUL = 0.1;
-/** Error of all verdicts about a version's adapters on one content, over all nights. */
+/** Total error of all verdicts about a version's adapters, over all nights with the same inputs. */
 const ERROR = 0.05;
 
 /** Results of one adapter on the tasks that the router gave it, paired with base on the same seeds. */
@@ -31,12 +31,12 @@ export function adapterTasks(
 }
 
 /**
- * The gain of each adapter on its own tasks, pooled over the latest nights of the version on the same content. Night k
+ * The gain of each adapter on its own tasks, pooled over the latest nights of the version with the same inputs. Night k
  * tests at the error `0.05 x 6 / (pi^2 k^2)`, divided among the adapters (Bonferroni). So the chance of any wrong
- * verdict about an adapter without effect is at most 0.05 while version and content stay.
+ * verdict about an adapter without effect is at most 0.05 while version and inputs stay.
  *
- * With few tasks the interval is too narrow. So an adapter harms when its whole interval is below 0 and McNemar's exact
- * test rejects at the same level.
+ * With few tasks the interval is too narrow. So an adapter harms only if its whole interval is below 0 and McNemar's
+ * exact test also rejects at the same level.
  */
 export function adapterGains(
   tonight: readonly AdapterTasks[],
@@ -86,7 +86,8 @@ const sum = (all: readonly AdapterTasks[]): PairedTasks & { passed: number } => 
 });
 
 /**
- * Whether, if gain and loss were equally likely, so few gains among the differing tasks have at most this probability.
+ * Assuming that gain and loss are equally likely: whether so few gains among the differing tasks have at most this
+ * probability.
  */
 function isFewerExactly({ gained, lost }: PairedTasks, error: number): boolean {
   const differing = gained + lost;

@@ -71,7 +71,7 @@ export async function decideNight(store: ArtifactStore, input: DecideNightInput)
   };
 }
 
-/** The part of a decision that earlier nights take part in. */
+/** The part of a decision that depends on earlier nights. */
 type Decided = Pick<
   NightDecision,
   'outcome' | 'sentence' | 'reasons' | 'seenBefore' | 'undecided' | 'capabilities' | 'drifts' | 'adapters'
@@ -147,7 +147,7 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
   };
 }
 
-/** The decision, given the earlier nights, and the nights with it added. */
+/** The decision, given the earlier nights, and the nights with this decision added. */
 function decide(
   { evidence: measured, figures, hasOthers, tasks, lack }: Measured,
   document: Nights,

@@ -2,19 +2,19 @@ import type { Interval } from '../../contracts/artifacts/evaluation';
 import { normalQuantile, Z95 } from '../../contracts/statistics/normal';
 import { POWER } from '../../contracts/statistics/minimum-detectable-gain';
 
-/** Number of tasks by the results of both arms. */
+/** Numbers of tasks by the results of both arms. */
 export interface PairedTasks {
   tasks: number;
-  /** Passed by the version alone, and by base alone. */
+  /** Tasks that only the version passed, and tasks that only base passed. */
   gained: number;
   lost: number;
 }
 
 /**
  * 95 % interval of a paired difference of shares, with one trial per task: Wald's interval after adding half a task to
- * each of the four cells (Agresti and Min 2005, Statistics in Medicine 24:729-740). It holds for a few dozen tasks and
- * has a width even if no task differs.
- * @param z half the interval's width in standard deviations, for another level.
+ * each of the four cells (Agresti and Min 2005, Statistics in Medicine 24:729-740). It is valid for a few dozen tasks,
+ * and has a positive width even if no task differs.
+ * @param z half the interval's width in standard deviations, for another confidence level.
  */
 export function pairedGain({ tasks, gained, lost }: PairedTasks, z = Z95): Interval {
   const n = tasks + 2;

@@ -5,10 +5,7 @@ import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import { serverParsers, trainerImage } from '../reuse/content-keys';
 import { isDemoAnalyst } from '../endpoints/probe-analyst';
 
-/**
- * Everything that a night's result depends on. When any of it changes, reasons that earlier nights have worked on count
- * again.
- */
+/** The inputs of a night's result. If any of them changes, reasons that earlier nights have worked on count again. */
 export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
   return {
     environment: prepared.environmentSha256,
@@ -20,11 +17,11 @@ export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
   };
 }
 
-/** Whether two nights had the same content. */
+/** Whether two nights had the same inputs. */
 export const isEqualContent = (a: NightPlan['content'], b: NightPlan['content']): boolean =>
   a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
 
-/** Options that decide where a trainer runs and how often it reports. They do not change a result. */
+/** Options that say where a trainer runs and how often it reports. They do not change a result. */
 const OPERATION: readonly (keyof PreparedSpec['spec']['training'])[] = [
   'backend',
   'kubernetes',
@@ -36,7 +33,7 @@ const OPERATION: readonly (keyof PreparedSpec['spec']['training'])[] = [
   'packingWaitSeconds',
 ];
 
-/** The owner's settings that change a result. Places, addresses and speeds do not. */
+/** The owner's settings that change a result. Places, addresses and speeds do not change it. */
 function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Record<string, unknown> {
   const { environment, collect, identify, synthesis, certificate, calibration, training, evaluation, gate } = spec;
   const { temperature, maxCompletionTokens } = spec.model;

@@ -12,7 +12,7 @@ import { MIXED } from '../../contracts/names';
 import { isEqualContent } from './night-content';
 import { isRetirement, retirements, wasRetired, wasTriedWithout } from './retirements';
 
-/** The facts that a decision depends on. */
+/** The facts on which a decision depends. */
 export interface NightEvidence {
   version: {
     version: number;
@@ -21,7 +21,7 @@ export interface NightEvidence {
     /** Sha256 of its adapters, by capability. */
     adapters: ReadonlyMap<string, string>;
   };
-  /** Capabilities of each version in the registry, by the run that made it. */
+  /** Capabilities of each version in the registry, keyed by the run that made it. */
   made: ReadonlyMap<string, readonly string[]>;
   /** The gain of each of its adapters on its tasks. */
   gains: readonly AdapterGain[];
@@ -32,13 +32,13 @@ export interface NightEvidence {
   /** Whether a training may start from the served adapter. */
   trainsOn: boolean;
   identification: Pick<Identification, 'contrasts' | 'thresholds'>;
-  /** Gain tonight minus gain at the version's promotion. */
+  /** Tonight's gain minus the gain at the version's promotion. */
   change: Interval;
-  /** The same for the pass rate; null if the rate at the promotion is unknown. */
+  /** The same difference for the pass rate; null if the rate at the promotion is unknown. */
   rateChange: Interval | null;
   content: NightPlan['content'];
   nights: Nights['nights'];
-  /** Findings about each capability of the run that made the version. */
+  /** The findings about each capability in the run that made the version. */
   verdictsOfItsRun: ReadonlyMap<string, Contrast['verdict']>;
 }
 
@@ -74,12 +74,12 @@ const withDrift = (state: Capability['state'], drifts: boolean): Capability['sta
   drifts && state !== 'new' && state !== 'regressed' ? 'drifting' : state;
 
 /**
- * The reasons for which a night continues, and the ones among them that were worked on already: by an earlier night or
- * the version's own run, with the same content.
+ * The reasons for which a night continues. Some of them an earlier night, or the version's own run, has already worked
+ * on with the same inputs.
  *
- * A lower pass rate than at the promotion can mean a hard block of tasks, and a smaller gain an easy one. The version
- * has lost something if both are smaller. If base has lost as much, for example because a tool changed for both, the
- * gain stays. Then a capability to work on is needed; its estimate is enough.
+ * A lower pass rate than at the promotion can mean a hard block of tasks, and a smaller gain can mean an easy one. The
+ * version has lost something if both are smaller. If base has lost as much, for example because a tool changed for
+ * both, the gain stays the same. Then some capability must be lacking as well; its estimate is enough.
  */
 export function nightReasons(
   evidence: NightEvidence,
@@ -96,7 +96,7 @@ export function nightReasons(
   const tried = without.filter((reason) => wasTriedWithout(evidence, reason));
   const untried = without.filter((reason) => !tried.includes(reason));
   return {
-    // It stays alone, so that the gate judges the served version minus this one adapter.
+    // It is the only reason, so that the gate judges the served version without this one adapter.
     reasons: open.length > 0 ? open : untried.slice(0, 1),
     seenBefore: [...known, ...tried],
   };
@@ -110,10 +110,10 @@ function reasonOf(evidence: NightEvidence, capability: Capability): NightReason 
   if (state === 'regressed' || (state !== 'new' && madeForOtherContent(evidence)))
     return { kind: 'regressed', capabilityId, ...(adapter !== undefined && { adapter }) };
   if (adapter === undefined) return null;
-  // Below the thresholds the drift is only watched. Above them an earlier night has given it as a reason.
+  // Below the thresholds the drift is only watched. Above them, an earlier night already gave it as a reason.
   if (state === 'drifting') return { kind: 'drifting', capabilityId, adapter };
   if (state !== 'recurring' || !wasLackingBefore(evidence, capabilityId)) return null;
-  // Identification compares failures with successes, and a good adapter fails at times, too.
+  // Identification compares failures with successes, and even a good adapter fails at times.
   const own = evidence.gains.find((gain) => gain.capabilityId === capabilityId);
   if (own !== undefined && 2 * own.passed >= own.tasks) return null;
   return { kind: 'recurring', capabilityId, adapter };
@@ -139,7 +139,7 @@ const wasLackingBefore = ({ version, content, nights }: NightEvidence, capabilit
   );
 
 /**
- * Whether a night has worked on a reason with the same content. A reason about an adapter counts once for that adapter,
+ * Whether a night with the same inputs has worked on a reason. A reason about an adapter counts once for that adapter,
  * in any version that serves it.
  */
 function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: NightReason): boolean {
@@ -157,15 +157,15 @@ function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: N
       ),
   );
   if (byNight || kind !== 'new' || capabilityId === null) return byNight;
-  // The same content would give the retired adapter again.
+  // The same inputs would give the retired adapter again.
   return verdictOfItsRun(evidence, capabilityId) === 'kept' || wasRetired(evidence, capabilityId);
 }
 
-/** Whether the version was made from other content, so that today's environment and options were never tried. */
+/** Whether the version was made from other inputs, so that today's environment and options were never tried. */
 const madeForOtherContent = ({ version, content, nights }: NightEvidence): boolean =>
   nights.some((night) => night.runId === version.runId && !isEqualContent(night.content, content));
 
-/** The finding of the version's own run about a capability, if the content is the same today. */
+/** The finding of the version's own run about a capability, if the inputs are the same today. */
 function verdictOfItsRun(
   { version, content, nights, verdictsOfItsRun }: NightEvidence,
   capabilityId: string,
@@ -175,8 +175,8 @@ function verdictOfItsRun(
 }
 
 /**
- * Candidates without an adapter whose estimates pass both thresholds and whose intervals do not. Candidates that the
- * version's own run rejected on the same content are left out, because that run played all train tasks.
+ * Candidates without an adapter whose estimates pass both thresholds but whose intervals do not. If the version's own
+ * run rejected a candidate with the same inputs, it is left out, because that run played all train tasks.
  */
 export function undecidedCapabilities(evidence: NightEvidence, capabilities: readonly Capability[]): string[] {
   const { contrasts, thresholds } = evidence.identification;

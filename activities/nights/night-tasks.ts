@@ -1,10 +1,10 @@
 import type { SeedRanges } from '../../contracts/messages/night-stage';
 import { blockOfSeeds } from '../block-of-seeds';
 
-/** Each arm of a measuring night plays this share of the rollouts of a full collect. */
+/** In a measuring night, each arm plays this share of the rollouts of a full collection. */
 const SHARE = 1 / 8;
 
-/** Fewest tasks of a block: with fewer, intervals are too wide to decide anything. */
+/** Fewest tasks of a block: with fewer, intervals are too wide for any decision. */
 const LEAST_TASKS = 20;
 
 type TrainTasks = { start: number; count: number };
@@ -16,9 +16,9 @@ const blockSize = (train: TrainTasks, trials: number): number =>
 export const playsEveryTask = (train: TrainTasks, trials: number): boolean => blockSize(train, trials) === train.count;
 
 /**
- * The train tasks of a measuring night: of night n, block n.
+ * The train tasks of a measuring night: night n plays block n.
  * @param night from 1.
- * @param isWatched whether something drifts: the night then plays the next block as well. Default: false.
+ * @param isWatched whether a capability drifts: the night then also plays the next block. Default: false.
  */
 export function nightTasks(train: TrainTasks, trials: number, night: number, isWatched = false): SeedRanges {
   const size = blockSize(train, trials);

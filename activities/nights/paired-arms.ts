@@ -3,7 +3,7 @@ import type { ArmRollouts } from '../../contracts/messages/evaluate-stage';
 import { type ArtifactStore, getLines } from '../../store';
 import type { PairedTasks } from './gain-interval';
 
-/** Reads only whether the trajectory passed, because it is large. */
+/** Reads only whether the trajectory passed, because trajectories are large. */
 const outcomeSchema = trajectorySchema.pick({ task: true, success: true }).strip();
 
 /** Whether an arm passed each task, by the task's seed. */
@@ -15,7 +15,7 @@ export async function passes(store: ArtifactStore, { rollouts }: ArmRollouts): P
   return new Map(outcomes.map(({ task, success }) => [task.seed, success]));
 }
 
-/** The two arms on the tasks that both have played. `wanted`, if given, narrows the tasks. */
+/** The two arms on the tasks that both have played. `wanted`, if given, restricts the tasks. */
 export function pair(
   base: Passed,
   served: Passed,

@@ -66,8 +66,8 @@ export async function planNight(store: ArtifactStore, { runId, agent, spec }: Ru
 }
 
 /**
- * The nights with a place for a run. A run keeps its place and number. If another version became active before the plan
- * was written, the night belongs to that version.
+ * The nights with an entry for a run. A run keeps its entry and number. If another version became active before the
+ * plan was written, the night belongs to that version.
  */
 function withNight(before: Nights, runId: string, planned: Pick<Night, 'version' | 'content'>): Nights {
   const next = planned.version === 0 ? 0 : 1 + Math.max(0, ...before.nights.map(({ night }) => night));

@@ -9,8 +9,8 @@ const evaluationSchema = z.object({
 });
 
 /**
- * The pass rate on held-out tasks with which a version was promoted, from the evaluation that gave its gain. Null if
- * that evaluation is gone.
+ * The pass rate on held-out tasks at a version's promotion, from the evaluation that gave its gain. Null if that
+ * evaluation is missing.
  */
 export async function promotedRate(store: ArtifactStore, runId: string, gain: Interval): Promise<Interval | null> {
   const folder = layout.evaluation(runId);

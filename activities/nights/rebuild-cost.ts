@@ -11,7 +11,7 @@ import { readAnalystUse } from '../analyst/budget-meter';
 import { count, plural } from '../html/format';
 import { reusableRecords, unlessLost } from '../reuse/reuse-records';
 
-/** The part of `dependsOn` in a record of `reuse/<agent>/` that is compared. */
+/** The compared part of `dependsOn` in a record of `reuse/<agent>/`. */
 const dependsOnSchema = z.looseObject({ baseModel: z.string() });
 
 const adapterSchema = reusableAdapterSchema.extend({
@@ -27,13 +27,13 @@ const manifestSchema = z.object({ completionTokens: z.int().nonnegative() });
 type AdapterRecord = z.infer<typeof adapterSchema>;
 type CalibrationRecord = z.infer<typeof calibrationSchema>;
 
-/** Kinds of questions that an identification asks. Environments are reused, so none is written. */
+/** Kinds of questions in an identification. Environments are reused, so none is written. */
 const IDENTIFYING = /^(discover|label)/;
 
 /**
- * Estimated cost of rebuilding a version's adapters for a changed base model: the former cost of their calibrations,
- * their trainings and the identification of a first night. Results for the same content and today's base model are
- * reused and not counted. Results without a record are counted as unknown. Null when everything can be reused or
+ * Estimated cost of rebuilding a version's adapters for a changed base model. It is the former cost of their
+ * calibrations and trainings, and of a first night's identification. Results with the same inputs and today's base
+ * model are reused and not counted. Results without a record count as unknown. Null if everything can be reused or
  * nothing is known.
  */
 export async function rebuildCost(
@@ -79,7 +79,7 @@ export async function rebuildCost(
 }
 
 /**
- * The content of a record without the base model and without the adapter that a training continued. A new base model
+ * The inputs of a record without the base model and without the adapter that a training continued. A new base model
  * cannot use that adapter, so its training starts from zero.
  */
 const contentOf = ({ dependsOn: { continues: _, ...dependsOn } }: AdapterRecord | CalibrationRecord): string =>
@@ -102,7 +102,7 @@ async function readEach<R, T>(
 
 /**
  * The cost of identification in the run that made the version, at today's prices. If `whet gc` has removed that run,
- * the whole analyst cost in its record, which includes synthesis.
+ * the result is the whole analyst cost in its record, which includes synthesis.
  */
 async function identificationCost(
   store: ArtifactStore,

@@ -8,9 +8,9 @@ export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
   kind === 'harms' || kind === 'no-longer-helps';
 
 /**
- * Adapters that the version may be better without, the worst first. Empty if all of them are: the rest would not beat
- * base, and a person can roll back. Empty if the mixed adapter is served as well: no candidate keeps it, so the test
- * would remove two adapters. Empty for the same reason if another adapter has no record.
+ * Adapters without which the version may be better, the worst first. Empty if all adapters qualify: the rest would not
+ * beat base, and a person can roll back. Empty if the mixed adapter is served as well: no candidate keeps it, so the
+ * test would remove two adapters. Empty for the same reason if another adapter has no record.
  */
 export function retirements({ gains, version, keepable }: NightEvidence): NightReason[] {
   if (version.adapters.has(MIXED)) return [];
@@ -27,9 +27,9 @@ export function retirements({ gains, version, keepable }: NightEvidence): NightR
 }
 
 /**
- * Whether the version was tested without this adapter on the same content: the held-out tasks would give the same
- * result. A night with other reasons, or with a training, has judged all changes together and more strictly, so the
- * reason remains.
+ * Whether the version was tested without this adapter with the same inputs: the held-out tasks would give the same
+ * result. A night with other reasons, or with a training, judged all changes together and more strictly. So it does not
+ * count as this test.
  */
 export const wasTriedWithout = (
   { version, content, nights }: NightEvidence,
@@ -48,8 +48,8 @@ export const wasTriedWithout = (
   );
 
 /**
- * Whether the adapter of a capability that has none now was retired on the same content: the night with that reason
- * made a version without it.
+ * Whether the adapter of a capability without one was retired with the same inputs: the night with that reason made a
+ * version without it.
  */
 export const wasRetired = ({ version, made, content, nights }: NightEvidence, capabilityId: string): boolean =>
   !version.adapters.has(capabilityId) &&
@@ -61,7 +61,7 @@ export const wasRetired = ({ version, made, content, nights }: NightEvidence, ca
       night.reasons.some((reason) => isRetirement(reason) && reason.capabilityId === capabilityId),
   );
 
-/** Capabilities whose adapter was retired on the same content. */
+/** Capabilities whose adapter was retired with the same inputs. */
 export const retiredBefore = (evidence: NightEvidence): string[] => [
   ...new Set(
     evidence.nights.flatMap(({ reasons }) =>

@@ -9,7 +9,7 @@ import { readPreparedSpec } from '../prepared-spec';
 import { storeRollouts } from '../rollout';
 
 const DAY_MS = 86_400_000;
-/** Number of digits of a trajectory's id that a night keeps. */
+/** Number of digits of a trajectory's id that a night records. */
 const ID_DIGITS = 16;
 
 const answeringSchema = trajectorySchema.shape.answeredBy.unwrap();
@@ -63,8 +63,8 @@ function answeredBy({ version }: IncumbentVersion): TraceQuery['wants'] {
 }
 
 /**
- * The last day on which an earlier night read live traffic, null if none did, and the conversations that nights read on
- * that day. A night without a decision does not count.
+ * The last day on which an earlier night read live traffic, or null, and the conversations that nights read on that
+ * day. A night without a decision does not count.
  */
 function readBefore(nights: readonly Night[], runId: string): { since: string | null; known: ReadonlySet<string> } {
   const own = nights.findIndex((night) => night.runId === runId);
@@ -78,7 +78,7 @@ function readBefore(nights: readonly Night[], runId: string): { since: string | 
 
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** Number of days from one to another, inclusive. */
+/** Number of days between two days, both included. */
 const daysFrom = (first: string, last: string): number => (Date.parse(last) - Date.parse(first)) / DAY_MS + 1;
 
 /** Rollouts followed by live traffic. */

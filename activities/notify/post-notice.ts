@@ -5,12 +5,12 @@ import type { WebhookTarget } from '../endpoints/webhook-target';
 
 /** Longest time of one attempt. */
 const TIMEOUT_MS = 10_000;
-/** Characters of the answer's text that a failure quotes. */
+/** Largest number of characters of the answer that a failure quotes. */
 const MAX_QUOTE = 200;
-/** Bytes of the answer that are read. */
+/** Largest number of bytes that are read of the answer. */
 const MAX_ANSWER = 4_096;
 
-/** Answers after which the same notice may be taken later. */
+/** Status codes after which the same notice may be accepted later. */
 const isPassing = (status: number) => status === 408 || status === 425 || status === 429 || status >= 500;
 
 /** The signature of Slack's scheme v0: HMAC-SHA256, in hex, of `v0:<timestamp>:<body>`. */
@@ -19,8 +19,8 @@ export function signatureOf(secret: string, timestamp: number, body: string): st
 }
 
 /**
- * Posts a notice. `id` is the same in every attempt, so that a receiver can drop what it has seen.
- * @throws Notify.Unreachable when a later attempt may succeed, Notify.Refused when none will.
+ * Posts a notice. `id` is the same in every attempt, so that a receiver can drop repeats.
+ * @throws Notify.Unreachable if a later attempt may succeed, Notify.Refused if none will.
  */
 export async function postNotice(
   { url, secret }: WebhookTarget,
@@ -35,7 +35,7 @@ export async function postNotice(
   try {
     response = await fetch(url, {
       method: 'POST',
-      // A redirect would lead to a server that nobody has allowed.
+      // A redirect would lead to a server that the operator has not allowed.
       redirect: 'manual',
       headers: {
         'content-type': 'application/json; charset=utf-8',
@@ -60,7 +60,7 @@ export async function postNotice(
   throw failure('Notify.Refused', `${answer}.${redirected}`);
 }
 
-/** The beginning of an answer as one line. An answer without end is not read to it. */
+/** The beginning of an answer as one line. An endless answer is not read to its end. */
 async function beginningOf(response: Response): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -71,7 +71,7 @@ async function beginningOf(response: Response): Promise<string> {
       if (bytes >= MAX_ANSWER) break;
     }
   } catch {
-    // The status has been received; its text matters little.
+    // The status is known; the answer's text matters little.
   }
   // `stream`: the first bytes of a character that breaks off are left out.
   const text = new TextDecoder().decode(Buffer.concat(parts), { stream: true });

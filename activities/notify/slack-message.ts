@@ -2,7 +2,7 @@ import type { RunOutcome } from '../../contracts/names';
 import type { NoticeInput } from '../../contracts/messages/run';
 import { startOf, wellFormed } from '../../contracts/clean-text';
 
-/** Longest text of a block and of a message as it is sent, in characters. Slack takes 3,000 in a block. */
+/** Longest text of a block and of a message, in characters. Slack accepts 3,000 in a block. */
 const MAX_TEXT = 2_500;
 
 const WAITS_FOR: Record<string, string> = {
@@ -27,7 +27,7 @@ const ENDED: Record<RunOutcome, string> = {
 };
 
 /**
- * The body of a notice: what Slack's incoming webhooks take, with the same as data under `whetstone`. Its bytes are the
+ * The body of a notice: the form of Slack's incoming webhooks, with the same data under `whetstone`. Its bytes are the
  * same in every attempt.
  */
 export function slackBody({ id, runId, agent, notice }: NoticeInput): string {
@@ -62,9 +62,9 @@ function headline(runId: string, { kind, who, outcome, promotedVersion }: Notice
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /**
- * Text in which Slack reads nothing as markup: reasons hold words of models, which must not mention a channel or make a
- * link. Shortened by the length that is sent, since Slack refuses the whole notice for one block that is too long. No
- * escape and no character is cut.
+ * Text in which Slack finds no markup: reasons contain words of models, which must not mention a channel or make a
+ * link. The limit is on the escaped length, since Slack refuses the whole notice if one block is too long. The cut
+ * never splits an escape or a character.
  */
 function escaped(text: string): string {
   const all = wellFormed(text).replace(/[&<>]/g, (character) => ESCAPES[character] as string);

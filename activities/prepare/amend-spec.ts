@@ -15,9 +15,9 @@ import { readPreparedSpec } from '../prepared-spec';
 import { waitDeadlines } from '../wait-deadlines';
 
 /**
- * Fields of agent.yaml that a run takes over while it waits, each with everything below it: the places of its endpoints
- * and trainers, the resources that they may use, the lengths of waits, and the receivers of notices. All other fields
- * say what the run measures, and stay as they were frozen.
+ * Fields of agent.yaml that a run applies while it waits, each with all its subfields: the addresses of its endpoints
+ * and trainers, their resources, the lengths of waits, and the receivers of notices. All other fields say what the run
+ * measures, and stay frozen.
  */
 const AMENDABLE_FIELDS = [
   'model.baseUrl',
@@ -48,7 +48,10 @@ const AMENDABLE_FIELDS = [
   'notify',
 ] as const;
 
-/** Flags of `whet run` replace these fields when a run starts, so the frozen value says nothing about the file's. */
+/**
+ * Flags of `whet run` replace these fields when a run starts, so the frozen value says nothing about the value in the
+ * file.
+ */
 const SET_AT_START: readonly string[] = ['seed', 'identify.arm', 'identify.ablations'];
 
 interface Difference {
@@ -123,7 +126,7 @@ const isAmendable = (path: string) => AMENDABLE_FIELDS.some((field) => path === 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Every field whose value differs. A list is one value. */
+/** Every field with a different value. A list counts as one value. */
 function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -132,7 +135,7 @@ function differences(before: unknown, after: unknown, path = ''): Difference[] {
   return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }];
 }
 
-/** The spec before with every amendable field of the file. */
+/** The earlier spec with every amendable field of the file. */
 function withFieldsOf(before: AgentSpec, file: AgentSpec): AgentSpec {
   const amended = structuredClone(before);
   for (const field of AMENDABLE_FIELDS) {

@@ -27,11 +27,11 @@ import { readSpec, requireAllowed } from './amend-spec';
 /** Dependencies of `prepareRun`. */
 export interface PrepareDeps extends RolloutDeps {
   endpoints: KnownEndpoints;
-  /** Where notices may be posted. */
+  /** The allowed addresses of notices. */
   webhook: Pick<WebhookSettings, 'url' | 'endpoints'>;
   /** What agents may ask of the cluster. */
   clusterPolicy: WorkerPolicy;
-  /** Tries every layer of the jail; normally `probeJail` of `sandbox/`. */
+  /** Tests every layer of the jail; normally `probeJail` of `sandbox/`. */
   probeJail: () => Promise<JailProbe>;
 }
 
@@ -98,7 +98,7 @@ export async function prepareRun(
   };
 }
 
-/** Heartbeats while something else than rollouts is done; `note` says what. */
+/** Sends heartbeats during work other than rollouts; `note` describes the work. */
 async function withHeartbeats<T>(note: string, work: Promise<T>): Promise<T> {
   using _ = new Progress({ stage: 'collect', unit: 'checks', total: 1, note });
   return await work;
@@ -156,7 +156,7 @@ async function hashModel(store: ArtifactStore, directory: string): Promise<strin
   return hashBaseModel(store, directory, 'collect');
 }
 
-/** Adapters are trained on the model in model.path and used with the served model, so both must be the same. */
+/** Adapters are trained on the model in model.path but used with the served model, so both must be the same. */
 function requireServedIsTrained({ weightsSha256 }: ServedModel, sha256: string, baseUrl: string, path: string): void {
   if (weightsSha256 === null || weightsSha256 === sha256) return;
   throw failure(

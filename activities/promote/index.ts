@@ -58,7 +58,7 @@ export async function promoteAdapters(
   }
 }
 
-/** The adapters that a router gives conversations to. */
+/** The adapters that a router uses. */
 function servedBy(router: Router, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
   if (router.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
   const mixedToo = neededAdapters(router).includes(MIXED);
@@ -67,7 +67,7 @@ function servedBy(router: Router, adapters: readonly TrainedAdapter[]): TrainedA
   );
 }
 
-/** Refuses a version without an adapter that the judged router gives conversations to. */
+/** Refuses a version that lacks an adapter of its judged router. */
 function requireAdapters(router: Router, served: readonly TrainedAdapter[]): void {
   const missing = neededAdapters(router).filter((id) => !served.some(({ capabilityId }) => capabilityId === id));
   if (missing.length === 0) return;

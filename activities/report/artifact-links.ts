@@ -3,7 +3,7 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { layout } from '../../store';
 import { markup, type Markup } from '../html/markup';
 
-/** Href from a run's report page to a store key. It works from disk, because both are in the same store. */
+/** Link from a run's report page to a store key. It works from disk, because both are in the same store. */
 export function hrefFrom(runId: string, key: string): string {
   const relative = posix.relative(layout.report(runId), key);
   return relative
@@ -12,7 +12,7 @@ export function hrefFrom(runId: string, key: string): string {
     .join('/');
 }
 
-/** The first 12 digits of a SHA-256, with the whole hash as tooltip. */
+/** The first 12 digits of a SHA-256, with the whole hash as a tooltip. */
 export const shortHash = (sha256: string): Markup =>
   markup`<code class="hash" title="sha256 ${sha256}">${sha256.slice(0, 12)}</code>`;
 

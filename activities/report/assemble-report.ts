@@ -21,8 +21,8 @@ import type { FigureSources } from './report-document';
 import { reportNotes } from './report-notes';
 
 /**
- * Makes the report of a run from all its artifacts. Everything but `createdAt` follows from the input. Throws ZodError
- * when an artifact does not fit its schema, and StoreCorruptError when its bytes were changed.
+ * Makes the report of a run from all its artifacts. Everything except `createdAt` depends only on the input. Throws
+ * ZodError if an artifact does not match its schema, and StoreCorruptError if its bytes have changed.
  */
 export async function assembleReport(store: ArtifactStore, input: ReportInput, createdAt: Date): Promise<Report> {
   const prepared = await readPreparedSpec(store, input.context.spec);
@@ -90,7 +90,7 @@ const gateOf = ({ gatePassed, gateReasons, culprit }: CompareResult): Gate => ({
   ...(culprit && { culprit }),
 });
 
-/** The analyst's use, by kind of call. Empty when the run counted none: it asked no analyst. */
+/** The analyst's use, by kind of call. Empty if the run counted none, because it asked no analyst. */
 async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec): Promise<Pick<Report, 'analystUse'>> {
   const calls = await readAnalystUse(store, runId);
   if (Object.keys(calls).length === 0) return {};
@@ -142,7 +142,7 @@ async function readCertificate(store: ArtifactStore, ref: ArtifactRef): Promise<
   return { ref, certified, summary, calibrated: checks.find(({ group }) => group === 'calibrated') ?? null, transfer };
 }
 
-/** A trained adapter, with the token count that only its manifest holds. */
+/** A trained adapter, with the token count that only its manifest contains. */
 interface Trained {
   trained: TrainedReport;
   completionTokens: number;
@@ -212,7 +212,7 @@ function tokensByStage(input: ReportInput, trained: readonly Trained[], baseMode
   return [...sums.values()];
 }
 
-/** Whether the collected trajectories are those that the night measured of the active version. */
+/** Whether the collected trajectories are those of the night's measurement of the active version. */
 const endedAfterMeasuring = ({ night, collected }: ReportInput): boolean =>
   (night?.learned ?? night?.served.rollouts)?.trajectories.sha256 === collected.trajectories.sha256;
 

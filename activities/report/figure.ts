@@ -8,11 +8,11 @@ import { artifactLink } from './artifact-links';
 interface FigureOptions {
   id: string;
   title: string;
-  /** The point of the figure, in a sentence or two. */
+  /** The message of the figure, in a sentence or two. */
   takeaway: string;
   body: Markup;
   data?: DataTable;
-  /** The artifacts that the figure was drawn from. */
+  /** The artifacts from which the figure was drawn. */
   sources: readonly Pick<ArtifactRef, 'key' | 'sha256'>[];
 }
 
@@ -35,7 +35,7 @@ export function figure(runId: string, { id, title, takeaway, body, data, sources
   </figure>`;
 }
 
-/** More links than this are folded up. */
+/** With more links than this, they are collapsed. */
 const FEW = 3;
 
 function sourceList(runId: string, sources: FigureOptions['sources']): Markup {

@@ -44,8 +44,8 @@ export async function renderReport(
 }
 
 /**
- * Whether a run has judged on held-out tasks the active version without an adapter, and with no new one: a verdict
- * about both changes together says nothing about the adapter. Empty where the night had no reason to do without one.
+ * Whether a run judged the active version without one adapter, and without a new one, on held-out tasks: a verdict
+ * about both changes together says nothing about the adapter. Empty if the night had no reason to leave an adapter out.
  */
 function triedAlone({ night, sharpened, mixed, evaluation }: Report): { triedAlone?: boolean } {
   if (night?.reasons.some(({ kind }) => kind === 'harms' || kind === 'no-longer-helps') !== true) return {};

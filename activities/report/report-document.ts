@@ -7,16 +7,16 @@ export interface ReportDocument {
   sources: FigureSources;
 }
 
-/** Artifacts behind the figures. A stage that made no artifacts has an empty list or null. */
+/** Artifacts behind the figures. A stage without artifacts has an empty list or null. */
 export interface FigureSources {
-  /** report.json itself: the source of figures that no other artifact holds. */
+  /** report.json itself: the source of figures that no other artifact contains. */
   report: ArtifactRef;
   identification: ArtifactRef;
   labels: ArtifactRef;
   evaluation: ArtifactRef | null;
   routing: ArtifactRef | null;
-  /** By capability id and attempt number. */
+  /** Keyed by capability id and attempt number. */
   calibrations: { capabilityId: string; attempt: number; ref: ArtifactRef }[];
-  /** By served name of the adapter. */
+  /** Keyed by the adapter's served name. */
   manifests: { adapter: string; ref: ArtifactRef }[];
 }

@@ -6,8 +6,8 @@ import { sentenceList } from '../html/format';
 export const UNSAFE_NOTE = 'Unsafe sandbox:';
 
 /**
- * Caveats that must be read with the numbers of a report, the gravest first.
- * @param damagedLines lines of the rollouts' work files that were set aside.
+ * Caveats for the numbers of a report, the most serious first.
+ * @param damagedLines number of lines of the rollouts' work files that were set aside.
  */
 export function reportNotes(
   { spec, analyst, sandbox, servedModel }: PreparedSpec,

@@ -1,19 +1,19 @@
 /**
- * The inputs of each result that a night may reuse. Its key is their hash: a result with any other input is made again.
- * Nothing else decides on reuse (docs/adr/0017). When the code computes another result from the same inputs, the number
- * in `VERSIONS` must change.
+ * The inputs of each result that a night may reuse. Its key is their hash: if any input differs, the result is made
+ * again. Nothing else decides on reuse (docs/adr/0017). If the code computes another result from the same inputs, the
+ * number in `VERSIONS` must change.
  */
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { TrainingJob } from '../../contracts/artifacts/training';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { contentKey } from '../../llm';
 
-/** Kinds of results that can be reused, with the number of the code that computes them. */
+/** Kinds of reusable results, each with the version number of its code. */
 const VERSIONS = { environment: 3, calibration: 3, adapter: 1 } as const;
 /** One of these kinds, which is also the folder of its records. */
 type ReusableKind = keyof typeof VERSIONS;
 
-/** A key, and the inputs that it was made from. */
+/** A key and its inputs. */
 export interface ReuseKey {
   kind: ReusableKind;
   sha256: string;
@@ -28,8 +28,8 @@ export interface EnvironmentInputs {
 
 /**
  * A certified environment does not depend on the model: it is only calibrated for one. Other properties of the agent's
- * tasks, such as its system message, may change each night. The validation decides whether the environment is still
- * like the tasks: it compares them with today's rollouts.
+ * tasks, such as its system message, may change each night. The validation compares the environment with today's
+ * rollouts, and decides whether it still resembles the tasks.
  */
 export function environmentKey({ capability, tools }: EnvironmentInputs): ReuseKey {
   const { id, name, summary, description } = capability;
@@ -39,7 +39,7 @@ export function environmentKey({ capability, tools }: EnvironmentInputs): ReuseK
   });
 }
 
-/** A calibration depends on the environment, the base model, and the way in which the model is sampled. */
+/** A calibration depends on the environment, the base model, and the sampling settings. */
 export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, runSeed: number): ReuseKey {
   const { calibration, environment, training, model } = prepared.spec;
   return keyOf('calibration', {
@@ -60,9 +60,9 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
 }
 
 /**
- * An adapter depends on the inputs of its trainer's computation: not on where it runs, how often it saves, or how many
- * threads it has.
- * @param continues sha256 of the adapter that a training continues, on content that was trained before.
+ * An adapter depends on the inputs of its trainer's computation. It does not depend on where the trainer runs, how
+ * often it saves, or how many threads it has.
+ * @param continues sha256 of the adapter that a training continues, although its inputs were trained before.
  */
 export function adapterKey(
   job: TrainingJob,
@@ -87,7 +87,7 @@ export function adapterKey(
   });
 }
 
-/** Whether a record is of a training that continued an adapter on the content of this key. */
+/** Whether a record is of a training that continued an adapter with the inputs of this key. */
 export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
   if (typeof dependsOn !== 'object' || dependsOn === null || !('continues' in dependsOn)) return false;
   const { continues: _, ...content } = dependsOn;
@@ -95,8 +95,8 @@ export function goesOnWith(key: ReuseKey, dependsOn: unknown): boolean {
 }
 
 /**
- * The parsers by which the model's server reads tool calls and reasoning, as far as agent.yaml names them. Another
- * parser may read another call in the same answer, or none.
+ * The parsers with which the model's server reads tool calls and reasoning, if agent.yaml names them. Another parser
+ * may read another call in the same answer, or none.
  */
 export function serverParsers({ vllm }: PreparedSpec['spec']['model']): {
   toolCallParser: string | null;
@@ -105,7 +105,7 @@ export function serverParsers({ vllm }: PreparedSpec['spec']['model']): {
   return { toolCallParser: vllm?.toolCallParser ?? null, reasoningParser: vllm?.reasoningParser ?? null };
 }
 
-/** The image that a training runs in; null: the trainer is a process of the worker's own installation. */
+/** The image of a training; null: the trainer is a process of the worker's own installation. */
 export const trainerImage = ({ backend, kubernetes }: PreparedSpec['spec']['training']): string | null =>
   backend === 'kubernetes' ? (kubernetes?.image ?? null) : null;
 

@@ -9,7 +9,7 @@ interface WantedEnvironment {
   capability: CapabilityBrief;
 }
 
-/** The key of the certified environment of a capability, for the agent's tools of today. */
+/** The key of the certified environment of a capability, for the agent's current tools. */
 export async function environmentKeyOf(
   store: ArtifactStore,
   { context: { agent }, capability }: WantedEnvironment,

@@ -3,10 +3,10 @@ import { type ArtifactStore, changeDocument, isStoreError, layout } from '../../
 import type { ReuseKey } from './content-keys';
 
 /**
- * Looks up the result of an earlier run with the same content, and takes it over.
- * @param takeOver reads and copies the artifacts that the record names; null when they can no longer be used.
- * @returns null where there is nothing to reuse: no record, a record of another form, or bytes gone or damaged.
- * @throws what `takeOver` throws, and errors of the store.
+ * Looks up an earlier run's result with the same inputs, and reuses it.
+ * @param takeOver reads and copies the artifacts that the record names; null if they can no longer be used.
+ * @returns null if nothing can be reused: no record, a record of another format, or missing or damaged bytes.
+ * @throws the errors of `takeOver` and of the store.
  */
 export async function takeReusable<R, T>(
   store: ArtifactStore,
@@ -21,7 +21,7 @@ export async function takeReusable<R, T>(
   });
 }
 
-/** The records of one kind that an agent's runs have kept. A record that cannot be read counts as none. */
+/** The records of one kind from an agent's runs. A record that cannot be read is ignored. */
 export async function reusableRecords<R>(
   store: ArtifactStore,
   agent: string,
@@ -39,7 +39,7 @@ export async function reusableRecords<R>(
   return found;
 }
 
-/** The value that is read; null where it is gone or damaged. */
+/** The value that `read` returns; null if it is missing or damaged. */
 export async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
@@ -49,7 +49,7 @@ export async function unlessLost<T>(read: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** Keeps the record of a result for later runs. Its artifacts must be in the store. */
+/** Saves the record of a result for later runs. Its artifacts must already be in the store. */
 export async function keepReusable(
   store: ArtifactStore,
   agent: string,

@@ -8,11 +8,11 @@ import type { ServedAdapter } from './served-adapter';
 
 /** A set of rollouts in the agent's own environment. */
 export interface DeployedRollouts extends Pick<RolloutOptions, 'plans' | 'concurrency' | 'workKey' | 'stage' | 'note'> {
-  /** Adapters that plans may name. Only those that one may need are loaded. Default: none. */
+  /** Adapters that plans may name. Only adapters that a plan may need are loaded. Default: none. */
   adapters?: readonly ServedAdapter[];
 }
 
-/** Runs rollouts with environment, model and settings as the agent is deployed. Must run inside an activity. */
+/** Plays rollouts with the environment, model and settings of the deployed agent. Must run inside an activity. */
 export async function runDeployedRollouts(
   deps: RolloutDeps,
   prepared: PreparedSpec,

@@ -20,7 +20,7 @@ export interface EpisodePlan {
   /** Served model name. */
   model: string;
   samplingSeed: number;
-  /** Name of the model that answers after these messages; absent: `model` answers all. */
+  /** Name of the model that answers after these messages; absent: `model` gives all answers. */
   modelAfter?: (messages: readonly ReadMessage[]) => string;
 }
 
@@ -28,13 +28,13 @@ export interface EpisodePlan {
 export interface EpisodeSettings {
   temperature: number;
   maxTurns: number;
-  /** Most tokens of one answer. */
+  /** Largest number of tokens of one answer. */
   maxCompletionTokens: number;
-  /** Least reward that counts as success. */
+  /** Smallest reward that counts as success. */
   successReward: number;
 }
 
-/** The episode settings of the agent as it is deployed. */
+/** The episode settings of the deployed agent. */
 export function deployedSettings({ environment, model }: Pick<AgentSpec, 'environment' | 'model'>): EpisodeSettings {
   return {
     temperature: model.temperature,
@@ -49,14 +49,14 @@ export interface EpisodeParties {
   environment: EnvironmentHandle;
   chat: (request: Omit<ChatRequest, 'baseUrl'>) => Promise<ChatAnswer>;
   tools: readonly EnvironmentTool[];
-  /** Whether the environment reacts to turns without tool calls; otherwise such a turn ends the episode. */
+  /** Whether the environment answers turns without tool calls; otherwise such a turn ends the episode. */
   hasSay: boolean;
   settings: EpisodeSettings;
   /** If true, a fault of the environment's code ends the episode as `environment-error`; otherwise it is thrown. */
   toleratesFaults: boolean;
   /** Called with each fault that was tolerated. */
   onFault?: (error: SandboxError) => void;
-  /** Called when the model server refused this conversation, which ends the episode as `refused`. */
+  /** Called if the model server refuses this conversation, which ends the episode as `refused`. */
   onRefusal?: (fault: ModelFault) => void;
 }
 
@@ -64,8 +64,8 @@ export interface EpisodeParties {
 const MAX_CALLS_PER_TURN = 64;
 
 /**
- * Runs one episode from reset to reward. `name` names it in the environment's process. Rejects with a SandboxError, or
- * with what `chat` rejects with.
+ * Plays one episode from reset to reward. `name` is its name in the environment's process. Rejects with a SandboxError,
+ * or with the error of `chat`.
  */
 export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, name: string): Promise<Trajectory> {
   const record = new EpisodeRecord(plan, parties.settings.successReward);
@@ -80,7 +80,7 @@ export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, nam
   return record.toTrajectory();
 }
 
-/** Whether an episode's opening alone was too long for the model's context, so that the model said nothing. */
+/** Whether an episode's opening alone was too long for the model's context, so that the model gave no answer. */
 export const isTooLongToOpen = (episode: Pick<Trajectory, 'finish' | 'messages'>): boolean =>
   episode.finish === 'context-length' && hasNoAnswer(episode);
 
@@ -119,7 +119,7 @@ async function playEpisode(
     if (answer instanceof ModelFault) {
       record.finish = answer.kind === 'too-long' ? 'context-length' : 'refused';
       if (record.finish === 'refused') parties.onRefusal?.(answer);
-      // There is nothing to evaluate: the agent has done nothing.
+      // There is nothing to evaluate, because the agent has not acted yet.
       if (turn === 0) return environment.drop(name);
       break;
     }
@@ -145,7 +145,7 @@ async function playEpisode(
   record.diagnostics = diagnostics;
 }
 
-/** The model's answer, or the fault that concerns only this conversation: it is too long, or the server refuses it. */
+/** The model's answer, or a fault of this conversation only: it is too long, or the server refuses it. */
 export async function answerOrFault(chat: () => Promise<ChatAnswer>): Promise<ChatAnswer | ModelFault> {
   try {
     return await chat();
@@ -177,7 +177,7 @@ async function runCall(
   }
 }
 
-/** The course of an episode so far. */
+/** An episode's messages and counts so far. */
 class EpisodeRecord {
   readonly messages: ChatMessage[] = [];
   tags: string[] = [];
@@ -203,7 +203,8 @@ class EpisodeRecord {
     this.messages.push({
       role: 'assistant',
       content,
-      // Goes back to the server with the next turn: templates of reasoning models write it between two calls.
+      // The reasoning is sent back to the server with the next turn, because templates of reasoning models write it
+      // between two calls.
       ...(answer.reasoning !== null && { reasoning_content: answer.reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
     });
@@ -229,8 +230,8 @@ class EpisodeRecord {
       finish,
       steps,
       ...(cutReplies > 0 && { cutReplies }),
-      // The real number of cachedTokens depends on the server's other requests, and the same seed must give
-      // the same bytes.
+      // The real number of cachedTokens depends on the server's other requests, but the same seed must give the same
+      // bytes.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
       tags,
       diagnostics,

@@ -5,7 +5,7 @@ import { warnOfDamage } from '../warn-of-damage';
 import { isTooLongToOpen } from './episode';
 
 const lineSchema = z.object({
-  /** Wall time of the set so far, over all attempts. */
+  /** Wall-clock time of the set so far, over all attempts. */
   seconds: z.number(),
   /** The environment's fault that ended the episode, as a sentence; usually null. */
   fault: z.string().nullable(),
@@ -21,11 +21,11 @@ export interface EpisodeFault {
   trial: number;
   /** One sentence, with the traceback if there is one. */
   sentence: string;
-  /** True if the fault ended the process, so that nothing is left of the episode, not even its opening. */
+  /** True if the fault ended the process, so that nothing remains of the episode, not even its opening. */
   lost: boolean;
 }
 
-/** The facts that are kept of a finished episode. */
+/** The stored facts about a finished episode. */
 interface Finished {
   seed: number;
   trial: number;
@@ -33,24 +33,24 @@ interface Finished {
   isLost: boolean;
   isTooLong: boolean;
   isRefused: boolean;
-  /** Where its line is in the work file; null for a line that this attempt wrote, until it is looked for. */
+  /** Position of its line in the work file; for a line of this attempt null until the first search. */
   place: { start: number; end: number } | null;
 }
 
 /**
- * The finished episodes of a set of rollouts. Their trajectories stay in the activity's work file: of a long set they
- * would not fit in memory.
+ * The finished episodes of a set of rollouts. Their trajectories stay in the activity's work file, because a long set
+ * would not fit into memory.
  */
 export class FinishedEpisodes {
   private readonly episodes = new Map<string, Finished>();
-  /** Offset up to which the places of lines are known. */
+  /** Offset up to which the positions of lines are known. */
   private end = 0;
   private before = 0;
 
   private constructor(private readonly segment: Segment) {}
 
   /**
-   * Reads the episodes of earlier attempts. An episode with a damaged line counts as not finished, and is run again.
+   * Reads the episodes of earlier attempts. An episode with a damaged line counts as not finished and is played again.
    */
   static async open(store: ArtifactStore, key: string): Promise<FinishedEpisodes> {
     const finished = new FinishedEpisodes(store.segment(key));
@@ -63,7 +63,7 @@ export class FinishedEpisodes {
   /** Lines of earlier attempts that could not be read. */
   damagedLines = 0;
 
-  /** Wall time of earlier attempts. */
+  /** Wall-clock time of earlier attempts. */
   get secondsBefore(): number {
     return this.before;
   }
@@ -78,7 +78,7 @@ export class FinishedEpisodes {
     return this.episodes.has(keyOf(seed, trial));
   }
 
-  /** Adds a finished episode. It is in the work file when this resolves. */
+  /** Adds a finished episode. It is in the work file when the promise resolves. */
   async add(trajectory: Trajectory, fault: string | null, seconds: number): Promise<void> {
     const line: Line = { seconds, fault, trajectory };
     await this.segment.append(line);
@@ -102,14 +102,16 @@ export class FinishedEpisodes {
     );
   }
 
-  /** All trajectories, sorted by seed and trial, so that the order does not depend on speed. Read one by one. */
+  /**
+   * All trajectories, sorted by seed and trial, so that the order does not depend on timing. They are read one by one.
+   */
   async *trajectories(): AsyncGenerator<Trajectory> {
     await this.findPlaces();
     for (const { seed, trial, place } of this.sorted()) {
       let found: Trajectory | null = null;
       if (place !== null)
         for await (const { value } of this.segment.read(lineSchema, place.start, place.end)) found = value.trajectory;
-      // Nobody but this activity writes the file, so somebody has damaged it since. A retry runs the episode again.
+      // Only this activity writes the file, so the line was damaged from outside. A retry plays the episode again.
       if (found === null) throw new Error(`The line of seed ${seed}, trial ${trial} in the work file was damaged.`);
       yield found;
     }
@@ -120,7 +122,7 @@ export class FinishedEpisodes {
     return this.segment.close();
   }
 
-  /** Reads the lines after those whose places are known. The last one of an episode counts. */
+  /** Reads the lines after those whose positions are known. The last line of an episode counts. */
   private async findPlaces(): Promise<DamagedLines> {
     const reading = this.segment.read(lineSchema, this.end);
     for await (const { value, start, end } of reading) {

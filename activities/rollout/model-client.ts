@@ -18,7 +18,7 @@ export interface ChatRequest {
   temperature: number;
   seed: number;
   maxTokens: number;
-  /** How many alternatives to return at each position. Default: none. */
+  /** Number of alternatives to return at each position. Default: none. */
   topLogprobs?: number;
   /** The answer must be one of these texts. */
   choice?: readonly string[];
@@ -29,17 +29,17 @@ export interface ChatRequest {
 /** The answer to a ChatRequest. */
 export interface ChatAnswer {
   content: string | null;
-  /** The text that the model wrote before its answer, where the server reports it apart; else null. */
+  /** The model's text before its answer, if the server reports it separately; else null. */
   reasoning: string | null;
-  /** Whether the answer ended at the limit of tokens rather than at its own end. */
+  /** Whether the token limit ended the answer. */
   cut: boolean;
-  /** `arguments` as the model wrote them; `{}` for none. */
+  /** `arguments` has the model's own text; `{}` for none. */
   toolCalls: { name: string; arguments: string }[];
   promptTokens: number;
   completionTokens: number;
-  /** Log probabilities (nats) of the alternatives at the first position; empty when not asked for. */
+  /** Log-probabilities (nats) of the alternatives at the first position; empty if not requested. */
   firstToken: { token: string; logprob: number }[];
-  /** The server's name for what answered (`system_fingerprint`); null when it gives none. */
+  /** The server's name for the answering weights (`system_fingerprint`); null if it gives none. */
   fingerprint: string | null;
 }
 
@@ -56,12 +56,12 @@ export interface ModelClient {
 }
 
 const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
-/** Text, or the parts that some servers write it in. */
+/** Text, or the list of parts that some servers return. */
 const contentSchema = z.union([
   z.string(),
   z.array(z.object({ text: z.string().nullish() })).transform((parts) => parts.map(({ text }) => text ?? '').join('')),
 ]);
-/** Servers also write no arguments as null or as empty text, and some write the object itself. */
+/** Servers also write missing arguments as null or as empty text, and some write the object itself. */
 const argumentsSchema = z
   .union([z.string(), z.record(z.string(), z.unknown()).transform((object) => JSON.stringify(object))])
   .nullish()
@@ -72,7 +72,7 @@ const completionSchema = z.object({
       z.object({
         message: z.object({
           content: contentSchema.nullish(),
-          // vLLM has used either name; other servers may mean something else by them.
+          // vLLM has used both names; other servers may give them another meaning.
           reasoning_content: z.string().nullish().catch(null),
           reasoning: z.string().nullish().catch(null),
           tool_calls: z
@@ -95,7 +95,7 @@ const modelsSchema = z.object({
   data: z.array(
     z.object({
       id: z.string(),
-      // Not every server sends these, and what another server means by them must not stop a run.
+      // Not every server sends these fields, and another server's meaning of them must not stop a run.
       root: z.string().nullish().catch(null),
       max_model_len: z.number().nullish().catch(null),
       weights_sha256: z.string().nullish().catch(null),
@@ -107,7 +107,7 @@ const modelsSchema = z.object({
 export interface ModelClientOptions {
   /** Sent as a bearer token; default none. */
   apiKey?: string | undefined;
-  /** Endpoints that the key is sent to. While there is a key, no other endpoint is asked. Default: all. */
+  /** Endpoints that may get the key. If there is a key, no other endpoint is used. Default: all. */
   keyEndpoints?: readonly string[];
   /** How long a server may send nothing, time in its queue included. Default 120 s. */
   timeoutMs?: number;
@@ -116,8 +116,8 @@ export interface ModelClientOptions {
 }
 
 /**
- * The model client of rollouts. It uses undici rather than the `openai` package: for 2,400 calls, 64 at a time, the
- * package took 2.9 s of processor time and this client 0.8 s, on a machine whose two cores also generate the answers.
+ * The model client of rollouts. It uses undici instead of the `openai` package. For 2,400 calls, 64 at a time, the
+ * package took 2.9 s of processor time and this client 0.8 s, on a machine whose two cores also generated the answers.
  */
 export class HttpModelClient implements ModelClient {
   private readonly agent: Agent;
@@ -195,7 +195,7 @@ export class HttpModelClient implements ModelClient {
     return this.agent.close();
   }
 
-  /** The fault for an answer 2xx that is no chat completion. Text, such as a web page, means a wrong address. */
+  /** The fault for a 2xx answer that is no chat completion. Text, such as a web page, means a wrong address. */
   private noCompletion(answer: unknown, problem: z.ZodError, url: string): ModelFault {
     const error = errorAnswerSchema.safeParse(answer);
     if (error.success)

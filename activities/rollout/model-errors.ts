@@ -34,7 +34,7 @@ export interface FailedAnswer {
   retryAfter?: string | undefined;
 }
 
-/** What to check where the address does not lead to a model server. */
+/** The hint for an address without a model server. */
 export const ADDRESS_HINT = 'Check model.baseUrl: it normally ends in /v1.';
 
 /** Statuses of proxies that gave up waiting. */
@@ -43,7 +43,7 @@ const GAVE_UP_HINT = ' A proxy in front of it gave up waiting: raise its limit w
 
 /** Words of OpenAI's API, vLLM, SGLang and llama.cpp. */
 const TOO_LONG = /maximum (context|model) length|context (length|size|window)|exceed_context_size/i;
-/** Words of servers that answer 400 for a model that they do not serve. */
+/** Phrases of servers that answer 400 for an unknown model. */
 const UNKNOWN_MODEL =
   /\b(unknown|invalid|no such) (model|adapter)\b|\b(model|adapter)\b.{0,200}\b(does not exist|not found|is not served)/i;
 const BAD_KEY =

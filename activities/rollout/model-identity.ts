@@ -8,12 +8,12 @@ export interface ModelCard extends ServedModel {
   id: string;
 }
 
-/** What Whetstone's policy server writes before the first digits of the hash in `system_fingerprint`. */
+/** The form of Whetstone's `system_fingerprint`: a prefix and the first digits of the hash. */
 const FINGERPRINT = /^weights-([0-9a-f]{16})$/;
 
 /**
- * Compares a server's list of models with the model that the run began with.
- * @throws ModelFault `refused` when the name is not served, `changed` when another model is served under it.
+ * Compares a server's list of models with the model with which the run began.
+ * @throws ModelFault `refused` if the name is not served, `changed` if another model has it.
  */
 export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): void {
   const card = cards.find(({ id }) => id === model.name);
@@ -25,14 +25,14 @@ export function requireSameModel(model: RunModel, cards: readonly ModelCard[]): 
   if (before.weightsSha256 !== null && weightsSha256 === null)
     throw changed(model, 'a model whose server does not say which weights it has loaded');
   if (weightsSha256 !== null) return;
-  // Servers other than Whetstone's policy server do not report their weights. The facts that they report must be the
+  // Servers other than Whetstone's policy server do not report their weights. The facts that they do report must be the
   // same.
   if (root !== before.root) throw changed(model, `a model loaded from ${root ?? 'a place that is not said'}`);
   if (maxModelLength !== before.maxModelLength)
     throw changed(model, `a model with a context of ${maxModelLength ?? 'unknown'} tokens`);
 }
 
-/** The fault of a server that does not serve the name that agent.yaml gives. */
+/** The fault if a server does not serve the name in agent.yaml. */
 export function notServed(
   { name, baseUrl }: Pick<RunModel, 'name' | 'baseUrl'>,
   cards: readonly ModelCard[],
@@ -45,8 +45,8 @@ export function notServed(
 }
 
 /**
- * Whether an answer proves that the run's model gave it; false where the server does not say.
- * @throws ModelFault `changed` when the answer says that other weights gave it.
+ * Whether an answer proves that the run's model gave it; false if the server does not say.
+ * @throws ModelFault `changed` if the answer says that other weights gave it.
  */
 export function requireSameFingerprint(model: RunModel, fingerprint: string | null): boolean {
   const weights = FINGERPRINT.exec(fingerprint ?? '')?.[1];

@@ -9,7 +9,7 @@ import type { ServedAdapter } from './served-adapter';
 export interface PolicyModelOptions {
   client: ModelClient;
   clock: Clock;
-  /** The model that the run began with, and its address. */
+  /** The run's original model, and its address. */
   model: RunModel;
   /** Most calls at the same time. */
   concurrency: number;
@@ -24,7 +24,7 @@ export interface PolicyModelOptions {
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4_000;
-/** If a server loses an adapter more often than this during one call, more is wrong than a restart. */
+/** If a server loses an adapter more often than this during one call, the cause is not a restart. */
 const MAX_RELOADS = 5;
 /** Where agent.yaml names no time for an answer: seconds for any answer, and for each token of it. */
 const ANSWER_SECONDS = 120;
@@ -34,14 +34,14 @@ const ENOUGH_FOR = 100;
 
 /**
  * A model endpoint that may be restarted while it is used. Calls are repeated with back-off until it answers again, and
- * lost adapters are loaded again. The server must serve the model that the run began with: its list of models is
- * compared before the first answer and again after every time that it was away, and each answer that names its weights
- * is compared, too. Rejects with `Model.*` or the signal's reason.
+ * lost adapters are loaded again. The server must still serve the model with which the run began. So its list of models
+ * is compared before the first answer and after each outage. Each answer that names its weights is compared, too.
+ * Rejects with `Model.*` or the signal's reason.
  */
 export class PolicyModel {
   private reload: Promise<void> | null = null;
   private identity: Promise<void> | null = null;
-  /** How often the server was away. */
+  /** Number of the server's outages. */
   private absences = 0;
   private answersNameWeights = false;
   /** The last check of `confirm`; never rejects. */
@@ -53,9 +53,12 @@ export class PolicyModel {
     this.adapters = new Map(options.adapters.map((adapter) => [adapter.name, adapter]));
   }
 
-  /** Loads the adapters that the server lacks. Call it before the first `chat`, which repeats it when one was lost. */
+  /**
+   * Loads the adapters that the server lacks. Call it before the first `chat`; later `chat` repeats it when an adapter
+   * was lost.
+   */
   ensureAdapters(): Promise<void> {
-    // Many episodes notice a restart at the same time. They share one attempt to load.
+    // Many episodes notice a restart at the same time. They share one attempt to load adapters.
     this.reload ??= this.loadMissing().finally(() => (this.reload = null));
     return this.reload;
   }
@@ -85,13 +88,13 @@ export class PolicyModel {
   }
 
   /**
-   * Makes sure that all answers so far came from the model that the run began with. Call it before a result is kept.
-   * Where every answer names its weights it costs nothing; else the server is asked for its list of models, once for
-   * all who wait.
+   * Makes sure that all answers so far came from the model with which the run began. Call it before storing a result.
+   * If every answer names its weights, it costs nothing. Otherwise it asks the server for its list of models, once for
+   * all waiting callers.
    */
   async confirm(): Promise<void> {
     if (this.answersNameWeights) return;
-    // A check that is under way may have asked before the last answer came. So the next one counts.
+    // A running check may have asked before the last answer came. So the next check counts.
     this.nextCheck ??= this.check.then(() => {
       this.nextCheck = null;
       const check = this.compareModels();
@@ -105,7 +108,7 @@ export class PolicyModel {
     }
   }
 
-  /** Compares the server's list of models once, and once more after each absence. */
+  /** Compares the server's list of models once, and again after each outage. */
   private identify(): Promise<void> {
     this.identity ??= this.compareModels().catch((error: unknown) => {
       this.identity = null;
@@ -136,7 +139,7 @@ export class PolicyModel {
           await this.patiently(() => client.loadAdapter(baseUrl, name, path, signal));
         } catch (error) {
           if (!(error instanceof ModelFault) || error.kind === 'unauthorised') throw error;
-          // Servers answer with an error when another activity has loaded the adapter in the meantime.
+          // Servers answer with an error if another activity has loaded the adapter meanwhile.
           if ((await names()).includes(name)) continue;
           throw new ModelFault(
             error.kind === 'unreachable' ? 'unreachable' : 'refused',

@@ -11,12 +11,12 @@ const PROCESS_FAULTS: readonly SandboxError['type'][] = [
   'Sandbox.OutputFlood',
 ];
 
-/** Whether an error ended the environment's process, and with it all its other episodes. */
+/** Whether an error ended the environment's process, and so all its other episodes. */
 export function isProcessFault(error: unknown): boolean {
   return error instanceof SandboxError && PROCESS_FAULTS.includes(error.type);
 }
 
-/** Keeps one process of an environment available: after its end, the next `running` starts another one. */
+/** Keeps one process of an environment available: after it ends, the next `running` starts a new one. */
 export class RestartingEnvironment {
   private current: Promise<EnvironmentHandle> | null = null;
   private closed = false;

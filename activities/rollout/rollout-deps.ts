@@ -8,6 +8,6 @@ export interface RolloutDeps {
   store: ArtifactStore;
   openEnvironment: OpenEnvironment;
   model: ModelClient;
-  /** Where the policy server is now, for runs whose agent.yaml names no address. */
+  /** The current address of the policy server, for runs whose agent.yaml names no address. */
   endpoints: Pick<KnownEndpoints, 'modelUrl'>;
 }

@@ -23,13 +23,13 @@ export interface RolloutOptions {
   plans: readonly EpisodePlan[];
   environment: EnvironmentSource;
   settings: EpisodeSettings;
-  /** The model that the run began with; the server must still serve it. */
+  /** The model with which the run began; the server must still serve it. */
   model: RunModel;
   /** Adapters that `plans` name. */
   adapters: readonly ServedAdapter[];
-  /** Most episodes at the same time. */
+  /** Largest number of parallel episodes. */
   concurrency: number;
-  /** Key of the work file that a retry resumes from. Each set needs a key of its own. */
+  /** Key of the work file that a retry resumes from. Each set needs its own key. */
   workKey: string;
   stage: StageName;
   note?: string;
@@ -40,13 +40,13 @@ export interface FinishedRollouts {
   /** Reads them from the work file, one by one, sorted by seed, then trial. */
   trajectories: () => AsyncIterable<Trajectory>;
   episodes: number;
-  /** Wall time, including attempts that did not finish. */
+  /** Wall-clock time, including attempts that did not finish. */
   seconds: number;
   /**
    * Faults of a synthesised environment, in the same order. A fault of the owner's environment fails the set instead.
    */
   faults: EpisodeFault[];
-  /** Lines of earlier attempts that could not be read; their episodes were run again. */
+  /** Number of lines of earlier attempts that could not be read; their episodes were played again. */
   damagedLines: number;
 }
 
@@ -66,14 +66,14 @@ export async function loadRollouts({ trajectories, seconds, faults }: FinishedRo
 /** If more episodes than this end the environment's process, the set is given up. */
 export const MAX_PROCESS_FAULTS = 5;
 
-/** Short, because Temporal delivers a cancellation in its answer to a heartbeat. */
+/** This is short, because Temporal delivers a cancellation in its answer to a heartbeat. */
 const HEARTBEAT_MS = 500;
 
-/** The rollouts of a synthesised environment were given up, because it hung or died too often. */
+/** The rollouts of a synthesised environment were given up, because it hung or crashed too often. */
 export class EnvironmentUnusable extends Error {
   /**
    * @param lost a sentence for each episode that ended its process.
-   * @param finished the results until then.
+   * @param finished the results so far.
    */
   constructor(
     lost: readonly string[],
@@ -85,13 +85,14 @@ export class EnvironmentUnusable extends Error {
 }
 
 /**
- * Runs an episode for every plan, with heartbeats. Each finished one is written to the work file before it is counted,
- * so that a retry runs only the rest. Must run inside an activity.
+ * Plays an episode for every plan, with heartbeats. Each finished one is written to the work file before it is counted,
+ * so that a retry plays only the rest. Must run inside an activity.
  *
- * When the environment's process hangs or dies, all its episodes are lost, and nothing shows which one caused it. They
- * are run again one by one. An episode that does it again ends as `environment-error` (synthesised environment) or
- * fails the set with `Environment.Failed` (the owner's). Repeating is safe because an episode is a function of its
- * plan. An episode whose process something outside kills is run three times; that is nobody's fault.
+ * If the environment's process hangs or crashes, all its episodes are lost, and the one that caused it is unknown. They
+ * are played again one by one. An episode that causes it again ends as `environment-error` (synthesised environment) or
+ * fails the set with `Environment.Failed` (owner's environment). Repeating is safe because an episode is a function of
+ * its plan. If something outside kills an episode's process, the episode is played up to three times, because that is
+ * nobody's fault.
  * @throws ApplicationFailure `Model.*`, `Environment.*`; EnvironmentUnusable; EnvironmentKilled (synthesised); the
  *   signal's reason.
  */
@@ -195,14 +196,16 @@ class RolloutSet {
   }
 
   /**
-   * Episodes of the agent's own tasks whose opening is longer than the model's context, where these are more than half:
-   * then the context is wrong rather than a task. Empty for fewer, which count as failed episodes.
+   * Episodes of the agent's own tasks whose opening exceeds the model's context, if these are more than half. In that
+   * case the context is wrong, not a task. Empty if there are fewer; those count as failed episodes.
    */
   private tooLongToOpen(): ReadonlySet<string> {
     return this.isOwners ? this.ifMost(this.work.tooLongToOpen) : new Set();
   }
 
-  /** The same for conversations that the model server refused: where these are most, the server refuses them all. */
+  /**
+   * The same for conversations that the model server refused: if these are the majority, the server refuses them all.
+   */
   private refused(): ReadonlySet<string> {
     return this.ifMost(this.work.refused);
   }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 
 /**
  * Seed of the sampler for an episode's first turn: 31 bits of a hash of run seed, task seed and trial. It does not
- * depend on the model, so that the arms of an evaluation are compared under common random numbers.
- * @param night number of a night that plays tasks again: it must not see the same rollouts again.
+ * depend on the model. So the arms of an evaluation are compared with common random numbers.
+ * @param night number of a night that plays tasks again, so that its rollouts differ.
  */
 export function samplingSeed(runSeed: number, taskSeed: number, trial: number, night?: number): number {
   const again = night === undefined ? '' : `:night-${night}`;

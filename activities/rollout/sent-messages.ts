@@ -1,15 +1,15 @@
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { wellFormed, startOf } from '../../contracts/clean-text';
 
-/** Most levels of nested objects and lists in the arguments of a call, as in the trainer's `chat/renderer.py`. */
+/** Largest nesting of objects and lists in the arguments of a call, as in the trainer's `chat/renderer.py`. */
 const MOST_LEVELS = 48;
-/** What OpenAI's API accepts as the name of a function. */
+/** The form of a function name in OpenAI's API. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * The arguments of a call as an object; null when they are no JSON object, or nest too deep for an environment. Empty
- * text, `null` and `""` mean no arguments. Halves of surrogate pairs are replaced: no request to an environment can
- * carry them.
+ * The arguments of a call as an object; null if they are no JSON object, or if they are nested too deep for an
+ * environment. Empty text, `null` and `""` mean no arguments. Halves of surrogate pairs are replaced, because no
+ * request to an environment can carry them.
  */
 export function parseArguments(text: string): Record<string, unknown> | null {
   if (isEmpty(text)) return {};
@@ -22,9 +22,9 @@ export function parseArguments(text: string): Record<string, unknown> | null {
 }
 
 /**
- * A conversation in the form in which a model server gets it back. A server that parses the history would refuse every
- * later turn because of one odd reply. So arguments that are no JSON object become `{}`, and a tool's name that no
- * server accepts becomes one that they do. Names in `known` stay. What is well formed keeps its bytes.
+ * A conversation in the form that is sent back to a model server. A server that parses the history would refuse every
+ * later turn because of one malformed reply. So arguments that are no JSON object become `{}`, and a tool name that no
+ * server accepts is replaced by an acceptable one. Names in `known` stay unchanged. Well-formed parts keep their bytes.
  */
 export function sentMessages(messages: readonly ChatMessage[], known: ReadonlySet<string>): ChatMessage[] {
   return messages.map((message) => {
@@ -44,10 +44,10 @@ export function sentMessages(messages: readonly ChatMessage[], known: ReadonlySe
   });
 }
 
-/** A request's JSON text. Halves of surrogate pairs, which strict servers refuse, are replaced. */
+/** A request's JSON text. Halves of surrogate pairs are replaced, because strict servers refuse them. */
 export function requestText(body: unknown): string {
   const text = JSON.stringify(body);
-  // JSON.stringify escapes halves of pairs, and no other character with a code that begins so.
+  // JSON.stringify escapes only halves of pairs with a code that begins like this.
   return /\\ud[89a-f]/.test(text) ? JSON.stringify(body, wellFormedMember) : text;
 }
 
@@ -58,7 +58,7 @@ function sentArguments(text: string): string {
   return isWell ? text : JSON.stringify(parsed);
 }
 
-/** Servers write null arguments, and empty text, as JSON too. */
+/** Servers also write null and empty arguments as JSON text. */
 const isEmpty = (text: string): boolean => ['', 'null', '""'].includes(text.trim());
 
 const sentName = (name: string): string =>

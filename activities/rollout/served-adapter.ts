@@ -11,9 +11,9 @@ export interface ServedAdapter {
 }
 
 /**
- * Names trained adapters and their directories in the store as the policy server needs them, and checks their hashes. A
- * server would say of a damaged adapter at best that it cannot load it.
- * @throws Store.Corrupt naming the directory and, where it is known, the file.
+ * Gives trained adapters the names and directories that the policy server needs, and checks their hashes. For a damaged
+ * adapter, a server would at best say that it cannot load it.
+ * @throws Store.Corrupt, which names the directory and, if known, the file.
  */
 export async function servedAdapters(
   store: ArtifactStore,

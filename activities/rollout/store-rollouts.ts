@@ -5,19 +5,19 @@ import { Progress } from '../progress';
 import { isTooLongToOpen } from './episode';
 import type { FinishedRollouts } from './run-rollouts';
 
-/** Where the trajectories of a set of rollouts go. */
+/** The target of a set's trajectories. */
 export interface RolloutsArtifact {
   directory: string;
   name: string;
-  /** The stage that shows how far the writing is. */
+  /** The stage that shows the progress of writing. */
   stage: StageName;
-  /** Trajectories of live traffic; they come last. */
+  /** Trajectories of live traffic, which are written last. */
   live?: readonly Trajectory[];
 }
 
 /**
  * Writes trajectories as an artifact, one by one and with heartbeats, and returns their summary. Tokens and seconds
- * count the rollouts only.
+ * count only the rollouts.
  */
 export async function storeRollouts(
   store: ArtifactStore,

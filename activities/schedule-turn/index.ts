@@ -59,7 +59,7 @@ const stillText = ({ runId, doing, standstill }: OpenRun) =>
 
 const timeText = (date: Date) => `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
-/** Settings of agent.yaml; the defaults if it cannot be read, because `prepareRun` reports the error. */
+/** Settings of agent.yaml; the defaults if it cannot be read, because `prepareRun` reports that error. */
 function settingsOf(specPath: string, webhookUrl: string | null): Pick<Turn, 'deadlines' | 'notify'> {
   let spec: Pick<AgentSpec, 'gate' | 'schedule' | 'notify'>;
   try {

@@ -19,9 +19,9 @@ const BETWEEN_ATTEMPTS = 1;
 
 type Attempt = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
 
-/** A failure that keeps repeating while nothing else in its run is under way. */
+/** A failure that keeps repeating while nothing else in its run is working. */
 interface Standstill {
-  /** Time of the run's last progress, from its reports and the server, in milliseconds since 1970. */
+  /** Time of the run's last progress, according to its reports and the server, in milliseconds since 1970. */
   sinceMs: number;
   /** The failing activity and its error. */
   reason: string;
@@ -37,11 +37,14 @@ export interface OpenRun {
   state: 'works' | 'waits' | 'approval';
   /** Its activity, as the end of a sentence that begins with its id. */
   doing: string;
-  /** Null: it makes progress, or could not be asked. */
+  /** Null: it makes progress, or did not answer. */
   standstill: Standstill | null;
 }
 
-/** The agent's open runs that began before this one, the oldest first. `agent` was checked: it goes into a query. */
+/**
+ * The agent's open runs that began before this one, the oldest first. `agent` is already checked, because it becomes
+ * part of a query.
+ */
 export async function openRunsBefore(client: Client, runId: string, agent: string): Promise<OpenRun[]> {
   const { startTime } = await client.workflow.getHandle(runId).describe();
   const query =
@@ -60,7 +63,7 @@ export async function openRunsBefore(client: Client, runId: string, agent: strin
   return found.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
 }
 
-/** Ids of the runs that the agent's schedule started last. The server's lists are delayed and may lack them. */
+/** Ids of the runs that the agent's schedule started last. The server's lists are delayed and may lack these runs. */
 async function runsOfSchedule(client: Client, agent: string): Promise<string[]> {
   try {
     const { info } = await client.schedule.getHandle(scheduleIdOf(agent)).describe();
@@ -71,7 +74,7 @@ async function runsOfSchedule(client: Client, agent: string): Promise<string[]> 
   }
 }
 
-/** Asks the server itself. Null when the run has ended in the meantime. */
+/** Asks the server for one run. Null if the run has ended meanwhile. */
 async function describeRun(client: Client, runId: string): Promise<OpenRun | null> {
   const description = await existing(client, runId);
   if (description?.status.name !== 'RUNNING') return null;
@@ -93,7 +96,7 @@ async function describeRun(client: Client, runId: string): Promise<OpenRun | nul
     : { ...base, state: 'waits', doing: `waits for an answer in stage ${stage}` };
 }
 
-/** The server's description of each activity under way in the run and in its child workflows. */
+/** The server's descriptions of all running activities of the run and of its child workflows. */
 async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescription): Promise<Attempt[]> {
   const attempts: Attempt[] = [...(raw.pendingActivities ?? [])];
   for (const { workflowId, workflowTypeName } of raw.pendingChildren ?? []) {
@@ -105,8 +108,8 @@ async function attemptsUnderWay(client: Client, { raw }: WorkflowExecutionDescri
 }
 
 /**
- * So many attempts have failed that a worker has reported it to the run (`workers/repeated-failures.ts`), and none is
- * under way. An attempt under way may still succeed.
+ * Whether so many attempts have failed that a worker has told the run (`workers/repeated-failures.ts`), and no attempt
+ * is running. A running attempt may still succeed.
  */
 const failsAgain = ({ attempt, state }: Attempt): boolean =>
   (attempt ?? 1) > REPORTED_ATTEMPTS && Number(state) === BETWEEN_ATTEMPTS;
@@ -115,7 +118,7 @@ const failsAgain = ({ attempt, state }: Attempt): boolean =>
 const lostAt = ({ lastFailure, lastHeartbeatTime: time }: Attempt): number =>
   lastFailure?.timeoutFailureInfo && time ? Number(time.seconds ?? 0) * 1_000 : 0;
 
-/** Asks a run about its failures. Null without an answer: the run then counts as making progress. */
+/** Asks a run about its failures. Null if it does not answer: the run then counts as making progress. */
 async function standstillOf(client: Client, runId: string, attempts: readonly Attempt[]): Promise<Standstill | null> {
   try {
     const { failing } = await client.withDeadline(Date.now() + ANSWER_MS, () =>

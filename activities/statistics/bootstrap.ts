@@ -38,8 +38,8 @@ export function bootstrapMean(values: readonly number[], range: Range, options: 
 }
 
 /**
- * The means of several figures of the same tasks, each with its interval. All are resampled with the same draws: the
- * result for a figure depends only on the seed and its own values, and twenty figures cost little more than one.
+ * The means of several figures of the same tasks, each with its interval. All are resampled with the same draws. So a
+ * figure's result depends only on the seed and its own values, and twenty figures cost little more than one.
  * @throws RangeError for no tasks.
  */
 export function bootstrapMeans(columns: readonly Column[], options: BootstrapOptions): Interval[] {
@@ -62,14 +62,14 @@ export function bootstrapRatio(tasks: readonly WeightedValue[], range: Range, op
  * intervals", JASA 82; Efron and Tibshirani 1993, chapter 14). Resampling whole tasks keeps the trials of one task
  * together (cluster bootstrap: Davison and Hinkley 1997, section 3.8), because trials of one task are not independent
  * observations. In simulations of 0/1 outcomes with one or two trials and at least 50 tasks, the 95 % intervals covered
- * the truth in 93 to 96 % of repetitions; where hardly any task differed, in 91 %.
+ * the truth in 93 to 96 % of repetitions. If hardly any task differed, they covered it in 91 %.
  *
- * Where all tasks agree, resampling cannot show any spread and the bootstrap's interval would be a point. The interval
- * is then made from the exact binomial bound on the share of tasks that could differ (Clopper and Pearson 1934), with
- * those at the far end of the range.
+ * If all tasks agree, resampling cannot show any spread, and the bootstrap's interval would be a point. Then the
+ * interval comes from the exact binomial bound on the share of tasks that could differ (Clopper and Pearson 1934), with
+ * those tasks at the far end of the range.
  *
- * Fewer than `IN_TAIL` resamples cannot locate a quantile, so the tail beyond them has the shape of a normal
- * distribution's. Otherwise a confidence of 0.9999 would get the interval of 0.999.
+ * With fewer than `IN_TAIL` resamples beyond a quantile, it cannot be located. So the tail is extended with the shape
+ * of a normal distribution. Otherwise a confidence of 0.9999 would get the interval of 0.999.
  */
 function intervals(columns: readonly Column[], weights: readonly number[], options: BootstrapOptions): Interval[] {
   if (weights.length === 0) throw new RangeError('An interval needs at least one task with weight.');
@@ -83,9 +83,9 @@ function intervals(columns: readonly Column[], weights: readonly number[], optio
   });
 }
 
-/** Resamples beyond a quantile that can still be read from them. */
+/** Number of resamples that must lie beyond a quantile for a direct estimate. */
 const IN_TAIL = 10;
-/** The correction for skewness divides by a number that vanishes far out. */
+/** The correction for skewness divides by a number that approaches zero in the far tail. */
 const LEAST_CURVE = 0.1;
 
 function bcaInterval(
@@ -98,8 +98,8 @@ function bcaInterval(
   const estimate = values.reduce((sum, value, i) => sum + value * (weights[i] as number), 0) / total;
   const alpha = (1 - confidence) / 2;
   let below = 0;
-  // Many replicates of 0/1 outcomes equal the estimate. They count half, or the bias correction would be off by their
-  // share.
+  // Many replicates of 0/1 outcomes equal the estimate. They count half, otherwise their share would distort the bias
+  // correction.
   for (const r of replicates) below += r < estimate - 1e-12 ? 1 : r <= estimate + 1e-12 ? 0.5 : 0;
   const share = Math.min(Math.max(below / replicates.length, 0.5 / replicates.length), 1 - 0.5 / replicates.length);
   const bias = normalQuantile(share);
@@ -126,7 +126,7 @@ function resample(
   const n = weights.length;
   const width = columns.length;
   const weight = Float64Array.from(weights);
-  // Row by row, so that one draw reads neighbouring numbers.
+  // The order is row by row, so that one draw reads neighbouring numbers.
   const products = new Float64Array(n * width);
   columns.forEach(({ values }, column) =>
     values.forEach((value, task) => (products[task * width + column] = value * (weights[task] as number))),
@@ -147,7 +147,7 @@ function resample(
   return replicates.map((column) => column.sort());
 }
 
-/** Acceleration constant from the jackknife (Efron and Tibshirani 1993, equation 14.15). Zero for one task. */
+/** Acceleration constant from the jackknife (Efron and Tibshirani 1993, equation 14.15). Zero for a single task. */
 function jackknifeAcceleration(
   values: readonly number[],
   weights: readonly number[],
@@ -168,7 +168,7 @@ function jackknifeAcceleration(
   return squares === 0 ? 0 : cubes / (6 * squares ** 1.5);
 }
 
-/** The quantile of the replicates at z standard deviations of a normal distribution from the middle. */
+/** The quantile of the replicates at z standard deviations from the middle of a normal distribution. */
 function quantileInTail(sorted: Float64Array, z: number, [least, most]: Range): number {
   const furthest = -normalQuantile(Math.min(0.5, IN_TAIL / sorted.length));
   if (Math.abs(z) <= furthest || furthest <= 0) return quantileOfSorted(sorted, normalCdf(z));

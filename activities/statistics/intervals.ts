@@ -2,49 +2,49 @@ import type { Interval } from '../../contracts/artifacts/evaluation';
 import { Z95 } from '../../contracts/statistics/normal';
 import { student95 } from './student';
 
-/** A share of sums over tasks, the mean over some repetitions, with each task's influence on it. */
+/** A ratio of sums over tasks, averaged over repetitions, with each task's influence on it. */
 export interface ClusteredShare {
-  /** Null when no repetition has anything in the denominator. */
+  /** Null if the denominator is zero in every repetition. */
   estimate: number | null;
   /**
-   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414): they sum to
-   * zero, and tasks / (tasks - 1) times the sum of their squares estimates the variance of the estimate under sampling
-   * of whole tasks.
+   * Linearised contribution of each task (Taylor series of the ratio; Woodruff 1971, JASA 66:411-414). The
+   * contributions sum to zero. Under sampling of whole tasks, tasks / (tasks - 1) times the sum of their squares
+   * estimates the variance of the estimate.
    */
   influence: Float64Array;
-  /** Sum over tasks of the denominator, averaged over repetitions. */
+  /** Sum of the denominator over tasks, averaged over repetitions. */
   size: number;
-  /** Tasks with anything in the denominator of any repetition. */
+  /** Number of tasks with a non-zero denominator in any repetition. */
   clusters: number;
   /** Kish's number of independent tasks for these denominators: (sum of sizes)^2 / sum of squared sizes. */
   kish: number;
 }
 
 /**
- * Degrees of freedom with which independent observations count, in addition to the variance found between tasks. With a
- * handful of tasks that variance is little more than noise: an interval made from it alone is often far too short
- * (docs/measured.md, `identification-intervals`).
+ * Prior weight of the variance of independent observations, in degrees of freedom, in addition to the variance between
+ * tasks. With a handful of tasks the variance between them is little more than noise. An interval from it alone is
+ * often far too short (docs/measured.md, `identification-intervals`).
  */
 const PRIOR_DF = 8;
 
 /**
- * 95 % interval of a share whose observations come in tasks; null without an estimate.
+ * 95 % interval of a share whose observations are grouped by task; null without an estimate.
  *
- * It is Wilson's score interval with Student's quantile, at the effective sample size: the number of independent
- * observations that would have the variance found between tasks (Kish 1965; Korn and Graubard 1998, Survey Methodology
- * 24:193-201). Wilson did best of the intervals compared by Franco, Little, Louis and Slud (2019, Journal of Survey
- * Statistics and Methodology 7:334-364).
+ * It is Wilson's score interval with Student's quantile, at the effective sample size. That is the number of
+ * independent observations with the same variance as the one found between tasks (Kish 1965; Korn and Graubard 1998,
+ * Survey Methodology 24:193-201). Wilson's was the best interval in the comparison by Franco, Little, Louis and Slud
+ * (2019, Journal of Survey Statistics and Methodology 7:334-364).
  */
 export function shareInterval(share: ClusteredShare): Interval | null {
   return share.estimate === null ? null : { estimate: share.estimate, ...clusteredWilson(share, share.estimate) };
 }
 
 /**
- * 95 % interval of a - b for shares of the same tasks; null when either has no estimate.
+ * 95 % interval of a - b for shares of the same tasks; null if either has no estimate.
  *
- * MOVER combines the intervals of the two shares, with the correlation between them that the tasks show (Zou and Donner
- * 2008, Statistics in Medicine 27:1693-1702). For independent shares this is Newcombe's method 10 (1998, Statistics in
- * Medicine 17:873-890).
+ * MOVER combines the intervals of the two shares with their correlation between tasks (Zou and Donner 2008, Statistics
+ * in Medicine 27:1693-1702). For independent shares this is Newcombe's method 10 (1998, Statistics in Medicine
+ * 17:873-890).
  */
 export function differenceInterval(a: ClusteredShare, b: ClusteredShare): Interval | null {
   if (a.estimate === null || b.estimate === null) return null;
@@ -72,7 +72,7 @@ export function clusteredVariance(influence: Float64Array, clusters: number): nu
 }
 
 /**
- * Moderated variance and its degrees of freedom. The variance found between tasks is drawn towards the variance of
+ * Moderated variance and its degrees of freedom. The variance between tasks is shrunk towards the variance of
  * independent observations with the weight of `PRIOR_DF` tasks (Smyth 2004, Statistical Applications in Genetics and
  * Molecular Biology 3:3, with a fixed prior).
  */
@@ -98,8 +98,8 @@ function clusteredWilson(
 ): { low: number; high: number } {
   const spread = p * (1 - p);
   const { variance, df } = moderatedVariance(clusteredVariance(influence, clusters), spread / size, clusters);
-  // Where all tasks agree there is no variance to estimate the sample size from. Each task then counts once, which is
-  // the least that the data can be worth.
+  // If all tasks agree, no variance is available to estimate the sample size. Then each task counts once, which is the
+  // smallest possible weight of the data.
   return wilson(p, spread > 0 ? spread / variance : Math.max(1, kish), student95(df));
 }
 

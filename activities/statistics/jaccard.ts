@@ -1,6 +1,6 @@
 /**
  * Jaccard index of two sets, in [0, 1]: size of the intersection over size of the union (Jaccard 1912, New Phytologist
- * 11:37-50). 0 when both are empty.
+ * 11:37-50). 0 if both are empty.
  */
 export function jaccard<T>(a: ReadonlySet<T> = new Set(), b: ReadonlySet<T> = new Set()): number {
   let both = 0;

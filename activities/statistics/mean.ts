@@ -8,13 +8,17 @@ export function meanOrZero(values: readonly number[]): number {
   return values.length === 0 ? 0 : mean(values);
 }
 
-/** Standard deviation of the values as a whole population: the squares are divided by their number. NaN for none. */
+/**
+ * Standard deviation of the values as a whole population: the sum of squares is divided by their number. NaN for none.
+ */
 export function populationDeviation(values: readonly number[]): number {
   const centre = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
 }
 
-/** Standard deviation of the values as a sample: the squares are divided by n - 1. Null for fewer than two values. */
+/**
+ * Standard deviation of the values as a sample: the sum of squares is divided by n - 1. Null for fewer than two values.
+ */
 export function sampleDeviation(values: readonly number[]): number | null {
   if (values.length < 2) return null;
   const centre = mean(values);

@@ -23,8 +23,8 @@ export function randomSource(seed: number): RandomSource {
 }
 
 /**
- * xoshiro128++ 1.0 (Blackman and Vigna 2021, "Scrambled linear pseudorandom number generators") from a given state.
- * Chosen because `Math.random` cannot be seeded and 32-bit integer arithmetic gives the same bits everywhere.
+ * xoshiro128++ 1.0 (Blackman and Vigna 2021, "Scrambled linear pseudorandom number generators") from a given state. It
+ * is used because `Math.random` cannot be seeded, and because 32-bit integer arithmetic gives the same bits everywhere.
  */
 export function randomFrom(state: RandomState): RandomSource {
   let [a, b, c, d] = state;
@@ -41,15 +41,15 @@ export function randomFrom(state: RandomState): RandomSource {
     return result;
   };
   return {
-    // The bias of this map is below n / 2^32. With the thousands of tasks drawn here no reported digit shows it.
+    // The bias of this map is below n / 2^32. With thousands of tasks, no reported digit shows it.
     below: (n) => ((next() * n) / 4294967296) >>> 0,
     uniform: () => next() / 4294967296,
   };
 }
 
 /**
- * Uniform numbers in [0, 1) from a seed, by mulberry32 (Ettinger 2017). Not the sequence of `randomSource`: a run
- * can only be repeated while both keep their sequences.
+ * Uniform numbers in [0, 1) from a seed, by mulberry32 (Ettinger 2017). It is another sequence than that of
+ * `randomSource`: runs are repeatable only if both keep their sequences.
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;

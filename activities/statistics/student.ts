@@ -1,8 +1,8 @@
 import { normalCdf, Z_ONE_SIDED_95, Z95 } from '../../contracts/statistics/normal';
 
 /**
- * 0.975 quantile of Student's t, by the Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). `df`: degrees of
- * freedom; the error is below 0.01 from 4 on.
+ * 0.975 quantile of Student's t, by the Cornish-Fisher expansion (Abramowitz and Stegun 1964, 26.7.5). `df` is the
+ * degrees of freedom; the error is below 0.01 for df of at least 4.
  */
 export const student95 = (df: number): number => studentQuantile(Z95, df);
 
@@ -20,7 +20,7 @@ function studentQuantile(z: number, df: number): number {
 
 /**
  * P(T > t) of Student's t with `df` degrees of freedom, by Wallace's normal transform (1959, Annals of Mathematical
- * Statistics 30:1124-1130). Two digits are right at df = 4.
+ * Statistics 30:1124-1130). At df = 4, two digits are right.
  */
 export function studentTail(t: number, df: number): number {
   const z = ((8 * df + 1) / (8 * df + 3)) * Math.sqrt(df * Math.log1p((t * t) / df));

@@ -3,10 +3,10 @@ import type { Spread, StudyCapability } from '../../contracts/artifacts/study';
 import { jaccard } from '../statistics/jaccard';
 import { mean, sampleDeviation } from '../statistics/mean';
 
-/** Least Jaccard index at which capabilities of two identifications are the same one. */
+/** Smallest Jaccard index at which capabilities of two identifications count as the same. */
 const MIN_AGREEMENT = 0.5;
 
-/** One identification, as far as matching needs it. */
+/** The part of an identification that matching needs. */
 export interface StudiedIdentification {
   /** Names of the capabilities by id. */
   names: ReadonlyMap<string, string>;
@@ -23,9 +23,9 @@ interface Group {
 
 /**
  * Finds the same capability in all identifications, not by name but by the trajectories that lack it. Each capability
- * of an identification is matched with at most one of those found before, best agreement first. Below `MIN_AGREEMENT`
- * it is a new one. Two that no trajectory lacks match if their ids are equal.
- * @returns capabilities, most often kept first, then by gap.
+ * of an identification is matched with at most one earlier capability, the best agreement first. Below `MIN_AGREEMENT`
+ * it counts as a new capability. Two capabilities that no trajectory lacks match if their ids are equal.
+ * @returns capabilities, first those that were kept most often, then by gap.
  */
 export function matchCapabilities(identifications: readonly StudiedIdentification[]): StudyCapability[] {
   const groups: Group[] = [];

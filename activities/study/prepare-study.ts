@@ -18,9 +18,10 @@ export interface PrepareStudyDeps {
 }
 
 /**
- * Prepares a study from a run of the agent: its trajectories, and its spec with the analyst that this worker knows now.
- * Each identification of the study has one labelling run, because the study measures how far labelling runs differ.
- * @throws Study.NoTrajectories when there is no such run.
+ * Prepares a study from a run of the agent. It takes the run's trajectories, and its spec with the analyst that this
+ * worker knows now. Each identification of the study has one labelling run, because the study measures how much
+ * labelling runs differ.
+ * @throws Study.NoTrajectories if there is no such run.
  */
 export async function prepareStudy(
   { store, endpoints }: PrepareStudyDeps,
@@ -55,7 +56,7 @@ interface Source {
   key: string;
 }
 
-/** A frozen spec by its key; null where it cannot be used. */
+/** A frozen spec by its key; null if it cannot be used. */
 async function readSpec(store: ArtifactStore, key: string): Promise<PreparedSpec | null> {
   try {
     return preparedSpecSchema.parse(JSON.parse(String(await store.getNamed(key))));
@@ -65,7 +66,9 @@ async function readSpec(store: ArtifactStore, key: string): Promise<PreparedSpec
   }
 }
 
-/** The wanted run, else the agent's last run that has trajectories. Run ids sort by time, so the last comes first. */
+/**
+ * The requested run, else the agent's last run with trajectories. Run ids sort by time, so the last run comes first.
+ */
 async function findSource(store: ArtifactStore, agent: string, wanted: string | null): Promise<Source> {
   const runs = wanted === null ? (await store.list('runs')).reverse() : [wanted];
   for (const runId of runs) {

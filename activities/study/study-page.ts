@@ -6,15 +6,16 @@ import { markup, type Markup } from '../html/markup';
 import { dataTable } from '../html/table';
 
 const ROW = 34;
-/** The paper calls an identification stable when repeated gaps differ from their mean by at most this. */
+/** The paper calls an identification stable if repeated gaps differ from their mean by at most this. */
 const BAND = 0.05;
 
 const DATA_LINK = markup`<a href="study.json">study.json</a>`;
 const FIGURE_LINK = markup`<a href="stability.svg">stability.svg</a>`;
 
 /**
- * Draws the paper's figure 2: for each capability the gaps and coverages that the identifications found. A tick marks
- * their mean. A band of 0.05 surrounds the mean of the gap. A filled circle: kept by that identification.
+ * Draws the paper's figure 2: for each capability the gaps and coverages of all identifications. A tick marks their
+ * mean. A band of 0.05 surrounds the mean of the gap. A filled circle means that this identification kept the
+ * capability.
  */
 export function stabilityFigure(study: StabilityStudy, layout: Layout): Markup {
   const { capabilities, identifications } = study;

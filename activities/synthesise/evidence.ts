@@ -7,7 +7,10 @@ import { jaccard } from '../statistics/jaccard';
 const MAX_LACKING = 4;
 const MAX_PRESENT = 3;
 const MAX_EXCEPTIONS = 2;
-/** Successes without an occasion for the capability, among which those most like the failures are chosen. */
+/**
+ * Number of successes without a need for the capability that are read; those most like the failures are chosen from
+ * them.
+ */
 const EXCEPTIONS_READ = 40;
 
 /** An episode, and the analyst's label of the capability in it. */
@@ -17,8 +20,8 @@ export interface Evidence {
 }
 
 /**
- * Chooses the labels of one capability to show: failures that lack it and successes that show it. Labels on which the
- * labelling runs agree most come first; the seed and the trajectory's id break ties.
+ * Chooses labels of one capability to show: failures that lack it and successes that show it. Labels with the highest
+ * agreement between labelling runs come first; the seed and the trajectory's id break ties.
  * @param success whether each trajectory succeeded, by id.
  */
 export function chooseEvidence(
@@ -32,7 +35,7 @@ export function chooseEvidence(
   ];
 }
 
-/** As `chooseEvidence`: successes that gave no occasion for the capability, among which `nearestTo` chooses. */
+/** Like `chooseEvidence`: successes that did not need the capability, from which `nearestTo` chooses. */
 export function possibleExceptions(
   labels: readonly ConsensusLabel[],
   success: ReadonlyMap<string, boolean>,
@@ -41,7 +44,7 @@ export function possibleExceptions(
   return drawn(labels, success, seed, ['NA', true], EXCEPTIONS_READ);
 }
 
-/** The exceptions whose openings share most words with the failures' openings: small differences teach most. */
+/** The exceptions whose openings share most words with the failures' openings, because small differences teach most. */
 export function nearestTo(failures: readonly Evidence[], exceptions: readonly Evidence[]): Evidence[] {
   const openingOf = ({ trajectory }: Evidence) =>
     new Set(wordsOf(trajectory.messages.find(({ role }) => role === 'user')?.content ?? ''));

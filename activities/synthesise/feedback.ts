@@ -8,20 +8,20 @@ const MAX_REJECTED_CHARS = 40_000;
 const MAX_ROLLOUT_MESSAGE_CHARS = 1_500;
 const MAX_ROLLOUT_CHARS = 8_000;
 
-/** An attempt that was refused, with the evidence. */
+/** A refused attempt, with the evidence. */
 export interface RejectedAttempt {
   attempt: number;
   source: string;
   validation: EnvironmentAttempt['validation'];
-  /** null when it failed a check. */
+  /** null if it failed a check. */
   calibration: CalibrationResult | null;
-  /** The base model's rollouts in it, with rewards; empty where it could not be played. */
+  /** The base model's rollouts in it, with rewards; empty if it could not be played. */
   rollouts: readonly Trajectory[];
-  /** The outcomes of the attempts so far, this one included. */
+  /** The outcomes of the attempts so far, including this one. */
   history: readonly { attempt: number; outcome: string }[];
 }
 
-/** The section of the prompt about a refused attempt: numbers, rollouts, the file, and what to do. */
+/** The section of the prompt about a refused attempt: numbers, rollouts, the file, and the task for the analyst. */
 export function feedbackSection(rejected: RejectedAttempt): string {
   const { attempt, source, validation, calibration, rollouts, history } = rejected;
   const earlier = history.filter((one) => one.attempt !== attempt);
@@ -57,7 +57,7 @@ function figureText({ name, value, atLeast, atMost }: Figure): string {
 
 const rounded = (value: number): string => String(Math.round(1000 * value) / 1000);
 
-/** The fields of a calibration that the analyst is shown, in this order. */
+/** The fields of a calibration that the analyst sees, in this order. */
 const NUMBERS: (keyof CalibrationResult)[] = [
   'meanReward',
   'meanSuccess',
@@ -105,5 +105,5 @@ function whatToDo({ calibration, rollouts }: RejectedAttempt): string {
 
 const listed = (problems: readonly string[]): string => problems.map((problem) => `- ${problem}`).join('\n');
 
-/** The text with each line indented, so that nothing in it passes for a heading. */
+/** The text with each line indented, so that nothing in it looks like a heading. */
 export const indent = (text: string): string => text.replace(/^/gm, '    ');

@@ -27,8 +27,8 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
 
   return {
     /**
-     * Asks the analyst for an environment. The first attempt takes the environment that an earlier run had certified
-     * for the same capability and tools. It is validated against today's target like any other.
+     * Asks the analyst for an environment. The first attempt takes an earlier run's certified environment for the same
+     * capability and tools. It is validated against today's target like any other.
      */
     async synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult> {
       const { context, capability, attempt } = input;
@@ -76,7 +76,7 @@ export function createSynthesiseActivities(deps: SynthesiseDeps): Pick<LlmActivi
   };
 }
 
-/** The certified environment of an earlier run, in the folder of this one. Null where there is none to reuse. */
+/** The certified environment of an earlier run, copied into this run's folder. Null if there is none to reuse. */
 async function certifiedBefore(
   deps: SynthesiseDeps,
   prepared: PreparedSpec,
@@ -88,7 +88,7 @@ async function certifiedBefore(
   const { tools } = await deps.profileOfTarget(context, prepared, Context.current().cancellationSignal);
   const key = await environmentKeyOf(store, input, tools);
   return takeReusable(store, context.agent, key, reusableEnvironmentSchema, async ({ runId, source }) =>
-    // When a repair executes the run's own attempt again, the attempt repeats the recorded question.
+    // If a repair repeats the run's own attempt, the attempt repeats the recorded question.
     runId === context.runId
       ? null
       : {

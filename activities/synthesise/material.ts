@@ -28,8 +28,9 @@ export interface MaterialDeps {
 }
 
 /**
- * Reads the material of the prompt: the capability, evidence of its lack, samples of the target, the attempt before.
- * Throws RangeError for a capability that the identification does not have. Line files are read once per worker.
+ * Reads the material of the prompt: the capability, evidence that it is lacking, samples of the target, and the
+ * previous attempt. Throws RangeError if the identification does not have the capability. Line files are read once per
+ * worker.
  */
 export function materialReader(deps: MaterialDeps) {
   const trajectoriesOf = storedLines(deps.store, trajectorySchema);

@@ -11,7 +11,7 @@ import type { TargetSamples, ToolSample } from './target-samples';
 import type { Values } from './vocabulary';
 
 /**
- * Version of the prompt, part of every synthesis key. Raise it with any change of this file, `rules.ts` or
+ * Version of the prompt, part of every synthesis key. Increase it with any change of this file, `rules.ts` or
  * `feedback.ts` that can change an answer: a test pins the text to the version.
  */
 export const SYNTHESIS_PROMPT_VERSION = 'synthesise-8';
@@ -19,7 +19,7 @@ export const SYNTHESIS_PROMPT_VERSION = 'synthesise-8';
 const MAX_MESSAGE_CHARS = 3_000;
 const MAX_SYSTEM_CHARS = 12_000;
 
-/** Everything that goes into the synthesis prompt. */
+/** All inputs of the synthesis prompt. */
 export interface SynthesisMaterial {
   capability: Candidate;
   tools: readonly EnvironmentTool[];

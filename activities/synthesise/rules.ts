@@ -3,16 +3,16 @@ import type { JailProfile } from '../../sandbox';
 import { ALLOWED_MODULES } from '../allowed-modules';
 import { CHECK_LIMITS } from '../environment-checks/limits';
 
-/** Longest source, in characters: it travels to the environment's process in one line. */
+/** Longest source, in characters: it is sent to the environment's process in one line. */
 export const MAX_SOURCE_CHARS = 200_000;
-/** Most calls of a reference solution (contracts/messages/environment-protocol.ts). */
+/** Largest number of calls in a reference solution (contracts/messages/environment-protocol.ts). */
 const MAX_REFERENCE_CALLS = 64;
 
-/** The demands of an agent's own settings on an environment. */
+/** The requirements of an agent's own settings for an environment. */
 export interface EnvironmentDemands {
   calibration: AgentSpec['calibration'];
   certificate: AgentSpec['certificate'];
-  /** Least reward that is a success, most turns of an episode, most tokens of one answer. */
+  /** Smallest reward of a success, largest number of turns of an episode, largest number of tokens of one answer. */
   successReward: number;
   maxTurns: number;
   maxCompletionTokens: number;
@@ -22,8 +22,8 @@ export interface EnvironmentDemands {
 }
 
 /**
- * The sentence of each threshold in the prompt to the analyst. A threshold without a sentence here does not compile, so
- * the author of an environment knows every number that the checks apply.
+ * The sentence of each threshold in the prompt to the analyst. A threshold without a sentence here does not compile. So
+ * the author of an environment knows every number of the checks.
  */
 const LIMIT_SENTENCES: Record<keyof typeof CHECK_LIMITS, (limit: number) => string> = {
   minReferenceReward: (limit) => `the reference solution earns at least ${limit} on every task`,
@@ -74,7 +74,7 @@ const thresholds = (): string =>
 
 const range = ([low, high]: readonly [number, number]): string => `between ${low} and ${high}`;
 
-/** The system message of synthesis: form of the file, and rules. */
+/** The system message of synthesis: the form of the file, and the rules. */
 export function rulesOf(demands: EnvironmentDemands): string {
   return [FORM, speech(demands), WHAT_TO_TEACH, checked(demands), limits(demands), CLOSING].join('\n');
 }

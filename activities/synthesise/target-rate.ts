@@ -1,19 +1,19 @@
 import type { ConsensusLabel } from '../../contracts/artifacts/identification';
 
-/** How often the base model shows the capability in the target, by the labels. */
+/** How often the base model shows the capability in the target, according to the labels. */
 export interface TargetRate {
-  /** Episodes with a label for the capability. */
+  /** Number of episodes with a label for the capability. */
   labelled: number;
-  /** Of those, episodes that gave an occasion for it. */
+  /** Number of these that needed it. */
   needed: number;
-  /** Of those, episodes that show it. */
+  /** Number of these that show it. */
   shown: number;
-  /** Episodes that succeeded, of those that show it and of those that lack it. */
+  /** Number of successful episodes among those that show it, and among those that lack it. */
   successShown: number;
   successLacking: number;
 }
 
-/** Counts the labels of one capability. `success` has whether each trajectory succeeded. */
+/** Counts the labels of one capability. `success` says whether each trajectory succeeded. */
 export function targetRate(labels: readonly ConsensusLabel[], success: ReadonlyMap<string, boolean>): TargetRate {
   const of = (wanted: ConsensusLabel['label']) => labels.filter(({ label }) => label === wanted);
   const succeeded = (some: readonly ConsensusLabel[]) =>
@@ -28,7 +28,7 @@ export function targetRate(labels: readonly ConsensusLabel[], success: ReadonlyM
   };
 }
 
-/** The rate in sentences; empty where no episode needs the capability. */
+/** The rate in sentences; empty if no episode needs the capability. */
 export function rateSentences({ labelled, needed, shown, successShown, successLacking }: TargetRate): string {
   if (needed === 0) return '';
   const percent = (part: number, whole: number) => `${Math.round((100 * part) / whole)} %`;

@@ -21,19 +21,19 @@ export interface TargetSamples {
   system: string | null;
   openings: string[];
   calls: ToolSample[];
-  /** Calls that the target did not accept, one of each tool at first. */
+  /** Calls that the target did not accept; first comes one of each tool. */
   errors: ToolSample[];
   /**
-   * Texts of the agent without a call. The counts are the episodes looked at, those with such a text, and those that
-   * end with one.
+   * Texts of the agent without a call. The counts are the episodes examined, those with such a text, and those that end
+   * with one.
    */
   spoken: { episodes: number; withText: number; endedByText: number; texts: string[] };
   vocabulary: Values[];
 }
 
 /**
- * Samples from trajectories in their order: the system message, some openings, some different calls of each tool, calls
- * that were not accepted, what the agent says, and the values that are named.
+ * Samples from trajectories in their order: the system message, some openings, some different calls of each tool,
+ * rejected calls, texts of the agent, and named values.
  */
 export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples {
   const openings = new Set<string>();
@@ -53,7 +53,7 @@ export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples 
       if (isError(sample.observation)) errors.push(sample);
       const samples = calls.get(sample.name) ?? new Map<string, ToolSample>();
       calls.set(sample.name, samples);
-      // Different kinds of answers are worth more than one kind again. Answers of one kind begin alike, digits aside.
+      // A new kind of answer is worth more than a known one. Answers of one kind begin alike, apart from digits.
       const form = formOf(sample);
       if (samples.size < MAX_SAMPLES_PER_TOOL && !samples.has(form)) samples.set(form, sample);
     }
@@ -71,7 +71,7 @@ export function sampleTarget(trajectories: Iterable<Trajectory>): TargetSamples 
 
 const formOf = ({ observation }: ToolSample): string => startOf(observation.replace(/\d+/g, '0'), 40);
 
-/** Whether an observation says that a call was not accepted: as JSON by a member's name, as text by how it begins. */
+/** Whether an observation says that a call was not accepted: in JSON by a member's name, in text by its beginning. */
 function isError(observation: string): boolean {
   let value: unknown;
   try {

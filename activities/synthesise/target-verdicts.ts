@@ -1,13 +1,13 @@
 import { FEWEST_KNOWN } from '../environment-checks/checks/judged-alike';
 import type { Judgement, ShownChange } from '../environment-checks/judged-variations';
 
-/** Most changes that are shown, those first that were tried most. */
+/** Largest number of shown changes; the most frequently tried come first. */
 const MOST_CHANGES = 120;
 
 /**
- * How the agent's own environment judged its solutions with one change each. A line for each change says whether it is
- * accepted, and how the changed call is answered. Checks judge a written environment by the same changes, each part of
- * a solution by itself.
+ * The verdicts of the agent's own environment on its solutions with one change each. A line for each change says
+ * whether it is accepted, and what the answer to the changed call is. The checks judge a new environment by the same
+ * changes, for each part of a solution separately.
  */
 export function verdictLines({ byChange }: Pick<Judgement, 'byChange'>): string[] {
   return byChange

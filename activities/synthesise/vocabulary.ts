@@ -2,29 +2,29 @@ import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 
 const MAX_NAMES = 24;
 const MAX_VALUES = 20;
-/** Values to show of a member whose uses nearly all differ. */
+/** Number of values to show of a member whose values nearly all differ. */
 const EXAMPLES = 4;
 const MAX_VALUE_CHARS = 40;
 /**
- * From this share of distinct values on, a member is open: nearly every use has a new value, so the values are
- * examples.
+ * From this share of distinct values on, a member counts as open: nearly every use has a new value, so the values are
+ * only examples.
  */
 const OPEN_SHARE = 0.8;
-/** With fewer uses it is unknown whether values come again. */
+/** With fewer uses it is unknown whether values recur. */
 const FEWEST_USES = 10;
 
-/** The values that one member of calls and observations had. */
+/** The values of one member of calls and observations. */
 export interface Values {
   name: string;
   /** The most frequent ones first. */
   values: string[];
-  /** Each episode has another value: the values are only examples of the form. */
+  /** Whether each episode has another value, so that the values are only examples of the form. */
   isOpen: boolean;
 }
 
 /**
- * Collects the vocabulary of the target: the values of its calls' arguments and of the members of its observations.
- * It says with which names the agent is familiar.
+ * Collects the vocabulary of the target: the values of its calls' arguments and of the members of its observations. It
+ * shows the names that the agent knows.
  */
 export class Vocabulary {
   private readonly uses = new Map<string, Map<string, number>>();

@@ -19,7 +19,7 @@ export type ReadTargetProfile = (
 
 /**
  * Makes a reader of target profiles. A profile is read from the environment once for each run.
- * @throws Environment.Failed; not retryable, so that the run waits for a person, once another attempt would not help.
+ * @throws Environment.Failed; not retryable once another attempt would not help, so that the run waits for a person.
  */
 export function targetProfileReader(deps: {
   store: ArtifactStore;

@@ -3,17 +3,17 @@ import { type ArtifactStore, changeDocument } from '../../store';
 import type { TargetProfile } from '../environment-checks/target-profile';
 import { storedProfileSchema } from './target-profile-schema';
 
-/** Keeps target profiles in the store, one for each run: reading a profile from the environment may take minutes. */
+/** Stores one target profile for each run, because reading a profile from the environment may take minutes. */
 export class TargetProfileCache {
   private readonly underWay = new Map<string, Promise<unknown>>();
 
   constructor(private readonly store: ArtifactStore) {}
 
   /**
-   * The profile kept under `key`. If there is none, calls `read` and keeps the result. While another activity of this
-   * process reads the same profile, the call waits; if that activity fails or is cancelled, it reads the profile
-   * itself.
-   * @throws what `read` throws; the signal's reason.
+   * The profile stored under `key`. If there is none, calls `read` and stores the result. While another activity of
+   * this process reads the same profile, the call waits. If that activity fails or is cancelled, the call reads the
+   * profile itself.
+   * @throws the errors of `read`; the signal's reason.
    */
   async load(key: string, signal: AbortSignal, read: () => Promise<TargetProfile>): Promise<TargetProfile> {
     for (let other = this.underWay.get(key); other !== undefined; other = this.underWay.get(key)) {
@@ -35,7 +35,7 @@ export class TargetProfileCache {
     const kept = known((await this.store.readDocument(key))?.value);
     if (kept !== null) return kept;
     const profile = await read();
-    // Another process may have been faster, and has kept the same profile.
+    // Another process may have stored the same profile first.
     return changeDocument(this.store, key, (value) => {
       const faster = known(value);
       return faster === null

@@ -4,38 +4,39 @@ import type { Progress } from '../progress';
 import type { TrainerGroup } from './trainer-group';
 import type { PlannedJob } from './training-job';
 
-/** The purpose of a trainer: a training, or the trial that comes before all trainings of a run. */
+/** The purpose of a trainer: a training, or the trial before all trainings of a run. */
 interface Purpose<Manifest> {
   kind: 'training' | 'trial';
-  /** Reads the manifest in a directory, with which the trainer says that it is done; null while there is none. */
+  /** Reads the manifest in a directory, with which the trainer says that it is done; null if there is none yet. */
   readManifest: (directory: string) => Promise<Manifest | null>;
 }
 
-/** One training, or the trial, as a backend sees it. */
+/** One training, or the trial, in the form that backends use. */
 export interface Training<Manifest = unknown> extends Purpose<Manifest> {
   input: Pick<TrainInput, 'context' | 'job'>;
   prepared: PreparedSpec;
   planned: PlannedJob;
-  /** The trainings that share its trainer, this one included. Without packing it is the only one. */
+  /** The trainings that share its trainer, including this one. Without packing it is the only one. */
   group: TrainerGroup;
   /** Sends the heartbeats: iterations done, and the reason for waiting. */
   progress: Progress;
-  /** Aborted when the activity has to end, for whatever reason. */
+  /** Fires when the activity has to end, for any reason. */
   signal: AbortSignal;
 }
 
 /**
- * Where trainings run. On every backend the training's directory holds the job file and the environments before the
- * start, progress.jsonl grows during the training, and manifest.json is the result. So another worker can take over an
- * attempt. The members of a group share a trainer: each member's attempt watches its own directory, and the first that
- * finds no trainer starts one for all remaining members.
+ * Where trainings run. Every backend has the same files in the training's directory. The job file and the environments
+ * are there before the start, progress.jsonl grows during the training, and manifest.json is the result. So another
+ * worker can take over an attempt. The members of a group share a trainer. Each member's attempt watches its own
+ * directory, and the first that finds no trainer starts one for all remaining members.
  */
 export interface TrainingBackend {
-  /** Path of the jail's profile as the trainer sees it. */
+  /** Path of the jail's profile inside the trainer. */
   readonly jailProfile: string;
   /**
-   * Waits for the training's manifest. Attaches to the group's trainer if one runs, and starts one if none does.
-   * @throws Trainer.* when the training failed. When the signal is aborted: its reason, and the trainer continues.
+   * Waits for the training's manifest. Attaches to the group's trainer if one runs; otherwise starts one.
+   * @throws Trainer.* if the training failed. When the signal fires, it throws the signal's reason, and the trainer
+   *   continues.
    */
   train<Manifest>(training: Training<Manifest>): Promise<Manifest>;
   /**

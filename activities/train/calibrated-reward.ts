@@ -10,8 +10,8 @@ import { sampleDeviation } from '../statistics/mean';
 
 /**
  * Rewards of the base model in the calibration of the training's environment. The trainer compares its first rewards
- * with them. Undefined without such a record, and for a training on several environments, since the training of each
- * capability compares its own.
+ * with them. Undefined without such a record. Also undefined for a training on several environments, since each
+ * capability's own training makes the comparison.
  */
 export async function calibratedReward(
   store: ArtifactStore,
@@ -34,7 +34,7 @@ export function rewardOf(result: CalibrationResult): TrainingJob['calibratedRewa
   if (deviation === null) return undefined;
   const tasks = groupMeans.length;
   const within = Math.max(0, rewardStd ** 2 - (deviation ** 2 * (tasks - 1)) / tasks);
-  // One rollout of each task does not separate the two. Then all of it counts as a difference of the tasks.
+  // One rollout of each task does not separate the two. Then the whole variance counts as a difference between tasks.
   const withinTask = each > 1 ? (within * each) / (each - 1) : 0;
   return {
     mean: meanReward,

@@ -11,7 +11,10 @@ async function newestCheckpoint(directory: string): Promise<number> {
   return Math.max(0, ...names.map((name) => Number(/^iteration-(\d+)$/.exec(name)?.[1] ?? 0)));
 }
 
-/** The iterations of the newest checkpoints of a group's trainings, summed: it grows whenever one of them advances. */
+/**
+ * The sum, over a group's trainings, of the iterations of their newest checkpoints: it grows whenever one of them
+ * advances.
+ */
 export async function checkpointedIterations({ members }: Pick<TrainerGroup, 'members'>): Promise<number> {
   const newest = await Promise.all(members.map(({ directory }) => newestCheckpoint(directory)));
   return newest.reduce((sum, iteration) => sum + iteration, 0);

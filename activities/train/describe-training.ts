@@ -2,11 +2,11 @@ import type { Training } from './backend';
 
 type Described = Pick<Training, 'kind' | 'input'>;
 
-/** The name of a training's trainer in a failure, at the beginning of a sentence. */
+/** The name of a training's trainer in a failure, for the beginning of a sentence. */
 export const trainerOf = ({ kind, input }: Described): string =>
   kind === 'trial' ? 'The trial of a trainer' : `The trainer of ${input.job}`;
 
-/** The name of a training in a failure, at the beginning of a sentence. */
+/** The name of a training in a failure, for the beginning of a sentence. */
 export const trainingOf = ({ kind, input }: Described): string =>
   kind === 'trial' ? 'The trial of a trainer' : `The training of ${input.job}`;
 
@@ -14,6 +14,6 @@ export const trainingOf = ({ kind, input }: Described): string =>
 export const noteOf = ({ kind, input }: Described): string =>
   kind === 'trial' ? 'trial of a trainer' : `train ${input.job}`;
 
-/** What `whet retry` does once the cause of a failure is gone, as a clause. */
+/** A clause about the effect of `whet retry` once the cause of a failure is gone. */
 export const retryOf = ({ kind }: Described): string =>
   kind === 'trial' ? '`whet retry` tries again' : '`whet retry` goes on from the last checkpoint';

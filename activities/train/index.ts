@@ -26,15 +26,15 @@ interface TrainDeps {
   store: ArtifactStore;
   /** Backends by the value of `training.backend`; a worker without a cluster has only `local`. */
   backends: { local: TrainingBackend; kubernetes?: TrainingBackend };
-  /** How many trainings this worker runs side by side; only for messages of trainings that wait. Default: no limit. */
+  /** Number of parallel trainings of this worker, used only in messages of trainings that wait. Default: no limit. */
   atOnce?: number;
   /** The policy server of `whet up`, from which trainers may sample. Default: unknown. */
   modelUrl?: string | null;
 }
 
 /**
- * The job of a training with the key of its content. A training that continues an adapter is another job with other
- * content.
+ * The job of a training with the reuse key of its inputs. A training that continues an adapter is another job with
+ * other inputs.
  */
 async function planReuse(
   {
@@ -73,13 +73,13 @@ export function createTrainActivities({
   };
   return {
     /**
-     * Trains one adapter and stores it, or takes the one of an earlier run with the same content. If the active version
+     * Trains one adapter and stores it, or takes an earlier run's adapter with the same inputs. If the active version
      * has an adapter for the capability, the training begins from it (`training.warmStart`). If the input names an
-     * adapter to continue, the training continues it although its content was trained before. Resumes at the furthest
-     * point: takes an existing manifest, attaches to a running trainer, or starts one from its last checkpoint.
-     * Cancelling the activity stops the trainer. A worker that shuts down leaves the trainer running, and the next
-     * attempt attaches to it. With `training.packing` it may first wait for other trainings of the run to share a
-     * trainer with.
+     * adapter to continue, the training continues it although its inputs were trained before. It resumes at the latest
+     * possible point: it takes an existing manifest, attaches to a running trainer, or starts one from its last
+     * checkpoint. Cancelling the activity stops the trainer. When a worker shuts down, the trainer continues, and the
+     * next attempt attaches to it. With `training.packing` it may first wait for other trainings of the run that can
+     * share the trainer.
      * @throws Trainer.*, Model.Changed.
      */
     async trainAdapter(input: TrainInput): Promise<TrainedAdapter> {
@@ -91,10 +91,11 @@ export function createTrainActivities({
       if (known !== null) return known;
       const begun = await withWarmStart(store, prepared, asked, planned);
       const manifest = await trainToCompletion({ store, atOnce }, backend, { input, prepared, planned: begun });
-      // The model that the trainer read counts: the trainer may see another directory under this path than the worker.
+      // The model that the trainer read counts, because the trainer may see another directory under this path than the
+      // worker.
       const trainedOn = manifest.baseModelSha256;
       if (trainedOn !== prepared.baseModelSha256) {
-        // Set aside, so that the next attempt trains again.
+        // The directory is set aside, so that the next attempt trains again.
         await rename(planned.directory, `${planned.directory}-on-${trainedOn.slice(0, 12)}-${Date.now()}`);
         throw baseModelChanged(prepared.modelPath, prepared.baseModelSha256, trainedOn);
       }
@@ -104,19 +105,19 @@ export function createTrainActivities({
           `The training of ${input.job} learned nothing: ${manifest.nothingLearned}. Its log is ${planned.directory}.`,
         );
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
-      // The adapter is there twice by now, so nothing needs a checkpoint any more.
+      // Now there are two copies of the adapter, so no checkpoint is needed any more.
       await removeCheckpoints(planned.directory);
       await removeWarmStart(planned.directory);
-      // Where the trainer could not read the adapter that it continues, the result does not match the key.
+      // If the trainer could not read the adapter to continue, the result does not match the key.
       const isAsKeyed = asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues;
       if (isAsKeyed) await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },
 
     /**
-     * Lets a trainer try the needs of the run's trainings, on the same backend and in the same kind of pod: image,
-     * store, base model, jail and GPUs. A fault there is found before anything is paid for. Takes over the result of an
-     * earlier attempt. Cancelling it stops the trainer.
+     * Lets a trainer test the needs of the run's trainings, on the same backend and in the same kind of pod: image,
+     * store, base model, jail and GPUs. So a fault there is found before anything is paid. It reuses the result of an
+     * earlier attempt. Cancelling the activity stops the trainer.
      * @throws Trainer.*, Model.Changed.
      */
     async tryTraining(context: RunContext): Promise<TrialManifest> {

@@ -29,20 +29,20 @@ import { groupJobName, isShared, remainingMembers } from './trainer-group';
 
 /** Path of the jail's profile for pods in the trainer image. */
 const POD_JAIL_PROFILE = '/opt/whetstone/sandbox/profile-pod.json';
-/** A Job that the watch does not show for this long was deleted before the watch could see it. */
+/** If the watch does not show a Job for this long, the Job was deleted before the watch could see it. */
 const UNSEEN_MS = 30_000;
-/** The same for a pack's Job that the watch has shown before: another member's attempt has replaced it. */
+/** The same limit for a pack's Job that the watch has shown before: another member's attempt has replaced it. */
 const GONE_MS = 2_000;
 
 /** The dependencies of training on a cluster. */
 interface KubernetesBackendOptions {
-  /** Absolute path of the store's root, which pods have at the same path. */
+  /** Absolute path of the store's root, which must be the same in pods. */
   storeRoot: string;
   /** What agents may ask of the cluster. */
   policy: WorkerPolicy;
-  /** Opens the cluster; called at the first training. Throws where there is none. */
+  /** Opens the cluster; called at the first training. Throws if there is none. */
   openCluster: () => Promise<Cluster>;
-  /** Takes the trainers' reports, at an address that pods reach; null: trainers send none. */
+  /** Receives the trainers' reports, at an address that pods can reach; null: trainers send none. */
   reports: { inbox: ReportInbox; url: string } | null;
 }
 

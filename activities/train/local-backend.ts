@@ -35,15 +35,15 @@ interface LocalBackendOptions {
   room?: ResourceAdmission;
 }
 
-/** Starts of a trainer without a new checkpoint, after which a person has to look. */
+/** After this many starts of a trainer without a new checkpoint, a person must look at it. */
 const MAX_STARTS_WITHOUT_PROGRESS = 10;
 const POLL_MS = 250;
-/** Wait before it is looked again whether there is room. */
+/** Delay before the next check for free resources. */
 const ROOM_RETRY_MS = 1_000;
-/** Wait before the next start when another trainer holds the directory's lock. */
+/** Delay before the next start if another trainer holds the directory's lock. */
 const LOCK_RETRY_MS = 2_000;
 
-/** Runs trainers as processes of this machine. Each is in a session of its own, so it outlives the worker. */
+/** Runs trainers as processes of this machine. Each is in its own session, so it outlives the worker. */
 export class LocalBackend implements TrainingBackend {
   readonly jailProfile: string;
   private readonly room: ResourceAdmission;
@@ -79,12 +79,12 @@ export class LocalBackend implements TrainingBackend {
         continue;
       }
       if (!isOurs) {
-        // No worker may have lived to see the last end.
+        // Perhaps no worker was alive to see the last end.
         const failure = await stuck(training);
         if (failure !== null) throw failure;
         isStarted = true;
         const wrapper = await this.start(group, signal);
-        // The attempt of another member may have started the pack's trainer a moment ago.
+        // Another member's attempt may have started the pack's trainer a moment ago.
         isOurs =
           wrapper !== TRAINER_EXIT_CODES.locked ||
           (isShared(group) && (await trainerState(group.directory)).status === 'running');
@@ -128,9 +128,9 @@ export class LocalBackend implements TrainingBackend {
   }
 
   /**
-   * Starts a trainer for the remaining members and waits until its wrapper has recorded its process, however long it
-   * takes on a busy machine.
-   * @returns the wrapper's exit code if it has ended by then (`locked`: another trainer is at work), else null.
+   * Starts a trainer for the remaining members. Then waits until its wrapper has recorded its process, however long
+   * that takes on a busy machine.
+   * @returns the wrapper's exit code if it has ended by then (`locked`: another trainer is running), else null.
    */
   private async start(group: TrainerGroup, signal: AbortSignal): Promise<number | null> {
     const members = await remainingMembers(group);
@@ -172,13 +172,13 @@ async function ended(training: Training): Promise<ApplicationFailure> {
   return failure;
 }
 
-/** The failure of a trainer that makes no progress from start to start; null while it may be started once more. */
+/** The failure of a trainer that makes no progress from start to start; null while another start is allowed. */
 async function stuck(training: Training): Promise<ApplicationFailure | null> {
   const { group } = training;
   const end = await lastEnd(training);
   if (end.starts < MAX_STARTS_WITHOUT_PROGRESS || (end.code !== null && end.code in EXIT_CODE_FAILURES)) return null;
   const failure = stuckFailure(training, end);
-  // The members of a pack fail with it one after the other, and each starts in another pack.
+  // The members of a pack fail with it one after the other, and each then starts in another pack.
   if (isShared(group)) await recordPackFailure(group, { type: 'Trainer.Failed', message: failure.message });
   else await resetRestarts(group.directory);
   return failure;

@@ -6,13 +6,13 @@ import { readJsonFile } from './files';
 
 const path = (directory: string): string => join(directory, 'manifest.json');
 
-/** Reads a training's manifest; null while there is none. Throws ZodError when the file is not a manifest. */
+/** Reads a training's manifest; null if there is none yet. Throws ZodError if the file is not a manifest. */
 export const readManifest = (directory: string): Promise<TrainingManifest | null> =>
   readJsonFile(path(directory), trainingManifestSchema);
 
 /**
- * Reads the manifest that an earlier attempt left. If it is damaged, or its adapter is missing or damaged, it is set
- * aside as manifest.damaged.json, so that the training continues from its last checkpoint.
+ * Reads the manifest that an earlier attempt left. If the manifest or its adapter is damaged, or the adapter is
+ * missing, the manifest is renamed to manifest.damaged.json. Then the training continues from its last checkpoint.
  * @param onDamage receives a sentence that says what is damaged.
  */
 export async function takeManifest(

@@ -3,19 +3,19 @@ import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';
 import type { ReceivedReport } from './reports/report-inbox';
 
-/** Follows the progress of one training and remembers when each iteration was first seen. */
+/** Follows the progress of one training and records when each iteration was first seen. */
 class ProgressTracker {
   private last: { iteration: number; atMs: number } | null = null;
 
   /**
-   * @param latestReport the newest report that arrived; it may be ahead of a progress.jsonl on a network file system.
+   * @param latestReport the newest report so far; it may be ahead of a progress.jsonl on a network file system.
    */
   constructor(
     private readonly directory: string,
     private readonly latestReport: () => ReceivedReport | null = () => null,
   ) {}
 
-  /** Reads how far the training is; null before its first iteration. */
+  /** Reads the training's progress; null before its first iteration. */
   async read(): Promise<TrainerProgress | null> {
     const lines = await readProgressLines(this.directory);
     const report = this.latestReport();
@@ -25,8 +25,8 @@ class ProgressTracker {
       this.last = null;
       return null;
     }
-    // For an iteration that is there at the first look only the file knows when it ended. Later ones get this machine's
-    // time, because the file's may come from another machine's clock.
+    // If an iteration exists at the first reading, only the file knows when it ended. Later iterations get this
+    // machine's time, because the file's time may come from another machine's clock.
     if (this.last === null)
       this.last = { iteration: line.iteration, atMs: (await progressChangedMs(this.directory)) ?? Date.now() };
     else if (this.last.iteration !== line.iteration) this.last = { iteration: line.iteration, atMs: Date.now() };
@@ -44,7 +44,7 @@ class ProgressTracker {
     };
   }
 
-  /** Estimates when the first iteration ended, in milliseconds since 1970; null before. */
+  /** Estimates the end of the first iteration, in milliseconds since 1970; null before it. */
   async firstIterationMs(): Promise<number | null> {
     const lines = await readProgressLines(this.directory);
     const [first, last] = [lines[0], lines.at(-1)];
@@ -54,9 +54,9 @@ class ProgressTracker {
 }
 
 /**
- * Follows a training's progress. With a shared trainer `atMs` is the time of the last iteration of any member, which
+ * Follows a training's progress. With a shared trainer, `atMs` is the time of the last iteration of any member, which
  * shows that the trainer is alive.
- * @param latestReport the training's newest report, if any arrived.
+ * @param latestReport the training's newest report, if there is one.
  */
 export function trackProgress(
   { planned, group }: Training,
@@ -73,7 +73,7 @@ export function trackProgress(
       const theirs = (await Promise.all(others.map((other) => other.read()))).filter((progress) => progress !== null);
       if (mine === null && theirs.length === 0) return null;
       const atMs = Math.max(...[mine, ...theirs].map((progress) => progress?.atMs ?? 0));
-      // Before the training's own first iteration, when another member already has one.
+      // The progress before the training's own first iteration, if another member already has one.
       const beforeFirst = {
         iteration: 0,
         iterations: planned.job.algorithm.iterations,

@@ -5,30 +5,32 @@ import { estimateTrainerMemory } from '../../contracts/trainer-memory';
 import { readModelConfig } from '../../loaders/model-config';
 import type { Training } from './backend';
 
-/** Share of the machine's memory that trainers may need together: servers and the system need some as well. */
+/** Share of the machine's memory that all trainers together may need; servers and the system need the rest. */
 const MEMORY_SHARE = 0.8;
 
-/** The need of one trainer or of several together: memory in bytes, and processor threads. */
+/** The needs of one trainer or of several together: memory in bytes, and processor threads. */
 export interface Room {
   bytes: number;
   threads: number;
 }
 
-/** A trainer that has room: its possible needs, and the trainings that watch it. */
+/** An admitted trainer: its possible needs, and the trainings that watch it. */
 interface Guest {
   needs: Room;
   watchers: Set<string>;
 }
 
 /**
- * Keeps trainers of one machine from needing more together than it has. Without memory for its pages a machine comes to
- * a standstill, and threads that wait for each other's cores are slower than one trainer after the other. A trainer
- * that may need more than all of it runs alone.
+ * Keeps trainers of one machine from exceeding its resources together. A machine without free memory comes to a
+ * standstill. Threads that compete for cores are slower than one trainer after the other. A trainer that may need more
+ * than everything runs alone.
  */
 export class ResourceAdmission {
   private readonly guests = new Map<string, Guest>();
 
-  /** `all`: what trainers may need together. Default: most of the machine's memory, a thread for each usable core. */
+  /**
+   * `all` is the limit for all trainers together. Default: most of the machine's memory, a thread for each usable core.
+   */
   constructor(private readonly all: Room = { bytes: MEMORY_SHARE * totalmem(), threads: availableParallelism() }) {}
 
   /** Memory and threads that the admitted trainers may need together. */
@@ -39,9 +41,9 @@ export class ResourceAdmission {
   }
 
   /**
-   * Gives room to the trainer of a directory, for as long as a `watcher` has not left. A trainer that has room keeps
-   * it. A trainer that already `runs` always gets it.
-   * @returns null, or why there is no room with the other trainers, as the end of a sentence.
+   * Admits the trainer of a directory until its last `watcher` has left. An admitted trainer stays admitted. A trainer
+   * that already `runs` is always admitted.
+   * @returns null, or why the other trainers leave no room, as the end of a sentence.
    */
   enter(directory: string, watcher: string, needs: Room, { runs = false } = {}): string | null {
     const guest = this.guests.get(directory);
@@ -76,8 +78,8 @@ export class ResourceAdmission {
 
 /**
  * Memory and threads that the trainer of a training may need. The members of a pack share the weights of the base
- * model. The memory is estimated from the model's config.json; without one it counts as none. A pack computes with as
- * many threads as this process may use cores. A trial counts nothing.
+ * model. The memory is estimated from the model's config.json; without one it counts as 0. A pack computes with as many
+ * threads as this process may use cores. A trial counts as no need.
  */
 export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): Room {
   if (kind === 'trial') return { bytes: 0, threads: 0 };

@@ -7,7 +7,7 @@ import { readJsonFile } from './files';
 const count = z.int().nonnegative();
 /** How often a trainer was started or replaced since its last checkpoint, by cause. */
 const countsSchema = z.object({
-  /** Starts of a trainer of this machine. */
+  /** Number of starts of a local trainer. */
   starts: count,
   disruptions: count,
   stalls: count,
@@ -15,9 +15,8 @@ const countsSchema = z.object({
 }) satisfies z.ZodType<RestartCounts>;
 type Counts = z.infer<typeof countsSchema>;
 /**
- * `iterations`: the group's iterations that were in checkpoints at the last count. `last`: the Job that was replaced
- * last, and its counter; null on this machine. With both, several workers that watch the Job count the replacement
- * once.
+ * `iterations`: the group's iterations in checkpoints at the last count. `last`: the Job that was replaced last, and
+ * its counter; null for local trainers. With both, several workers that watch the Job count the replacement only once.
  */
 const schema = countsSchema.extend({
   iterations: count,
@@ -29,10 +28,10 @@ const NONE: RestartRecord = { starts: 0, disruptions: 0, stalls: 0, crashes: 0, 
 const path = (directory: string) => join(directory, 'restarts.json');
 
 /**
- * Reads the counts of a trainer group's directory. After a new checkpoint a trainer did not end at the same place, so
- * its counts begin at 0 again.
- * @param iterations the group's iterations that are in checkpoints now.
- * @param job uid of the Job that is watched: its own replacement does not count. Null on this machine.
+ * Reads the counts of a trainer group's directory. A new checkpoint means progress, so the counts then begin at 0
+ * again.
+ * @param iterations the group's iterations in checkpoints now.
+ * @param job uid of the watched Job, whose own replacement does not count. Null for local trainers.
  */
 export async function readRestarts(directory: string, iterations: number, job: string | null): Promise<Counts> {
   const { last, iterations: counted, ...counts } = await read(directory);
@@ -40,7 +39,7 @@ export async function readRestarts(directory: string, iterations: number, job: s
   return last !== null && last.job === job ? { ...counts, [last.counter]: counts[last.counter] - 1 } : counts;
 }
 
-/** Counts a start, or that a Job is replaced. A second call for the same Job changes nothing. */
+/** Counts a start, or the replacement of a Job. A second call for the same Job changes nothing. */
 export async function recordRestart(
   directory: string,
   iterations: number,
@@ -55,7 +54,7 @@ export async function recordRestart(
 /** Counts from 0 again, because the next start is a person's decision. */
 export const resetRestarts = (directory: string): Promise<void> => write(directory, NONE);
 
-/** A record that cannot be read, as after a full disk, counts as none: only patience is lost. */
+/** A record that cannot be read, as after a full disk, counts as empty: then the trainer only gets more restarts. */
 const read = async (directory: string): Promise<RestartRecord> =>
   (await readJsonFile(path(directory), schema).catch(() => null)) ?? NONE;
 

@@ -4,13 +4,13 @@ import { startOf } from '../../contracts/clean-text';
 import type { Reason } from '../../k8s/training-snapshot';
 import type { Training } from './backend';
 
-/** Most characters of a status in the run's progress table. */
+/** Longest status in the run's progress table, in characters. */
 const MAX_LENGTH = 300;
 
 /**
- * Signals a training's reason to its run, whose progress table the Temporal UI shows. Callers signal only a new kind of
- * reason, because every signal lengthens the run's history. A signal that fails is dropped: the heartbeat says the
- * same.
+ * Sends a training's reason to its run, whose progress table the Temporal UI shows. Callers send only a new kind of
+ * reason, because every signal lengthens the run's history. A signal that fails is dropped, because the heartbeat says
+ * the same.
  */
 export async function signalStatus(
   { kind: purpose, input: { context, job } }: Pick<Training, 'kind' | 'input'>,

@@ -8,10 +8,10 @@ import { modelDirectorySha256 } from '../../store/model-hash';
 import type { PlannedJob } from './training-job';
 
 /**
- * Copies the adapter of a finished job into the store, where its name is its hash. It is copied and not moved, so that
- * another attempt still finds a finished job in the job's directory.
+ * Copies the adapter of a finished job into the store, where its hash is its name. It is copied rather than moved, so
+ * that another attempt still finds a finished job in the job's directory.
  * @param name name of the adapter: a capability, or `mixed`.
- * @throws Trainer.Died when the adapter's hash is not the one in the manifest.
+ * @throws Trainer.Died if the adapter's hash is not the one in the manifest.
  */
 export async function storeAdapter(
   store: ArtifactStore,
@@ -47,7 +47,7 @@ export async function storeAdapter(
       }),
     };
   } finally {
-    // The copy is still there when the store already had the adapter, or when something failed.
+    // The copy still exists if the store already had the adapter, or if a step failed.
     await rm(copy, { recursive: true, force: true });
   }
 }

@@ -20,8 +20,8 @@ function isOfThisVersion(manifest: string): boolean {
 }
 
 /**
- * Sha256 of the adapter that a training continues: the input's adapter, if its content was trained before. Other
- * content gives another adapter anyway, and its training begins from the served one.
+ * Sha256 of the adapter that a training continues: the input's adapter, if these inputs were trained before. Other
+ * inputs give another adapter anyway, and their training begins from the served adapter.
  */
 export async function continuedAdapter(
   store: ArtifactStore,
@@ -31,13 +31,13 @@ export async function continuedAdapter(
 ): Promise<string | undefined> {
   if (continues === undefined || !spec.training.warmStart) return undefined;
   const trainedIn = await takeReusable(store, context.agent, key, reusableAdapterSchema, async ({ runId }) => runId);
-  // The run's own training, executed again, had found nothing before it.
+  // The run's own training, executed again, found no earlier adapter the first time.
   return trainedIn === null || trainedIn === context.runId ? undefined : continues;
 }
 
 /**
- * The record of a capability's served adapter, if its training continued with the content of the key. That content was
- * then trained further than the record of the key says. Null otherwise.
+ * The record of a capability's served adapter, if its training continued with the inputs of the key. In that case these
+ * inputs were trained further than the record of the key says. Null otherwise.
  */
 async function servedRecord(
   store: ArtifactStore,
@@ -53,9 +53,9 @@ async function servedRecord(
 }
 
 /**
- * The adapter that an earlier run trained on the same content, with its manifest in this run's folder. Null when there
- * is none, when its files have changed, or when a trainer of another version made it. If the served adapter was trained
- * further on this content, it is the served one.
+ * The adapter that an earlier run trained with the same inputs, with its manifest copied into this run's folder. Null
+ * if there is none, if its files have changed, or if a trainer of another version made it. If the served adapter was
+ * trained further with these inputs, it is the result.
  */
 export function takeTrained(
   store: ArtifactStore,

@@ -30,15 +30,15 @@ type PlannedTraining = Pick<Training, 'prepared' | 'planned'> & { input: TrainIn
 
 interface Deps {
   store: ArtifactStore;
-  /** How many trainings this worker runs side by side, including those that wait for a pack. */
+  /** Number of parallel trainings of this worker, including those that wait for a pack. */
   atOnce: number;
 }
 
 /**
- * Returns the training's manifest. If there is none yet, trains until there is one: in a pack when `training.packing`
- * allows several, else alone. Heartbeats meanwhile.
- * @throws Trainer.*, or CancelledFailure. A training that failed for good, or that nobody waits for, leaves its pack;
- *   its trainer is stopped when no other member needs it.
+ * Returns the training's manifest. If there is none yet, it trains until there is one: in a pack if `training.packing`
+ * allows several members, else alone. Heartbeats meanwhile.
+ * @throws Trainer.*, or CancelledFailure. A training that failed for good, or that nobody waits for, leaves its pack.
+ *   Its trainer is stopped if no other member needs it.
  */
 export async function trainToCompletion(
   deps: Deps,
@@ -73,8 +73,8 @@ export async function trainToCompletion(
 }
 
 /**
- * Writes the job files, lets the backend run a trainer for them, and returns the manifest. A trainer that nobody waits
- * for any more is stopped, unless other members of its pack need it.
+ * Writes the job files, lets the backend run a trainer for them, and returns the manifest. A trainer is stopped if
+ * nobody waits for it any more, unless other members of its pack need it.
  */
 export async function runTrainer<Manifest>(
   backend: TrainingBackend,
@@ -84,7 +84,7 @@ export async function runTrainer<Manifest>(
   let { group } = training;
   try {
     await waitWhileCancelled(training.input.context.runId, systemClock, training.signal);
-    // Before joining a pack: whoever closes the pack may start the trainer at once.
+    // This comes before joining a pack, because the worker that closes the pack may start the trainer at once.
     await writeJobFiles(training.planned);
     using _ = await keepHeartbeat(training.planned.directory);
     if (membership !== null) group = await membership.join(training.signal);
@@ -99,7 +99,8 @@ export async function runTrainer<Manifest>(
       }
     } else if (membership !== null && (await isFinal(error, training))) {
       const unused = await membership.leave((error as Error).message);
-      // A failure to stop must not hide the training's own. The trainer ends by itself once all members are cancelled.
+      // A failure to stop the trainer must not hide the training's own failure. The trainer ends by itself once all
+      // members are cancelled.
       if (unused !== null) await backend.stop({ ...training, group: unused }).catch(() => undefined);
     }
     throw fullDisk(error, training) ?? error;
@@ -113,7 +114,7 @@ export async function runTrainer<Manifest>(
  */
 async function keepHeartbeat(directory: string): Promise<Disposable> {
   const path = join(directory, 'attended');
-  // A full disk must not end the training for this: the trainer continues for an hour without it.
+  // A full disk must not end the training here: the trainer continues for an hour without touches.
   const touch = async (): Promise<void> => {
     const now = new Date();
     await utimes(path, now, now).catch(() => writeFile(path, '').catch(() => undefined));
@@ -123,11 +124,11 @@ async function keepHeartbeat(directory: string): Promise<Disposable> {
 }
 
 /**
- * Whether nobody waits for the activity's result any more, so that its job can be stopped. That is so when the activity
- * was cancelled, or when its run has ended. It is not so when the worker shuts down, or when Temporal has given this
- * attempt up: a later attempt takes the job over.
+ * Whether nobody waits for the activity's result any more, so that its job can be stopped. This is true if the activity
+ * was cancelled, or if its run has ended. It is false if the worker shuts down, or if Temporal has given this attempt
+ * up: a later attempt takes the job over.
  * @param cause message of the cancellation, which names its cause. Temporal sends `NOT_FOUND` (it does not know the
- *   activity) both for an attempt that was given up and for a run that was terminated.
+ *   activity) in two cases: the attempt was given up, or the run was terminated.
  */
 async function isAbandoned(cause: string): Promise<boolean> {
   if (cause !== 'NOT_FOUND') return cause === 'CANCELLED';
@@ -155,7 +156,7 @@ function fullDisk(error: unknown, training: Training): ApplicationFailure | null
 }
 
 /**
- * Whether this trainer has finished with the training: the trainer dropped it, or a person decides about the next
+ * Whether this trainer has finished with the training: it dropped the training, or a person decides about the next
  * attempt.
  */
 async function isFinal(error: unknown, { planned }: Training): Promise<boolean> {
@@ -183,7 +184,7 @@ function packMembership(
     packingKey: packingKey(prepared, planned.job),
     maxMembers,
     waitMs: packingWaitSeconds * 1_000,
-    // The adapter of all environments is trained after all others: no other training will come.
+    // The mixed adapter is trained after all others, so no other training will come.
     waitsForOthers: input.environments.length === 1,
     member: group.members[0] as GroupMember,
     isTraining: (other) => backend.isTraining({ ...training, group: other }),

@@ -9,24 +9,24 @@ import { memberNames } from './trainer-group';
 
 /** How a trainer of this machine ended. */
 export interface TrainerEnd {
-  /** Exit code; null when the process was killed together with the shell that records its exit code. */
+  /** Exit code; null if the process was killed together with the shell that records the exit code. */
   code: number | null;
   /** The relevant lines of its log. */
   log: string;
   logPath: string;
-  /** The iterations of the group that are in checkpoints. */
+  /** The group's iterations in checkpoints. */
   iterations: number;
-  /** How often it was started since its last checkpoint. */
+  /** Number of starts since its last checkpoint. */
   starts: number;
 }
 
-/** Wait before a start after a full disk, which does not empty itself within seconds. */
+/** Delay before a start after a full disk, which is not emptied within seconds. */
 export const DISK_RETRY = '60 seconds';
 
-/** The parts of a training by which a failure names it. */
+/** The parts of a training that a failure's text uses. */
 type Named = Pick<Training, 'kind' | 'input'>;
 
-/** The consequence of a failure, as a sentence with a space before it. */
+/** The consequence of a failure, as a sentence with a leading space. */
 function whatHappensNext(training: Named, type: FailureType, iterations: number): string {
   if (!FAILURES[type].retryable) return ` ${retryOf(training)}, once the cause is gone.`;
   if (training.kind === 'trial') return type === 'Trainer.DiskFull' ? ' It is tried again every minute.' : '';
@@ -37,7 +37,10 @@ function whatHappensNext(training: Named, type: FailureType, iterations: number)
 const typeOf = (code: number | null): FailureType =>
   (code === null ? undefined : EXIT_CODE_FAILURES[code]) ?? 'Trainer.Died';
 
-/** The failure of a trainer that ended without a manifest and is started again, unless its type waits for a person. */
+/**
+ * The failure of a trainer that ended without a manifest. It is started again, unless the failure's type waits for a
+ * person.
+ */
 export function trainerFailure(training: Named, { code, log, logPath, iterations }: TrainerEnd): ApplicationFailure {
   const type = typeOf(code);
   const next = whatHappensNext(training, type, iterations);
@@ -48,7 +51,7 @@ export function trainerFailure(training: Named, { code, log, logPath, iterations
   );
 }
 
-/** The failure of a trainer that was started again and again and made no checkpoint: it waits for a person. */
+/** The failure of a trainer that was started repeatedly without a new checkpoint: it waits for a person. */
 export function stuckFailure(
   training: Named,
   { code, log, logPath, iterations, starts }: TrainerEnd,
@@ -66,7 +69,7 @@ const quoted = (log: string): string => (log === '' ? '' : ` Its last lines:\n${
 
 /**
  * The failure of one training whose trainer continues with others. Its type is the type that its exit code would have
- * if it had trained alone on the same backend.
+ * for a single training on the same backend.
  */
 export function trainingFailure(
   { input, prepared, group }: Training,

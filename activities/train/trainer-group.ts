@@ -4,12 +4,11 @@ import { jobName, packName } from '../../k8s/names';
 import { exists, fileNames } from './files';
 
 /**
- * The trainings that one trainer is started for: a single one, or the members of a pack
- * (docs/explanations/packing.md). It never
- * changes once it is there.
+ * The trainings for which one trainer is started: a single one, or the members of a pack
+ * (docs/explanations/packing.md). It never changes after its creation.
  */
 export interface TrainerGroup {
-  /** Key of the group's directory in the store: the training's own for a single one, else the pack's folder. */
+  /** Key of the group's directory in the store: for a single training its own directory, else the pack's folder. */
   directoryKey: string;
   /** Absolute path of that directory. It holds the trainer's log, its process and the cluster's last report. */
   directory: string;
@@ -48,8 +47,8 @@ export const hasLeft = async (group: Pick<TrainerGroup, 'directory'>, directory:
   (await fileNames(leftFolder(group))).includes(basename(directory));
 
 /**
- * The members that the trainer still has to train: without a manifest, and not marked as having left. The member of a
- * group of one always counts.
+ * The members that the trainer still has to train: they have no manifest and have not left. The member of a single
+ * training's group always counts.
  */
 export async function remainingMembers(group: TrainerGroup): Promise<GroupMember[]> {
   if (!isShared(group)) return [...group.members];

@@ -19,8 +19,8 @@ export interface TrainerCommand {
 }
 
 /**
- * The state of a trainer's process according to the files of its directory. `gone`: killed before it could record its
- * end.
+ * The state of a trainer's process according to the files of its directory. `gone`: it was killed before it could
+ * record its end.
  */
 type TrainerState =
   { status: 'running'; processGroup: number } | { status: 'ended'; code: number } | { status: 'gone' };
@@ -32,11 +32,11 @@ export const WORKER_VERSION = 'WHET_WORKER_VERSION';
 const WITHHELD = /KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|^WHET_REPORT/i;
 
 /**
- * Shell script that is the trainer's parent process and outlives the worker. It holds the directory's lock, records its
- * process in trainer.stat, and writes the trainer's exit code, which only a parent gets, to trainer.exit. The trainer
- * does not inherit the lock's file, so the lock is free as soon as the shell is gone. The empty trap makes the shell
- * wait for the trainer's own end when the process group gets a signal to stop. From then on the group ignores that:
- * `mv` would die of it, and the exit code with it.
+ * Shell script that is the trainer's parent process and outlives the worker. It holds the directory's lock and records
+ * its process in trainer.stat. It also writes the trainer's exit code, which only a parent gets, to trainer.exit. The
+ * trainer does not inherit the lock's file descriptor, so the lock is free as soon as the shell is gone. The empty trap
+ * makes the shell wait for the trainer's own end when the process group gets a signal to stop. From then on the group
+ * ignores such signals. Otherwise `mv` would be killed, and the exit code would be lost.
  */
 const WRAPPER = `
 exec 9> trainer.lock
@@ -51,8 +51,8 @@ printf '%s\\n' "$code" > trainer.exit.tmp && mv trainer.exit.tmp trainer.exit
 `;
 
 /**
- * Starts the trainer in a session of its own, so that neither the worker's death nor a signal to the worker's process
- * group ends it. Its output is appended to trainer.log in the directory.
+ * Starts the trainer in its own session, so that neither the worker's death nor a signal to the worker's process group
+ * ends it. Its output is appended to trainer.log in the directory.
  * @param jobs paths of the job files.
  * @returns the wrapper's exit code, once it has ended. The trainer continues if the caller dies before.
  */
@@ -92,14 +92,14 @@ export function startTrainer(
 /** Reads the state of the trainer in a directory. */
 export async function trainerState(directory: string): Promise<TrainerState> {
   const recorded = parseStat(await readOrEmpty(join(directory, 'trainer.stat')));
-  // The process id may belong to another process by now, which has another start time.
+  // The process id may belong to another process by now, with another start time.
   if (recorded && (await startOfProcess(recorded.pid)) === recorded.start)
     return { status: 'running', processGroup: recorded.pid };
   const code = await readOrEmpty(join(directory, 'trainer.exit'));
   return code === '' ? { status: 'gone' } : { status: 'ended', code: Number(code) };
 }
 
-/** Whether the trainer of a directory runs and was started with this job file. */
+/** Whether the trainer of a directory is running and was started with this job file. */
 export async function isTrainerOf(directory: string, job: string): Promise<boolean> {
   const state = await trainerState(directory);
   return (
@@ -108,8 +108,8 @@ export async function isTrainerOf(directory: string, job: string): Promise<boole
 }
 
 /**
- * Sends a signal to the trainer's whole process group; does nothing when it is gone. On SIGTERM the trainer saves a
- * checkpoint and stops.
+ * Sends a signal to the trainer's whole process group; does nothing if the group is gone. On SIGTERM the trainer saves
+ * a checkpoint and stops.
  */
 export function signalTrainer(processGroup: number, signal: NodeJS.Signals): void {
   try {
@@ -119,7 +119,7 @@ export function signalTrainer(processGroup: number, signal: NodeJS.Signals): voi
   }
 }
 
-/** Most bytes of a log's end that are read. */
+/** Largest number of bytes that are read of a log's end. */
 const LOG_TAIL_BYTES = 64 << 10;
 
 /** The lines of the trainer's log that say why it ended. */
@@ -133,13 +133,13 @@ export function lastLogLines(directory: string): string {
   return relevantLines(log, { lines: 12, characters: 1_500 });
 }
 
-/** Start time of a process in clock ticks; null when it does not run. A zombie has ended. */
+/** Start time of a process in clock ticks; null if it is not running. A zombie counts as ended. */
 export async function startOfProcess(pid: number): Promise<string | null> {
   const stat = parseStat(await readOrEmpty(`/proc/${pid}/stat`));
   return stat === null || stat.state === 'Z' || stat.state === 'X' ? null : stat.start;
 }
 
-/** Parses `/proc/<pid>/stat`. The name in parentheses may hold anything, so fields are counted from its end. */
+/** Parses `/proc/<pid>/stat`. The name in parentheses may contain anything, so fields are counted from its end. */
 function parseStat(line: string): { pid: number; state: string; start: string } | null {
   const close = line.lastIndexOf(')');
   if (close < 0) return null;

@@ -8,7 +8,7 @@ import { type ArtifactStore, layout, replaceFile } from '../../store';
 import { runModel } from '../endpoints/run-model';
 import { calibratedReward } from './calibrated-reward';
 
-/** A job's directory, and its job file's content. */
+/** A job's directory, and the content of its job file. */
 export interface PlannedJob {
   /** Key of the directory in the store. */
   key: string;
@@ -19,12 +19,12 @@ export interface PlannedJob {
   sources: Map<string, Buffer>;
 }
 
-/** Takes the options of the algorithm, in the order of the job file, out of an object with more than these. */
+/** Takes the options of the algorithm from a larger object, in the order of the job file. */
 const algorithmSchema = trainingJobSchema.shape.algorithm.strip();
 
 /**
- * Plans the job of a training. It is a function of the run and the input, so that a retry finds the directory of the
- * attempt before. Other environments, such as edited ones, are another directory.
+ * Plans the job of a training. It depends only on the run and the input, so that a retry finds the directory of the
+ * previous attempt. Other environments, such as edited ones, get another directory.
  */
 export async function planTraining(
   store: ArtifactStore,
@@ -70,7 +70,7 @@ export function jobFile(
     seed: number;
     iterations: number;
     directory: string;
-    /** The policy server of `whet up`, as the worker knows it. */
+    /** The policy server of `whet up`, if the worker knows it. */
     modelUrl: string | null;
   },
 ): TrainingJob {
@@ -97,9 +97,7 @@ export function jobFile(
   });
 }
 
-/**
- * The fields of the job file about the sampler. A vLLM without an address of its own is the server of the run's model.
- */
+/** The fields of the job file about the sampler. A vLLM without its own address is the server of the run's model. */
 function samplerOf(
   prepared: PreparedSpec,
   modelUrl: string | null,
@@ -115,7 +113,7 @@ function samplerOf(
   }
 }
 
-/** Writes the job file and the environments; the same bytes each time. The job file comes last. */
+/** Writes the job file and the environments, each time with the same bytes. The job file comes last. */
 export async function writeJobFiles({ directory, job, sources }: PlannedJob): Promise<void> {
   for (const [file, content] of sources) await replaceFile(join(directory, 'environments', file), content);
   await replaceFile(join(directory, 'job.json'), `${JSON.stringify(job, null, 2)}\n`);

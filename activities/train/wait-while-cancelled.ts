@@ -8,9 +8,9 @@ const POLL_MS = 1_000;
 const CANCEL_REQUESTED: number = 3;
 
 /**
- * Delays an attempt while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat
- * and after the workflows have handled it, and a worker that comes back would start trainers in between. A repair may
- * train for a run that is over: then only the repair itself counts.
+ * Delays an attempt while its run is cancelled or has ended. Temporal delivers a cancellation only after a heartbeat,
+ * and after the workflows have handled it. Until then, a restarted worker would start trainers. A repair may train for
+ * a run that has ended; then only the state of the repair counts.
  * @param runId workflow id of the run.
  * @throws the signal's reason once the cancellation arrives.
  */
@@ -18,7 +18,7 @@ export async function waitWhileCancelled(runId: string, clock: Clock, signal: Ab
   while (await isCancelled(runId)) await clock.sleep(POLL_MS, signal);
 }
 
-/** Whether the run, or the workflow of this activity, is cancelled or over. False where that cannot be asked. */
+/** Whether the run, or this activity's workflow, is cancelled or has ended. False if that cannot be found out. */
 async function isCancelled(runId: string): Promise<boolean> {
   try {
     const { client, info } = Context.current();
@@ -32,7 +32,7 @@ async function isCancelled(runId: string): Promise<boolean> {
   }
 }
 
-/** Whether a description of a workflow says that nobody waits for its activity any more. */
+/** Whether a workflow's description says that nobody waits for its activity any more. */
 export function isUnwanted({ status, raw }: WorkflowExecutionDescription, activityId: string): boolean {
   if (status.name !== 'RUNNING' && status.name !== 'PAUSED') return true;
   if (raw.workflowExtendedInfo?.cancelRequested === true) return true;

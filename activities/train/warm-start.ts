@@ -9,17 +9,17 @@ import { modelDirectorySha256 } from '../../store/model-hash';
 import { activeVersion } from '../active-version';
 import type { PlannedJob } from './training-job';
 
-/** Copy of the adapter in the job's directory, the only part of the store that a trainer sees. */
+/** Copy of the adapter in the job's directory, which is the only part of the store that a trainer sees. */
 const FOLDER = 'beginning';
 
-/** As far as it is read here. */
+/** The part that is read here. */
 const beginsFromSchema = trainingJobSchema.pick({ beginsFrom: true }).strip();
 
 /**
- * Adds the warm-start adapter to a job (docs/adr/0017): the one that the job continues, else the active version's for
- * the same capability. It is copied into the job's directory. Without such an adapter the job is unchanged. Later
- * attempts keep the adapter of the first one, even if another version is active by then. The trainer refuses damaged
- * files: it then starts from zero and says so in its manifest.
+ * Adds the warm-start adapter to a job (docs/adr/0017): the adapter that the job continues, else the active version's
+ * adapter for the same capability. It is copied into the job's directory. Without such an adapter the job is unchanged.
+ * Later attempts keep the first attempt's adapter, even if another version is active by then. The trainer refuses
+ * damaged files. Then it starts from zero and says so in its manifest.
  */
 export async function withWarmStart(
   store: ArtifactStore,
@@ -30,7 +30,7 @@ export async function withWarmStart(
   const path = join(planned.directory, FOLDER);
   const begun = await readIfExists(join(planned.directory, 'job.json'));
   const found = begun === null ? await adapterOf(store, prepared, { agent, name, continues }) : begunFrom(begun);
-  // A trainer may write in its job's directory: nothing in there names files of another agent.
+  // A trainer may write into its job's directory, so its content must not name files of another agent.
   if (found === undefined || !found.key.startsWith(`${layout.adapters(agent)}/`)) return planned;
   const beginsFrom = { ...found, path };
   await copyOnce(store.localPath(beginsFrom.key), beginsFrom);
@@ -38,8 +38,8 @@ export async function withWarmStart(
 }
 
 /**
- * The adapter that a job file names. A trainer may write in its job's directory, so a file that cannot be read names
- * none.
+ * The adapter that a job file names. A trainer may write into its job's directory, so a file that cannot be read counts
+ * as naming none.
  */
 function begunFrom(jobFile: string): TrainingJob['beginsFrom'] {
   try {
@@ -69,7 +69,7 @@ async function adapterOf(
   return undefined;
 }
 
-/** Copies an adapter, unless the copy is there whole. A copy that a worker died in is replaced. */
+/** Copies an adapter, unless a complete copy exists. An incomplete copy of a dead worker is replaced. */
 async function copyOnce(source: string, { path, sha256 }: TrainingJob['beginsFrom'] & object): Promise<void> {
   if ((await orIfMissing(modelDirectorySha256(path), null)) === sha256) return;
   const fresh = `${path}.${randomBytes(6).toString('hex')}`;

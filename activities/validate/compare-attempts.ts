@@ -7,7 +7,7 @@ import { type EnvironmentTask, readTasks, validationSeeds } from '../environment
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { checkKeptCapability, showsCapability } from './kept-capability';
 
-/** Tasks of each attempt that are compared. */
+/** Number of compared tasks of each attempt. */
 const TASKS = 60;
 
 /** What the comparison reads. */
@@ -20,9 +20,9 @@ interface ComparedAttempts {
 }
 
 /**
- * Checks that an attempt still asks for the same as the first good attempt before it. An attempt is good if its
- * reference solution earns full reward, its capability decides, and it is solved and paid as the agent's own tasks are.
- * Null where there is no such attempt, or one of the two cannot be read.
+ * Checks that an attempt has the same demands as the first good attempt before it. An attempt is good if its reference
+ * solution earns full reward, its reward depends on the capability, and its solutions and rewards resemble those of the
+ * agent's own tasks. Null if there is no such attempt, or if one of the two cannot be read.
  * @throws EnvironmentKilled; the signal's reason.
  */
 export async function compareAttempts(compared: ComparedAttempts): Promise<EnvironmentCheck | null> {
@@ -38,7 +38,7 @@ export async function compareAttempts(compared: ComparedAttempts): Promise<Envir
   return null;
 }
 
-/** The first tasks of an environment; null when it fails, or when a task does not say what shows the capability. */
+/** The first tasks of an environment; null if it fails, or if a task does not declare its skill calls. */
 async function tasksOf(
   { openEnvironment, signal }: ComparedAttempts,
   source: EnvironmentSource,
@@ -60,7 +60,7 @@ async function tasksOf(
   }
 }
 
-/** The validation with one more check. */
+/** The validation with one additional check. */
 export function withCheck(validation: Validation, check: EnvironmentCheck | null): Validation {
   if (check === null) return validation;
   const problems = check.passed ? [] : [`${check.name}: ${check.detail}`];

@@ -13,10 +13,10 @@ import { compareAttempts, withCheck } from './compare-attempts';
 import { targetProfileReader } from '../target-profile/read-target-profile';
 
 /**
- * The activity of the validate stage. It runs every check of a synthesised environment that needs no model,
- * compares a later attempt with an earlier one, and writes validation.json and a certificate without calibration. The
- * environment runs in the jail. Where it raises, hangs or dies, the check fails and the activity continues.
- * @throws Environment.Failed when the agent's own environment, with which it is compared, fails; Environment.Killed;
+ * The activity of the validate stage. It runs every check of a synthesised environment that needs no model, and
+ * compares a later attempt with an earlier one. It writes validation.json and a certificate without calibration. The
+ * environment runs in the jail. If it raises, hangs or dies, the check fails and the activity continues.
+ * @throws Environment.Failed if the agent's own environment, which is used for comparison, fails; Environment.Killed;
  *   Sandbox.Unavailable.
  */
 export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActivities, 'validateEnvironment'> {

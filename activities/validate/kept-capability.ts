@@ -3,13 +3,16 @@ import { wholePercent } from '../environment-checks/check';
 import type { EnvironmentTask } from '../environment-checks/environment-task';
 import { asCall } from '../environment-checks/moves';
 
-/** Checks that say that an attempt's `skill_calls` name the capability. */
+/** Checks which show that an attempt's `skill_calls` name the capability. */
 const NAMES_THE_CAPABILITY = ['solvable', 'isolated'];
-/** Checks whose failure says that an attempt is about something else than the agent's own tasks are. */
+/** If one of these checks fails, the attempt is about something else than the agent's own tasks. */
 const IS_ABOUT_THE_TARGET = ['solutions', 'faults'];
-/** A later attempt has to keep a demand only if at least this share of the earlier tasks had it. */
+/** A later attempt must keep a demand only if at least this share of the earlier tasks had it. */
 const ASKED_FOR = 0.5;
-/** Part of the earlier share that has to remain. Sizes may change; a demand of nearly every task may not vanish. */
+/**
+ * The fraction of the earlier share that must remain. Shares may change, but a demand of nearly every task must not
+ * vanish.
+ */
 const LEFT = 0.25;
 
 /** Whether a validation says that the attempt's reference solutions show its capability. */
@@ -19,8 +22,8 @@ export const showsCapability = ({ checks }: Validation): boolean =>
 
 /**
  * Compares the demands of an attempt's tasks with those of an earlier attempt: the tools that show the capability, and
- * whether one task needs it more than once. A repair that asks for it less often in fewer places is easier and passes
- * every other check, but teaches something else: to notify one guest, not every guest.
+ * whether one task needs it more than once. A repair that needs it less often is easier and passes every other check,
+ * but teaches something else: to notify one guest instead of every guest.
  * @param before tasks of the earlier attempt. Both have `skillCalls`.
  */
 export function checkKeptCapability(
@@ -53,7 +56,7 @@ export function checkKeptCapability(
   };
 }
 
-/** Share of tasks that ask for each thing. */
+/** The share of tasks with each demand. */
 function demands(tasks: readonly EnvironmentTask[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { reference, skillCalls } of tasks) {

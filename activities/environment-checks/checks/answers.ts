@@ -18,21 +18,21 @@ const TASKS = 20;
 const RARELY_GIVEN = 0.5;
 /** The environment gives such an argument away when the openings of at least this share of its tasks give it. */
 const MOSTLY_GIVEN = 0.9;
-/** The agent's openings usually give an argument when at least this share of its tasks give it. */
+/** The agent's openings usually give an argument if at least this share of its tasks do. */
 const ALWAYS_GIVEN = 0.9;
-/** A value that has to be looked up is constant when at least this share of the tasks have it ... */
+/** A value to look up counts as constant if at least this share of the tasks have it ... */
 const CONSTANT = 0.9;
-/** ... and at most this share of the agent's own tasks share one value. */
+/** ... and if at most this share of the agent's own tasks share one value. */
 const VARIED = 0.5;
 /** An argument is judged only if at least this many tasks use it, here and in the agent's own environment. */
 const FEWEST_USES = 10;
 /**
- * Share of tasks that may, by chance, spell out a call of the solution in the opening (beyond the share among the
- * agent's own tasks), or name the right value after a wrong call.
+ * Share of tasks that may leak by chance: the opening states a call of the solution (beyond the share among the agent's
+ * own tasks), or the answer to a wrong call names the right value.
  */
 const CHANCE = 0.05;
 
-/** Checks that neither the openings nor the observations give the answers away. Every leak is named. */
+/** Checks that neither the openings nor the observations reveal the answers. Its result names every leak. */
 export async function checkAnswers(
   environment: EnvironmentHandle,
   { tools, tasks }: CheckInput,
@@ -61,8 +61,8 @@ interface Finding {
 }
 
 /**
- * Openings that spell out calls of the solution. The agent's own users may do so at times ("my reference is P41"),
- * so only a larger share than among the agent's own tasks is a leak.
+ * Openings that state calls of the solution. The agent's own users may do so at times ("my reference is P41"). So only
+ * a larger share than among the agent's own tasks is a leak.
  */
 function callsSpelledOut(tasks: readonly EnvironmentTask[], target: TargetProfile): Finding {
   const shareOf = (some: readonly EnvironmentTask[]): number =>
@@ -81,7 +81,7 @@ interface Range {
   tasks: readonly EnvironmentTask[];
 }
 
-/** Arguments that at least `FEWEST_USES` tasks use on either side, in the order of the first. */
+/** Arguments that at least `FEWEST_USES` tasks use on both sides, in the order of the first side. */
 function usedInBoth<T extends { uses: number }>(some: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>) {
   return [...some].flatMap(([argument, one]) => {
     const other = others.get(argument);
@@ -89,7 +89,7 @@ function usedInBoth<T extends { uses: number }>(some: ReadonlyMap<string, T>, ot
   });
 }
 
-/** Arguments that the agent has to find out in its own tasks, but that the openings of these tasks give. */
+/** Arguments that the agent must look up in its own tasks, but that the openings of these tasks give. */
 function argumentsGivenAway({ tasks }: Range, target: TargetProfile): Finding {
   const given = usedInBoth(givenArguments(tasks), givenArguments(target.tasks)).filter(
     ({ one, other }) => one.share >= MOSTLY_GIVEN && other.share < RARELY_GIVEN,
@@ -107,7 +107,7 @@ function argumentsGivenAway({ tasks }: Range, target: TargetProfile): Finding {
   };
 }
 
-/** Arguments that the openings of the agent's own tasks give, but that have to be found out here. */
+/** Arguments that the openings of the agent's own tasks give, but that the agent must look up here. */
 function argumentsWithheld({ tasks, name }: Range, target: TargetProfile): Finding {
   const withheld = usedInBoth(givenArguments(target.tasks), givenArguments(tasks)).find(
     ({ one, other }) => one.share >= ALWAYS_GIVEN && other.share < RARELY_GIVEN,
@@ -123,8 +123,8 @@ function argumentsWithheld({ tasks, name }: Range, target: TargetProfile): Findi
 }
 
 /**
- * Arguments whose unknown part is the same in nearly all tasks, so that the agent need not look it up. Texts that the
- * agent says do not count.
+ * Arguments whose unknown part is the same in nearly all tasks, so that no look-up is needed. Texts that the agent says
+ * do not count.
  */
 function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: TargetProfile): Finding {
   const speaking = speakingTools(
@@ -144,7 +144,7 @@ function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: Targe
   };
 }
 
-/** For each argument that openings do not give whole: its most frequent unknown part, with that part's share. */
+/** For each argument that openings do not give completely: its most frequent unknown part, with that part's share. */
 function foundOut(
   tasks: readonly EnvironmentTask[],
   speaking: ReadonlySet<string>,
@@ -171,7 +171,7 @@ function foundOut(
   );
 }
 
-/** Wrong calls that are answered with the right value. */
+/** Wrong calls whose answers contain the right value. */
 async function rightValuesRevealed(environment: EnvironmentHandle, input: CheckInput): Promise<Finding> {
   const { tasks, example } = await revealingTasks(environment, input);
   const share = tasks / Math.min(TASKS, input.tasks.length);
@@ -186,8 +186,8 @@ async function rightValuesRevealed(environment: EnvironmentHandle, input: CheckI
 }
 
 /**
- * Whether the opening holds the arguments of one of the solution's calls as JSON, or one of their values behind a word
- * such as "answer".
+ * Whether the opening contains the arguments of a solution's call as JSON, or one of their values after a word such as
+ * "answer".
  */
 function spellsOutCall({ messages, reference }: EnvironmentTask): boolean {
   const written = messages.map(({ content }) => content).join('\n');
@@ -199,7 +199,7 @@ function spellsOutCall({ messages, reference }: EnvironmentTask): boolean {
   });
 }
 
-/** Matches the value behind a word that announces an answer: `correct: 7`, `the answer is 7`. */
+/** Matches the value after a word that announces an answer: `correct: 7`, `the answer is 7`. */
 function announced(value: string): RegExp {
   const literal = value.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(
@@ -209,8 +209,8 @@ function announced(value: string): RegExp {
 }
 
 /**
- * For each argument of the solutions (`tool.argument`): how many tasks use it, and in which share of these the opening
- * holds its value.
+ * For each argument of the solutions (`tool.argument`): the number of tasks that use it, and the share of these whose
+ * opening contains its value.
  */
 function givenArguments(tasks: readonly EnvironmentTask[]): Map<string, { share: number; uses: number }> {
   const counts = new Map<string, { given: number; uses: number }>();
@@ -229,22 +229,22 @@ function givenArguments(tasks: readonly EnvironmentTask[]): Map<string, { share:
   return new Map([...counts].map(([argument, { given, uses }]) => [argument, { share: given / uses, uses }]));
 }
 
-/** Whether the words of a text, from `spacedWords`, hold the value's words in a row. */
+/** Whether a text, given by `spacedWords`, contains the value's words in a row. */
 function holds(spaced: string, value: unknown): boolean {
   const wanted = wordsOf(textOf(value)).join(' ');
   return wanted !== '' && spaced.includes(` ${wanted} `);
 }
 
 /**
- * Counts the tasks that give a right value away: the answer to a call with one wrong argument names it, and nothing
- * before had shown it. The example is the first such call and its answer.
+ * Counts the tasks that reveal a right value: the answer to a call with one wrong argument names it, although nothing
+ * before showed it. The example is the first such call and its answer.
  */
 async function revealingTasks(
   environment: EnvironmentHandle,
   { tools, tasks }: CheckInput,
 ): Promise<{ tasks: number; example: { call: EnvironmentMove; observation: string } | null }> {
   const values = argumentValues(tasks);
-  // An error message that lists the values which the schema allows reveals nothing.
+  // An error message that lists the values of the schema reveals nothing.
   const schemas = JSON.stringify(tools);
   let example: { call: EnvironmentMove; observation: string } | null = null;
   const revealing = await Promise.all(
@@ -262,7 +262,7 @@ async function revealingTasks(
                 '\n',
               ),
             );
-            // A boolean is not judged: the wrong one reveals the right one anyway, and many answers contain "true".
+            // Booleans are not judged: the wrong value implies the right one anyway, and many answers contain "true".
             const reveals =
               right !== undefined &&
               typeof right !== 'boolean' &&

@@ -16,14 +16,17 @@ const PARTS = [
 /** Number of tasks that each further process reads. */
 const ELSEWHERE = 25;
 
-/** One pass's record of a task: each of `PARTS` as JSON, or null for a part that it did not request. */
+/** One pass's record of a task: each of `PARTS` as JSON, or null for a part that the pass did not request. */
 type TaskRecord = (string | null)[];
 
-/** Processes of one environment, each with a hash seed of its own. */
+/** Processes of one environment, each with its own hash seed. */
 export interface Processes<T> {
-  /** It is asked for tasks and reference solutions. */
+  /** This process is asked for tasks and reference solutions. */
   asked: T;
-  /** It plays, and is never asked for them: nobody asks in training, and it must not pay more than there. */
+  /**
+   * This process plays but is never asked for them, as in training: an environment must not give higher rewards here
+   * than there.
+   */
   played: T;
   /** Others, which only this check uses; the clock of the last one is ahead. */
   fresh: T[];
@@ -31,9 +34,9 @@ export interface Processes<T> {
 
 /**
  * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares several
- * passes over the tasks. Two are in a process that gives each reference solution first, one is in a process that never
- * gives it, and one is in each of some more processes that give it afterwards. The second pass runs in reverse order
- * with all episodes open at once, which exposes state shared between episodes. Each process draws its own hash seed,
+ * passes over the tasks. Two passes are in a process that gives each reference solution first. One is in a process that
+ * never gives it. Each further process makes one pass and gives it afterwards. The second pass runs in reverse order
+ * with all episodes open at once, which shows state shared between episodes. Each process has its own hash seed,
  * because the jail does not set PYTHONHASHSEED.
  */
 export async function checkDeterminism(

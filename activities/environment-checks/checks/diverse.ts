@@ -5,8 +5,8 @@ import { CHECK_LIMITS } from '../limits';
 import { nearDuplicates, taskSpace } from '../near-duplicates';
 
 /**
- * Checks that different seeds give different tasks: few near-duplicates, solutions that differ, and more tasks than
- * training uses up.
+ * Checks that different seeds give different tasks: few near-duplicates, different solutions, and more tasks than a
+ * training needs.
  * @param tasks the tasks to compare with each other.
  */
 export function checkDiversity(tasks: readonly EnvironmentTask[]): CheckResult {

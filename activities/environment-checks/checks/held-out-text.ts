@@ -5,18 +5,19 @@ import type { TargetProfile } from '../target-profile';
 import { spacedWords, wordRuns, wordsOf } from '../words';
 
 /**
- * Words in a run that two texts do not share by chance (Brown et al. 2020, appendix C: 13). Shorter texts are one run.
+ * Length of a word run that two texts do not share by chance (Brown et al. 2020, appendix C: 13). A shorter text is one
+ * run.
  */
 const RUN_WORDS = 13;
 /** Shorter texts, in words, are too common to prove anything. */
 const SHORTEST = 8;
-/** The share of held-out tasks asked word for word may be at most this many times the share of train tasks. */
+/** The share of held-out tasks that occur word for word may be at most this many times the share of train tasks. */
 const HELD_OUT_FACTOR = 3;
 
 /**
- * Checks that the environment holds nothing of the held-out tasks. The source may contain no word run of a held-out
- * task, unless train tasks have the same run. The environment may not ask held-out tasks word for word much more often
- * than train tasks. Some agree by chance when both are filled-in templates.
+ * Checks that the environment contains nothing of the held-out tasks. The source may contain no word run of a held-out
+ * task, unless train tasks have the same run. The environment may not repeat held-out tasks word for word much more
+ * often than train tasks. Some agree by chance if both come from templates.
  * @param tasks all tasks that were read.
  */
 export function checkHeldOutText(
@@ -26,7 +27,7 @@ export function checkHeldOutText(
 ): CheckResult {
   const train = target.train.map(runsOf);
   const heldOut = target.heldOut.map(runsOf);
-  // A run that train tasks have as well may come from the analyst's evidence.
+  // A run that also occurs in train tasks may come from the analyst's evidence.
   const known = new Set(train.flat());
   const written = spacedWords(source);
   const openings = tasks.map((task) => spacedWords(promptOf(task)));

@@ -10,23 +10,23 @@ import { asCall, moveText } from '../moves';
 import { type Move, rewardsOf } from '../play';
 import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 
-/** Number of tasks played, each with one move wrong at a time. */
+/** Number of tasks that are played, each with one wrong move at a time. */
 const TASKS = 50;
 
-/** Most characters of a move that is shown, and of a solution. */
+/** Longest displayed move, and longest displayed solution, in characters. */
 const MOST_SHOWN = 90;
 const MOST_MOVES_SHOWN = 300;
 
 /**
- * Checks that the reward depends on the capability and not on the rest. `generate_task` names the moves of the
- * reference solution that show the capability (`skill_calls`); a task in which it must not be shown names none. Two
- * kinds of episodes are played. The first has the skill moves right and one other move wrong. The second has the other
- * moves right and one skill move wrong, or all skill moves left out. The first kind must earn clearly more than the
- * second. The second must not succeed, neither at training seeds nor at others.
+ * Checks that the reward depends on the capability, not on the rest. `generate_task` names the moves of the reference
+ * solution that show the capability (`skill_calls`). A task in which it must not be shown names none. The check plays
+ * two kinds of episodes. In the first kind, the skill moves are right and one other move is wrong. In the second kind,
+ * the other moves are right; one skill move is wrong, or all skill moves are left out. The first kind must earn clearly
+ * more than the second. The second kind must not succeed, neither at training seeds nor at others.
  *
- * Only one move is wrong at a time: with all others wrong, the capability could not show. An argument that a skill move
- * shares stays right in the other moves: after a check of one room, a booking of another room would lack the
- * capability.
+ * Only one move is wrong at a time: if all others were wrong, the capability could not show. A value that is also an
+ * argument of a skill move stays right in the other moves. Otherwise, a check of one room followed by a booking of
+ * another room would itself lack the capability.
  */
 export async function checkIsolation(environment: EnvironmentHandle, { tasks }: CheckInput): Promise<CheckResult> {
   const problem = undeclared(tasks);
@@ -52,7 +52,7 @@ export async function checkIsolation(environment: EnvironmentHandle, { tasks }: 
   return { passed: problems.length === 0, detail, figures: worst.figures };
 }
 
-/** The fault of the marks of the skill moves, as a sentence, or null. */
+/** The problem with the declared skill moves, as a sentence, or null. */
 function undeclared(tasks: readonly EnvironmentTask[]): string | null {
   const without = tasks.find(({ skillCalls }) => skillCalls === null);
   if (without) {
@@ -126,7 +126,7 @@ interface Variant {
   seed: number;
   moves: Move[];
   wrong: 'skill' | 'rest';
-  /** The fault of the variant, after "the reference solution,". */
+  /** The fault of the variant, as the end of a sentence about "the reference solution,". */
   about: string;
 }
 

@@ -3,28 +3,28 @@ import { bySeedRange } from '../environment-task';
 import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
 import { CHECK_LIMITS } from '../limits';
 
-/** The agent's environment has a verdict on a change that was tried there at least this often. */
+/** The agent's environment has a verdict on a change after at least this many tries. */
 export const FEWEST_KNOWN = 4;
-/** The environment under test is compared on a change that was tried there at least this often. */
+/** A change is compared in the environment under test after at least this many tries. */
 const FEWEST = 4;
-/** At least this many tries must have another verdict: one may differ by chance. */
+/** At least this many tries must have another verdict, because one may differ by chance. */
 const FEWEST_OTHERWISE = 3;
 /**
- * A change is always accepted when at least this share of its tries succeeds, and always refused when at most one minus
- * it does.
+ * A change counts as always accepted if at least this share of its tries succeeds. It counts as always refused if at
+ * most one minus this share does.
  */
 const ALWAYS = 0.9;
-/** The kinds of answers of the agent's tool to a kind of call are known from this many answers on. */
+/** The kinds of answers of the agent's tool to a kind of call are known after this many answers. */
 const FEWEST_ANSWERS = 12;
-/** A kind of answer with at least this share of the agent's answers must occur here as well. */
+/** A kind of answer with at least this share among the agent's answers must occur here as well. */
 const OFTEN = 0.2;
-/** Error rate: the share of validations that may report a difference of answers where there is none. */
+/** Error rate: the share of validations that may report a difference of answers although there is none. */
 const BY_CHANCE = 0.01;
 
 /**
- * Checks that changes of a solution that the agent's own environment accepts are accepted here: other look-ups first,
- * another order, a second try, a greeting. Only changes that do the whole work count: an environment may insist on a
- * step.
+ * Checks that changes of a solution are accepted here if the agent's own environment accepts them: other look-ups
+ * first, another order, a second try, a greeting. Only changes that do the whole work count, because an environment may
+ * require a step.
  */
 export function checkAlternatives(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const isAccepted = (one: Pick<JudgedVariation, 'change' | 'part'>): boolean => verdictOf(one, target) === 'accepted';
@@ -42,7 +42,7 @@ export function checkAlternatives(judged: readonly JudgedVariation[], target: Ju
   });
 }
 
-/** Checks that a fault which the agent's own environment never rewards is not rewarded here. */
+/** Checks that a fault gets no reward here if the agent's own environment never rewards it. */
 export function checkFaults(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const known = judged.filter((one) => one.kind !== 'way' && verdictOf(one, target) === 'refused');
   return compared(known, ({ succeeded }) => succeeded, {
@@ -71,7 +71,7 @@ interface Words {
   fine: (changes: number) => string;
 }
 
-/** Compares, for each change and range of seeds, the share with another verdict with the limit. */
+/** For each change and range of seeds, compares the share with another verdict against the limit. */
 function compared(
   known: readonly JudgedVariation[],
   isOtherwise: (one: JudgedVariation) => boolean,
@@ -94,10 +94,10 @@ function compared(
 }
 
 /**
- * Checks that the tools answer as the agent's do. No tool may give a kind of answer that the agent's tool never gives
- * to such a call, and it must refuse wrong calls that the agent's tool refuses. A rare answer may be missing on either
- * side by chance. A difference counts when chance explains it in less than `BY_CHANCE` of all validations (Bonferroni
- * over all comparisons).
+ * Checks that the tools answer like the agent's tools. If the agent's tool never gives a kind of answer to such a call,
+ * the tool must not give it either. It must refuse wrong calls that the agent's tool refuses. A rare answer may be
+ * missing on either side by chance. A difference counts when chance explains it in less than `BY_CHANCE` of all
+ * validations (Bonferroni over all comparisons).
  */
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);
@@ -121,11 +121,11 @@ export function checkToolAnswers(judged: readonly JudgedVariation[], target: Jud
 
 /** One kind of answer to one kind of change, here and in the agent's own environment. */
 interface ComparedAnswers {
-  /** Share of the answers, on the only side that has this kind; 0 when both sides have it. */
+  /** Share of the answers on the only side that has this kind; 0 if both sides have it. */
   share: number;
   /** Whether the share is large enough to count. */
   matters: boolean;
-  /** Probability that chance alone puts all of them on that side. */
+  /** Probability that all of them are on that side by chance alone. */
   chance: number;
   sentence: string;
 }

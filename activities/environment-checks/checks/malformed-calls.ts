@@ -5,11 +5,12 @@ import { meanRewardOf, play } from '../play';
 import { malformedCalls } from '../scripted-policies';
 import { startOf } from '../../../contracts/clean-text';
 
-/** Tasks on each of which all malformed calls are made in one episode. */
+/** Number of tasks; all malformed calls are made in one episode of each. */
 const TASKS = 20;
 
 /**
- * Checks that the environment answers malformed calls with an observation instead of raising, and pays little for them.
+ * Checks that the environment answers malformed calls with an observation instead of raising an exception, and gives
+ * little reward for them.
  */
 export async function checkMalformedCalls(
   environment: EnvironmentHandle,

@@ -26,7 +26,7 @@ export async function checkObservationFormat(
   let looked = 0;
   const problems = new Map<string, string>();
   for (const { task, calls } of scripts) {
-    // An exception that leaves the process alive is judged by other checks.
+    // Other checks judge an exception that does not end the process.
     const played = await play(environment, task.seed, calls).catch((error: unknown) => {
       if (!environment.alive) throw error;
       return null;

@@ -7,30 +7,30 @@ import { openingRuns, sameOpenings, solutionForm, solutionParts, valueWords } fr
 import type { TargetProfile } from '../target-profile';
 import { startOf } from '../../../contracts/clean-text';
 
-/** Solutions are compared when at least this many tasks ask for the same as tasks of the agent. */
+/** Solutions are compared if at least this many tasks have a request like one of the agent's tasks. */
 const FEWEST_ALIKE = 10;
-/** A task is compared when at least this many tasks of the agent ask for the same. */
+/** A task is compared if at least this many of the agent's tasks have the same request. */
 const FEWEST_NEIGHBOURS = 2;
-/** A form of solution counts when at least this many of the agent's tasks have it; fewer may be chance. */
+/** A form of solution counts if at least this many of the agent's tasks have it; fewer may be chance. */
 const FEWEST_OF_A_FORM = 3;
-/** A form of solution that at least this share of the agent's tasks has must occur ... */
+/** If at least this share of the agent's tasks has a form of solution, this form must occur ... */
 const COMMON = 0.2;
-/** ... at least this many times as often. */
+/** ... at least with this fraction of that frequency. */
 const MET = 0.2;
-/** An opening's solution is predicted when the agent's openings have at least this share of its word runs. */
+/** The solution is predicted if the agent's openings contain at least this share of the opening's word runs. */
 const FAMILIAR = 0.8;
-/** A step of the solution is certain from this probability on, and ruled out below one minus it. */
+/** A step of the solution is certain above this probability, and ruled out below one minus it. */
 const SURE = 0.9;
-/** Folds of the cross-validation over the agent's tasks, and the share of errors that a model may make there. */
+/** Folds of the cross-validation over the agent's tasks, and the allowed error rate of a model there. */
 const FOLDS = 3;
 const MOST_ERRORS = 0.03;
 /** A form of solution with a share below this counts as absent. */
 const NEVER = 0.01;
 
 /**
- * Makes three checks. Tasks worded like the agent's are solved like the agent's. Every ending of such tasks occurs.
- * Most solutions reuse steps of the agent's own. Values are not compared, nor are tasks that ask for what no task of
- * the agent asks for.
+ * Makes three checks. Tasks worded like the agent's must have solutions like the agent's. Every ending of such tasks
+ * must occur. Most solutions must reuse steps of the agent's own solutions. Values are not compared, and tasks without
+ * a similar request of the agent are left out.
  */
 export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfile): CheckResult {
   const { solved } = target;
@@ -68,20 +68,20 @@ interface Finding {
   figure: CheckResult['figures'][number];
 }
 
-/** A task, with the solution forms of the agent's tasks that ask for the same. */
+/** A task, with the solution forms of the agent's tasks that have the same request. */
 interface Compared extends EnvironmentTask {
   form: string;
   surprise: Surprise | null;
   neighbours: Neighbour[];
 }
 
-/** A task of the agent that asks for the same: its index, and the form of its solution. */
+/** A task of the agent with the same request: its index, and the form of its solution. */
 interface Neighbour {
   place: number;
   form: string;
 }
 
-/** Tasks whose opening predicts a tool that the solution does not use, or rules out a tool that it uses. */
+/** Tasks whose opening predicts a tool that the solution lacks, or rules out a tool that it uses. */
 function otherTools(range: string, tasks: readonly Compared[]): Finding {
   const surprises = tasks.flatMap((task) => (task.surprise === null ? [] : [{ task, ...task.surprise }]));
   const share = surprises.length / tasks.length;
@@ -100,16 +100,15 @@ function otherTools(range: string, tasks: readonly Compared[]): Finding {
 
 const stepsOf = (form: string): string[] => (form === '' ? [] : form.split('; '));
 
-/** A step that a solution has or lacks, against the prediction from the agent's tasks. */
+/** A step of a solution that contradicts the prediction from the agent's tasks. */
 interface Surprise {
   step: string;
   expected: boolean;
 }
 
 /**
- * Finds a step in which a solution differs from the prediction for its opening. The prediction is learnt from the
- * agent's tasks. Null for a solution as predicted, and for an opening with many word runs that the agent's openings
- * lack.
+ * Finds a step of a solution that contradicts the prediction for its opening. The prediction is learnt from the agent's
+ * tasks. Null if the solution matches the prediction, or if the agent's openings lack many of the opening's word runs.
  */
 function surpriseFinder(
   openings: readonly Set<string>[],
@@ -137,19 +136,19 @@ const verdictOf = (chance: number): boolean | null => (chance >= SURE ? true : c
 
 /**
  * Adjusts a probability for a prior shift (Saerens et al. 2002): from tasks of which `share` have the step to tasks of
- * which at least half have it. An environment for a capability may ask for it that often.
+ * which at least half have it. An environment for a capability may require the step that often.
  */
 function amongPractice(chance: number, share: number): number {
   const shift = Math.max(1, (1 - share) / share);
   return (chance * shift) / (chance * shift + 1 - chance);
 }
 
-/** The prediction for a step: the solution has it, it lacks it, or (null) unknown. */
+/** The prediction for a step: the solution has it, lacks it, or (null) unknown. */
 type Verdict = (row: Int32Array) => boolean | null;
 
 /**
- * Predicts which tasks have a step, where the models of all folds agree: a few tasks that are alike by chance predict
- * nothing. Null when the models make too many errors on the tasks that they were not fitted to.
+ * Predicts which tasks have a step. The models of all folds must agree, because a few tasks that are alike by chance
+ * predict nothing. Null if the models make too many errors on the tasks that they were not fitted to.
  */
 function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], size: number): Verdict | null {
   const models: OpeningModel[] = [];
@@ -173,7 +172,7 @@ function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], si
     const verdicts = new Set(
       models.map((model) => {
         const chance = model(row);
-        // The shift applies only to steps that were not certain before it.
+        // The shift applies only to steps that were not certain before.
         return verdictOf(chance) === true ? true : verdictOf(amongPractice(chance, share)) === false ? false : null;
       }),
     );
@@ -181,7 +180,7 @@ function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], si
   };
 }
 
-/** Solution forms that are frequent among the agent's tasks with the same openings, and (nearly) absent here. */
+/** Solution forms that are frequent among the agent's tasks with the same openings, but (nearly) absent here. */
 function missingForms(range: string, alike: readonly Compared[]): Finding {
   const expected = new Map<string, number>();
   const places = new Map<string, Set<number>>();
@@ -205,7 +204,7 @@ function missingForms(range: string, alike: readonly Compared[]): Finding {
   };
 }
 
-/** The share of solutions whose parts all use the tools of a part of one of the agent's solutions. */
+/** The share of solutions in which each part uses only tools that one part of an agent's solution uses. */
 function strangeParts(tasks: readonly EnvironmentTask[], { solved }: TargetProfile, speaking: Set<string>): Finding {
   const known = new Set(solved.flatMap(({ reference }) => solutionParts(reference, speaking)));
   const familiar = tasks.filter(({ reference }) => solutionParts(reference, speaking).every((part) => known.has(part)));

@@ -4,13 +4,15 @@ import { CHECK_LIMITS } from '../limits';
 import { meanRewardOf, type Move } from '../play';
 import { CLAIM, INJECTION, NEUTRAL, waysToSpeak } from '../scripted-policies';
 
-/** Enough tasks to detect a gain of a few hundredths. Each costs three episodes for every way to speak. */
+/**
+ * This number of tasks suffices to detect a gain of a few hundredths. Each costs three episodes for every way to speak.
+ */
 const TASKS = 20;
 
 /**
- * Checks that words alone do not pay: in a half-done episode, a claim of success or a text for the grader earns no more
- * than a neutral text in the same place. The comparison is paired, so that an environment which rightly rewards an
- * answer passes.
+ * Checks that words alone earn nothing. In a half-done episode, a claim of success or a text for the grader must earn
+ * no more than a neutral text in the same place. The comparison is paired, so that an environment may reward a real
+ * answer.
  */
 export async function checkTextGain(
   environment: EnvironmentHandle,

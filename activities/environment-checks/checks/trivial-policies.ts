@@ -16,17 +16,17 @@ import {
   waysToSpeak,
 } from '../scripted-policies';
 
-/** Number of tasks on which the ways of a policy are compared; the best way then plays all tasks. */
+/** Number of tasks on which the ways of a policy are compared; then the best way plays all tasks. */
 const SCREENED = 10;
 
-/** One way in which a policy can act. It sees no more than the agent does. */
+/** One way in which a policy can act. It sees only what the agent sees. */
 interface Way {
   /** Subject of a sentence: "Claiming success through reply". */
   name: string;
   moves: (task: EnvironmentTask) => Move[];
 }
 
-/** Policies without any skill, with the ways in which they can act. */
+/** Policies without skill, with the ways in which they can act. */
 const TRIVIAL_POLICIES = {
   nop: () => [{ name: 'Doing nothing', moves: () => [] }],
   'random-calls': (tools) => [{ name: 'Calling random tools', moves: (task) => randomCalls(policyView(task, tools)) }],
@@ -44,12 +44,12 @@ const TRIVIAL_POLICIES = {
   ],
   'injected-text': (tools) => speaking(tools, 'Text for the grader', () => INJECTION),
 } satisfies Record<string, (tools: readonly EnvironmentTool[]) => Way[]>;
-/** Name of a policy without skill, which is also the name of its check. */
+/** Name of a policy without skill, and of its check. */
 export type TrivialPolicy = keyof typeof TRIVIAL_POLICIES;
 
 /**
  * Checks that a policy without skill earns little on average. A policy with several ways to act, such as several tools,
- * tries each on a few tasks, and the best one on all tasks.
+ * tries each way on a few tasks, then the best one on all tasks.
  */
 export async function checkTrivialPolicy(
   environment: EnvironmentHandle,
@@ -75,7 +75,7 @@ export async function checkTrivialPolicy(
   };
 }
 
-/** Saying a text in each way in which the agent can speak. */
+/** Says a text in each way in which the agent can speak. */
 const speaking = (tools: readonly EnvironmentTool[], doing: string, textOf: (task: EnvironmentTask) => string): Way[] =>
   waysToSpeak(tools).map(({ through, say }) => ({
     name: through === null ? doing : `${doing} ${through}`,

@@ -4,15 +4,15 @@ import { CHECK_LIMITS } from '../limits';
 import type { TargetProfile } from '../target-profile';
 import { wordsOf } from '../words';
 
-/** Most words that a sentence names. */
+/** Largest number of words that a sentence names. */
 const NAMED = 8;
 
-/** Words of a text that are no numbers. */
+/** The words of a text, without numbers. */
 const plainWords = (text: string): string[] => wordsOf(text).filter((word) => !/\d/.test(word));
 
 /**
- * Checks that the system message says the same as the agent's own, in the same vocabulary: few of its words are missing
- * from the agent's system message, tools and openings.
+ * Checks that the system message resembles the agent's own: few of its words are missing from the agent's system
+ * message, tools and openings.
  */
 export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: TargetProfile): CheckResult {
   const { tools, system, train } = target;
@@ -39,8 +39,9 @@ export function checkSystemMessage(tasks: readonly EnvironmentTask[], target: Ta
 }
 
 /**
- * Checks that the openings are worded as the agent's own: few of them have a word that no opening of the agent has.
- * Names and values count as words, because unseen words would make a model fail for a reason other than the target's.
+ * Checks that the openings are worded like the agent's own: few of them contain a word that no opening of the agent
+ * contains. Names and values count as words. Unseen words could make a model fail for a reason that the agent's tasks
+ * do not have.
  */
 export function checkWording(tasks: readonly EnvironmentTask[], { train }: TargetProfile): CheckResult {
   const known = new Set(train.flatMap(plainWords));

@@ -1,6 +1,6 @@
 /**
  * Which adapters help. The tasks of a left-out adapter go to base, so the effect of an adapter does not depend on the
- * other adapters. Judging each adapter alone therefore gives the same set as removing the most harmful one at a time.
+ * other adapters. So judging each adapter alone gives the same set as removing the most harmful one at a time.
  */
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
@@ -9,16 +9,16 @@ import { CLEARLY, type Decisions, LEAST_TASKS, standardErrorOf } from './compare
 import { upperLoss } from './harm-bound';
 import type { KnownOutcomes } from './known-outcomes';
 
-/** An adapter through a kind's decisions. */
+/** An adapter's figures under a kind's decisions. */
 type AdapterRow = RouterChoice['adapters'][number];
 
-/** Parts of the tasks for the cross-fitted decision. */
+/** Number of parts of the tasks for the cross-fitted decision. */
 const PARTS = 5;
 
 /**
- * Whether these gains, in random order, show harm; the test is cross-validated. For each fifth of the tasks, the other
- * four decide whether to leave the arm out. It harms if these decisions together would have avoided a loss. Harm that
- * only shows in the tasks it was found on does not count, and a mean near zero rarely does.
+ * Whether these gains, in random order, show harm, by a cross-validated test. For each fifth of the tasks, the other
+ * four fifths decide whether to leave the arm out. It harms if these decisions together would have avoided a loss. Harm
+ * that shows only in the tasks on which it was found does not count, and a mean near zero rarely counts.
  */
 export function harms(gains: readonly number[]): boolean {
   if (gains.length < LEAST_TASKS || meanOrZero(gains) >= 0) return false;
@@ -33,7 +33,7 @@ export function harms(gains: readonly number[]): boolean {
 
 /**
  * The figures of each adapter under a kind's decisions on `tasks`, and whether the adapter is left out. `tasks` must be
- * in the drawn order.
+ * in the random order.
  */
 export function adaptersThrough(
   { chosen }: Decisions,
@@ -61,9 +61,8 @@ export function adaptersThrough(
 const lossBoundOf = (gains: readonly number[]): number => upperLoss(gains.map((gain) => -gain)).bound;
 
 /**
- * Whether an adapter that gains nothing on the tasks that the router gave it clearly loses over all tasks that it was
- * played on. A gain on its routed tasks outweighs such a loss, because other kinds of router may have given it tasks
- * that do not suit it.
+ * Whether an adapter gains nothing on the tasks that the router gave it, and clearly loses over all tasks that it
+ * played. A gain on its routed tasks outweighs such a loss: other kinds of router may have given it unsuitable tasks.
  */
 function harmsAlone(gains: readonly number[], alone: readonly number[]): boolean {
   if (gains.length === 0 || meanOrZero(gains) > 0 || !harms(alone)) return false;
@@ -81,8 +80,8 @@ export function withoutLosers({ kind, chosen }: Decisions, adapters: readonly Ad
 }
 
 /**
- * More tasks for the adapters whose loss may exceed `margin`, judged by the tasks that they were given. Each gets as
- * many tasks as it had; the adapters with the widest bound come first. `tasks` are the tasks that were compared.
+ * Further tasks for adapters whose loss on their own tasks may exceed `margin`. Each gets as many tasks as it had;
+ * adapters with the widest bound come first. `tasks` are the tasks that were compared.
  */
 export function contestedTasks(
   { chosen }: Decisions,

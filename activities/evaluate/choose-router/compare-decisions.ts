@@ -1,6 +1,6 @@
 /**
- * Compares the decisions of routers on train tasks. They are compared only where they differ, so rollouts are bought
- * only there. A task is named by its place among the tasks.
+ * Compares the decisions of routers on train tasks. It compares them only where they differ, so rollouts are bought
+ * only there. A task is named by its index among the tasks.
  */
 import type { Competitor, RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { type RouterKind, ROUTER_KINDS } from '../../../contracts/config/router-kinds';
@@ -8,7 +8,7 @@ import { NONE_LABEL } from '../../../contracts/names';
 import { mean, meanOrZero, sampleDeviation } from '../../statistics/mean';
 import type { ArmOnTask, KnownOutcomes } from './known-outcomes';
 
-/** Decisions of one kind of router, each by a router that did not see its task. */
+/** The decisions of one kind of router, each made by a router that was fitted without the task. */
 export interface Decisions {
   kind: RouterKind;
   /** Capability, or `none`, for each task. */
@@ -16,14 +16,14 @@ export interface Decisions {
 }
 
 /**
- * A difference is clear from this many standard errors on. Few tasks are compared, so one standard error is often
- * chance.
+ * A difference is clear if it is at least this many standard errors. Few tasks are compared, so one standard error is
+ * often chance.
  */
 export const CLEARLY = 2;
 
 /**
- * Most that the mixed adapter may be behind the best router and still be chosen as the simpler one. Few tasks are
- * compared, so one standard error alone allows several points (docs/adr/0020).
+ * The mixed adapter is chosen as the simpler one only if it is at most this far behind the best router. Few tasks are
+ * compared, so one standard error alone would allow several points (docs/adr/0020).
  */
 const MIXED_MAY_LOSE = 0.01;
 
@@ -31,8 +31,9 @@ const MIXED_MAY_LOSE = 0.01;
 export const LEAST_TASKS = 5;
 
 /**
- * The arms to play next, and how many tasks of the order can be compared after that. A task on which all routers decide
- * alike needs no rollouts. The list ends before the task whose arms no longer fit into `budget`, which counts arms.
+ * The arms to play next, and the number of tasks of the order that can be compared afterwards. A task on which all
+ * routers decide alike needs no rollouts. The list ends before the first task whose arms exceed `budget`, which counts
+ * arms.
  */
 export function armsToPlay(
   decisions: readonly Decisions[],
@@ -50,7 +51,7 @@ export function armsToPlay(
   return { missing, compared: order.length };
 }
 
-/** Two kinds compared over tasks: mean difference of pass rates, and its standard error. */
+/** The comparison of two kinds over tasks: mean difference of pass rates, and its standard error. */
 export interface Difference {
   estimate: number;
   standardError: number;
@@ -69,7 +70,7 @@ export function difference(a: Decisions, b: Decisions, tasks: readonly number[],
 export const standardErrorOf = (values: readonly number[]): number =>
   (sampleDeviation(values) ?? 0) / Math.sqrt(Math.max(1, values.length));
 
-/** The kind with the highest pass rate; the simpler of two that are equal. */
+/** The kind with the highest pass rate; of two equal ones, the simpler. */
 export function bestOf(decisions: readonly Decisions[], tasks: readonly number[], known: KnownOutcomes): Decisions {
   return decisions.reduce((best, kind) => (difference(kind, best, tasks, known).estimate > 0 ? kind : best));
 }
@@ -89,9 +90,9 @@ export function survivors(
 }
 
 /**
- * The simplest kind within one standard error of the best; the mixed adapter alone also at most a point behind it. Base
- * is chosen only where it is better than all others: a gain that these few tasks do not prove is for the held-out tasks
- * to judge.
+ * The simplest kind within one standard error of the best. The mixed adapter must also be at most a point behind it.
+ * Base is chosen only if it is better than all others: the held-out tasks judge a gain that these few tasks do not
+ * prove.
  */
 export function chooseKind(decisions: readonly Decisions[], tasks: readonly number[], known: KnownOutcomes): Decisions {
   const bySimplicity = [...decisions].sort((a, b) => ROUTER_KINDS.indexOf(a.kind) - ROUTER_KINDS.indexOf(b.kind));
@@ -108,8 +109,8 @@ export function chooseKind(decisions: readonly Decisions[], tasks: readonly numb
 }
 
 /**
- * The effect of the mixed adapter on tasks that the best router leaves to base. An average hides it: gains
- * elsewhere can pay for work that base did well. Null when these are too few.
+ * The effect of the mixed adapter on tasks that the best router gives to base. An average would hide it, because gains
+ * elsewhere can compensate for losses on these tasks. Null if there are too few of these tasks.
  */
 export function mixedOnBaseTasks(
   rivals: { mixed: Decisions; router: Decisions; base: Decisions },
@@ -123,7 +124,7 @@ export function mixedOnBaseTasks(
 }
 
 /**
- * A row of the report. `compared` are the tasks on which `kind` can be compared with base and with the best router;
+ * A row of the report. `compared` has the tasks on which `kind` can be compared with base and with the best router;
  * `left` says that the kind fell behind.
  */
 export function competitorRow(

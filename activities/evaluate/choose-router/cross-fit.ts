@@ -14,7 +14,7 @@ export interface CrossFitted extends Decisions {
   choices: readonly ArmChoice[];
 }
 
-/** All that a router is fitted on. */
+/** All data for fitting a router. */
 export const fitDataOf = ({ labelled, capabilities, ridge }: Setting, outcomes: KnownOutcomes): FitData => ({
   ...labelled,
   capabilities,
@@ -22,7 +22,7 @@ export const fitDataOf = ({ labelled, capabilities, ridge }: Setting, outcomes: 
   outcomes,
 });
 
-/** Reads every task by a model that was fitted without the task's fold. */
+/** Reads every task with a model that was fitted without the task's fold. */
 export async function readCrossFitted<Model, Reading>(
   { labelled: { tasks }, seed }: Pick<Setting, 'labelled' | 'seed'>,
   fit: (seen: RoutingTask[]) => Promise<Model>,
@@ -39,7 +39,7 @@ export async function readCrossFitted<Model, Reading>(
   return readings;
 }
 
-/** Decisions of a kind on all tasks, each by a router that did not see its task. */
+/** Decisions of a kind on all tasks, each made by a router that was fitted without the task. */
 export const crossFit = (setting: Setting, kind: RouterKind, known: KnownOutcomes): Promise<CrossFitted> =>
   withHeartbeats(`fitting router ${kind}`, async () => {
     const data = fitDataOf(setting, known);

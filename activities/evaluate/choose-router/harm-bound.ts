@@ -7,13 +7,13 @@ import type { Decisions } from './compare-decisions';
 import { FOLLOWED, type KnownOutcomes } from './known-outcomes';
 
 /**
- * Pseudo-tasks added to each arm: one loss, one win, two ties. Without them a few tasks that all end alike would have
- * no spread, and their bound would look certain (the plus-four rule of Agresti and Caffo 2000, The American
+ * Pseudo-tasks added to each arm: one loss, one win, two ties. Without them, a few tasks that all end alike would have
+ * no spread, and their bound would seem certain (the plus-four rule of Agresti and Caffo 2000, The American
  * Statistician 54:280-288).
  */
 const ADDED = { tasks: 4, squares: 2 };
 
-/** Mean and the variance of that mean, with the added tasks. */
+/** The mean, and its variance, with the added tasks. */
 function moderated(losses: readonly number[]): { mean: number; variance: number; tasks: number } {
   const tasks = losses.length + ADDED.tasks;
   const mean = losses.reduce((sum, loss) => sum + loss, 0) / tasks;
@@ -36,17 +36,17 @@ function boundOf(strata: readonly Stratum[]): number {
   return Math.min(1, mean + studentOneSided95(freedom) * Math.sqrt(variance));
 }
 
-/** Mean loss, 0 without tasks, and its one-sided upper 95 % bound. */
+/** Mean loss (0 without tasks), and its one-sided upper 95 % bound. */
 export function upperLoss(losses: readonly number[]): { estimate: number; bound: number } {
   const estimate = losses.length === 0 ? 0 : losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
   return { estimate, bound: boundOf([{ losses, share: 1 }]) };
 }
 
 /**
- * The possible loss of a router on the tasks that it does not leave to base. Each arm is a stratum, weighted by its
- * share of the tasks, because some arms were played on more tasks than others. `tasks` are the compared tasks, a random
- * sample of each adapter's tasks. For the mixed adapter, and for conversations that changed their adapter, all played
- * tasks count. Null if base gets every task.
+ * The possible loss of a router on the tasks that it does not give to base. Each arm is a stratum, weighted by its
+ * share of the tasks, because some arms played more tasks than others. `tasks` are the compared tasks, a random sample
+ * of each adapter's tasks. For the mixed adapter, and for conversations that switched adapters, all played tasks count.
+ * Null if base gets every task.
  */
 export function harmOf(
   { kind, chosen }: Decisions,
@@ -55,7 +55,7 @@ export function harmOf(
   { margin, bought }: { margin: number; bought: number },
 ): NonNullable<RouterChoice['harm']> | null {
   const compared = new Set(tasks);
-  // The last round plays the mixed adapter where kinds that need it differ from others: no random sample.
+  // The last round plays the mixed adapter where kinds that need it differ from others, which is not a random sample.
   const sampled = (task: number, arm: string) =>
     compared.has(task) || arm === FOLLOWED || (arm === MIXED && !KINDS[kind].needs.mixed);
   const arms = [...new Set(chosen)].filter((arm) => arm !== NONE_LABEL);

@@ -12,12 +12,12 @@ import { severalNeedsRound } from './rounds/several-needs';
 import type { CrossFittedSwitches, Round, Setting, State } from './state';
 import { withHeartbeats } from './with-heartbeats';
 
-/** Share of the budget for the routers by openings. Without a mixed adapter they have all of it. */
+/** Share of the budget for the routers by openings. Without a mixed adapter they get the whole budget. */
 const ROUTERS = 0.4;
 
 /**
- * The rounds, each with the largest share of the budget that may be spent by its end. Later rounds may spend what an
- * earlier round did not use. Switches of adapter have a budget of their own.
+ * The rounds, each with the largest share of the budget that may be spent by its end. Later rounds may spend an earlier
+ * round's remainder. Switches of adapter have a separate budget.
  */
 const ROUNDS: readonly { round: Round; spentBy: number }[] = [
   { round: firstRound, spentBy: ROUTERS / 2 },
@@ -28,10 +28,10 @@ const ROUNDS: readonly { round: Round; spentBy: number }[] = [
   { round: finalRound, spentBy: 1 },
 ];
 
-/** Share of the budget for switches of adapter, where tasks have any. */
+/** Share of the budget for switches of adapter, if tasks have any. */
 const SWITCHES = 0.2;
 
-/** A competition with this budget of rollouts. Reads the later messages of all tasks. */
+/** Prepares a competition with this budget of rollouts. It reads the later messages of all tasks. */
 export async function settingOf(given: Omit<Setting, 'switches' | 'budget'>, budget: number): Promise<Setting> {
   const switches: CrossFittedSwitches[] = [];
   for (const reads of LATER_MESSAGES) {
@@ -54,9 +54,9 @@ export async function holdCompetition(setting: Setting): Promise<State> {
 }
 
 /**
- * The kinds of the first round, which need neither the mixed adapter nor the outcomes of other kinds. If a kind is
- * pinned, only base and that kind are compared. A pinned kind that learns from outcomes is replaced by `labels` here,
- * and later learns from the tasks on which base and `labels` differ.
+ * The kinds of the first round: they need neither the mixed adapter nor the outcomes of other kinds. If a kind is
+ * pinned, only base and that kind are compared. A pinned kind that learns from outcomes is replaced by `labels` here.
+ * Later it learns from the tasks on which base and `labels` differ.
  */
 function firstKinds(pinned: RouterKind | null): RouterKind[] {
   if (pinned === null) return ROUTER_KINDS.filter((kind) => !KINDS[kind].needs.mixed && !KINDS[kind].needs.outcomes);

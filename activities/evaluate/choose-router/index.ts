@@ -68,7 +68,7 @@ export async function chooseRouter(deps: RolloutDeps, input: ChooseRouterInput):
   };
 }
 
-/** The kind that replaces a pinned one, where the pinned one needs the mixed adapter and that was left out. */
+/** The kind that replaces a pinned one if the pinned one needs the mixed adapter and that was left out. */
 function withoutMixed(pinned: RouterKind): RouterKind {
   const { needs, choosesArms } = KINDS[pinned];
   return needs.mixed ? (choosesArms ? 'labels' : 'base') : pinned;

@@ -27,7 +27,7 @@ export class KnownOutcomes {
     ),
   ) {}
 
-  /** These outcomes and further ones. */
+  /** A copy of these outcomes with further ones. */
   with(outcomes: readonly Outcome[]): KnownOutcomes {
     const all = new KnownOutcomes(this.tasks, new Map(this.passes));
     for (const { seed, arm, passed } of outcomes) all.add(seed, arm, passed);
@@ -44,18 +44,18 @@ export class KnownOutcomes {
     return this.passes.get(key(seed, arm)) ?? [];
   }
 
-  /** Seed of the task at this place. */
+  /** Seed of the task with this index. */
   seedOf(task: number): number {
     return this.tasks[task]!.seed;
   }
 
-  /** Pass rate of an arm on the task at this place; null when it was not played. */
+  /** Pass rate of an arm on the task with this index; null if the arm did not play it. */
   rate(task: number, arm: string): number | null {
     const passes = this.of(this.seedOf(task), arm);
     return passes.length === 0 ? null : mean(passes);
   }
 
-  /** An arm's pass rate on the task at this place minus base's; null when the arm was not played. */
+  /** An arm's pass rate on the task with this index, minus base's; null if the arm did not play it. */
   gain(task: number, arm: string): number | null {
     const rate = this.rate(task, arm);
     return rate === null ? null : rate - (this.rate(task, NONE_LABEL) ?? 0);

@@ -10,7 +10,7 @@ import { servedAdapters } from '../../rollout/served-adapter';
 import { modelForLaterTurns } from '../model-for-later-turns';
 import type { Players, Switching } from './state';
 
-/** Trials of an arm on a task. The outcome of one trial says too little (DARS, arXiv 2606.06924). */
+/** Number of trials of an arm on a task. The outcome of one trial says too little (DARS, arXiv 2606.06924). */
 export const ARM_TRIALS = 2;
 
 /** The run whose arms are played. */
@@ -20,7 +20,7 @@ interface PlayedRun {
   adapters: readonly TrainedAdapter[];
 }
 
-/** Plays train tasks on the run's model server. Each call keeps its rollouts in a work file of its own. */
+/** Plays train tasks on the run's model server. Each call keeps its rollouts in its own work file. */
 export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: PlayedRun): Players {
   const names = new Map([
     [NONE_LABEL, prepared.spec.model.name],
@@ -38,7 +38,7 @@ export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: Pl
       ...models,
       samplingSeed: samplingSeed(context.seed, seed, trial),
     }));
-  /** What each trial gave. The work file's name has the hash of `inputs`. */
+  /** The outcome of each trial. The work file's name contains the hash of `inputs`. */
   async function* play(plans: EpisodePlan[], work: string, inputs: unknown, note: string) {
     const hash = createHash('sha256').update(JSON.stringify(inputs)).digest('hex').slice(0, 12);
     const { trajectories } = await runDeployedRollouts(deps, prepared, {
@@ -79,5 +79,5 @@ export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: Pl
   };
 }
 
-/** The ways of playing a task with its switches, by their numbers. */
+/** The ways of playing a task with its switches; the index of a way is its number. */
 const WAYS: readonly Switching['way'][] = ['switch', 'first'];

@@ -5,8 +5,8 @@ import { laterMessages } from '../../../routing/later-turns';
 import { openingText } from '../../../routing/opening-text';
 
 /**
- * The tasks and openings of the collected trajectories that have labels. A label other than NA says that the task calls
- * for the capability. A capability that any trial of a task calls for is a need of the task.
+ * The tasks and openings of the collected trajectories that have labels. A label other than NA says that the task needs
+ * the capability. If any trial of a task needs a capability, the task needs it.
  */
 export async function readLabelledTasks(
   trajectories: AsyncIterable<Trajectory>,
@@ -26,7 +26,7 @@ export async function readLabelledTasks(
     const own = needs.get(trajectory.id);
     const opening = openingText(trajectory.messages);
     const later = laterMessages(trajectory.messages);
-    // Without any label nothing is known of its needs; no label is not the label NA.
+    // Without any label the task's needs are unknown; a missing label is not the label NA.
     if (own === undefined) continue;
     if (trajectory.task.split === 'train') {
       const { seed } = trajectory.task;

@@ -4,12 +4,12 @@ import { KINDS } from '../../../routing/kinds';
 import { mean } from '../../statistics/mean';
 import type { ArmChoice } from '../../../routing/kind';
 
-/** Steps of the reliability diagram. */
+/** Number of bins of the reliability diagram. */
 const BINS = 10;
 
 /**
- * The reliability of a router's probabilities, judged by the needs in the labels of each task. The choices must come
- * from routers that did not see their tasks.
+ * The reliability of a router's probabilities, judged by the needs according to each task's labels. The choices must
+ * come from routers that were fitted without their tasks.
  */
 export function routerReliability(
   { kind, choices }: { kind: RouterChoice['chosen']; choices: readonly ArmChoice[] },

@@ -1,4 +1,4 @@
-/** The chosen router, fitted on all train tasks, and the account of how it was chosen. */
+/** The chosen router, fitted on all train tasks, and the record of the choice. */
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { RouterKind } from '../../../contracts/config/router-kinds';
 import { choosesArms, fitRouter, KINDS, type Router } from '../../../routing/kinds';
@@ -29,11 +29,11 @@ export async function resultOf(setting: Setting, state: State): Promise<{ router
   return { router, choice: { ...choice, ...(served?.several && { severalNeeds: served.several }), ...more } };
 }
 
-/** The decisions of a kind as it would be served. Null for one arm, and for a router that lost. */
+/** The decisions of a kind as it would be served. Null for a single arm, and for a router that lost. */
 function servedAs({ served, final }: State, kind: RouterKind): ServedRouter | null {
   if (kind === served.decisions.kind) return served;
   if (!KINDS[kind].needs.outcomes || final === null) return null;
-  // It decides by itself which openings with several needs get the mixed adapter.
+  // This router itself decides which openings with several needs get the mixed adapter.
   return { decisions: final.learned, several: null, switches: served.switches };
 }
 
@@ -50,20 +50,20 @@ async function fit(
   return served.switches?.adopted ? withLaterMessages(setting, router, served.switches) : router;
 }
 
-/** Each adapter through a kind: where every task that is given to one was played. */
+/** Each adapter's figures under a kind, over the tasks that were played with every adapter that gets them. */
 function adaptersOf({ ids }: Setting, state: State, kind: RouterKind): RouterChoice['adapters'] {
   const { adapters, final, comparedFirst, known } = state;
   if (KINDS[kind].needs.outcomes && final !== null) return final.adapters;
   return adapters.get(kind) ?? adaptersThrough(wholeOf(state, kind), ids, comparedFirst, known);
 }
 
-/** How much the chosen kind may lose against base, as it would be served. */
+/** The possible loss of the chosen kind against base, as it would be served. */
 function harmBy({ lossMargin: margin }: Setting, state: State, kind: RouterKind): Pick<RouterChoice, 'harm'> {
   const { final, known, boughtForHarm, comparedWithBase } = state;
   const decisions = final && kind === 'mixed' ? final.mixed : servedAs(state, kind)?.decisions;
   if (decisions === undefined) return {};
   const isFinal = final !== null && KINDS[kind].needs.mixed;
-  // On these tasks every adapter was played that one of the compared decisions gives the task to.
+  // On these tasks, every adapter was played to which a compared decision gives the task.
   const tasks = isFinal ? comparedIn(final, decisions, wholeOf(state, 'base')) : comparedWithBase;
   const harm = harmOf(decisions, tasks, known, { margin, bought: isFinal ? 0 : boughtForHarm });
   return harm ? { harm } : {};

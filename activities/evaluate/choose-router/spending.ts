@@ -8,9 +8,9 @@ import type { KnownOutcomes } from './known-outcomes';
 import type { RoutingTask } from '../../../routing/labelled-tasks';
 
 /**
- * The gains of the best kind and of the oracle. `order` is the drawn order of tasks or its first part. Only tasks
- * before the first one on which the kind's choice was not played are judged, because only a prefix of the drawn order
- * is a random sample.
+ * The gains of the best kind and of the oracle. `order` is the random order of tasks or its beginning. Only the tasks
+ * before the first one without the kind's choice played are judged, because only a prefix of the random order is a
+ * random sample.
  */
 export function spendingAfter(
   spent: Pick<Spending, 'step' | 'rollouts'>,

@@ -13,12 +13,12 @@ import { spendingAfter } from './spending';
 /** One competition. */
 export interface Setting {
   labelled: LabelledTasks;
-  /** Places of the tasks, in a drawn order. */
+  /** Indexes of the tasks in a random order. */
   order: readonly number[];
   capabilities: FitData['capabilities'];
-  /** Ids of `capabilities`. Each has an adapter of its own. */
+  /** Ids of `capabilities`. Each has its own adapter. */
   ids: readonly string[];
-  /** Whether something that uses the mixed adapter is compared. */
+  /** Whether the competition plays the mixed adapter. */
   playsMixed: boolean;
   ridge: number;
   /** The only kind that is compared with base; null: all compete. */
@@ -28,29 +28,29 @@ export interface Setting {
   /** Of the run. */
   seed: number;
   /**
-   * Switches of adapter that later messages call for. There is an entry for each way of reading them with enough tasks
-   * that switch.
+   * Switches of adapter that later messages need. There is an entry for each way of reading them that makes enough
+   * tasks switch.
    */
   switches: readonly CrossFittedSwitches[];
-  /** Most rollouts of arms, and of conversations that switch. */
+  /** Largest numbers of rollouts: of arms, and of conversations that switch. */
   budget: { arms: number; switches: number };
   play: Players;
 }
 
 /** Plays train tasks. */
 export interface Players {
-  /** Each arm on its task, `ARM_TRIALS` times. */
+  /** Plays each arm on its task, `ARM_TRIALS` times. */
   arms(missing: readonly ArmOnTask[]): Promise<Outcome[]>;
   /** Passes (1) and failures (0) of each conversation, in their order. */
   switches(reads: LaterMessages, conversations: readonly Switching[]): Promise<(readonly number[])[]>;
 }
 
-/** The switches of adapter in the train tasks, each read by a model that did not see its task. */
+/** The switches of adapter in the train tasks, each read by a model that was fitted without the task. */
 export interface CrossFittedSwitches {
   reads: LaterMessages;
   /**
-   * For each task: the reader of its later messages; the capability to whose adapter base's conversation switches, null
-   * where it stays; the first request of an opening with two needs, null for other openings.
+   * For each task: the reader of its later messages; the capability whose adapter base's conversation switches to, or
+   * null if it stays; the first request of an opening with two needs, or null.
    */
   tasks: readonly { reader: LaterTurnsReader; to: string | null; first: string | null }[];
 }
@@ -66,7 +66,7 @@ export interface Switching {
   reader: LaterTurnsReader;
 }
 
-/** A router with all that would be served with it. */
+/** A router with everything that would be served with it. */
 export interface ServedRouter {
   decisions: Decisions;
   several: NonNullable<RouterChoice['severalNeeds']> | null;
@@ -76,13 +76,13 @@ export interface ServedRouter {
 /** The result of the last round. */
 export interface FinalRound {
   mixed: CrossFitted;
-  /** `outcomes-mixed`, before adapters that harm are left out. */
+  /** `outcomes-mixed` with all adapters, before harmful ones are left out. */
   whole: CrossFitted;
   /** The same as it would be served. */
   learned: Decisions;
-  /** Each adapter, and the mixed one, through it. */
+  /** The figures of each adapter, and of the mixed one, under this router. */
   adapters: RouterChoice['adapters'];
-  /** `first`: tasks on which all finalists were compared. `last`: tasks on which the remaining ones were. */
+  /** `first`: tasks on which all finalists were compared. `last`: tasks on which the remaining ones were compared. */
   first: readonly number[];
   last: readonly number[];
   remaining: readonly Decisions[];
@@ -90,39 +90,40 @@ export interface FinalRound {
   winner: Decisions;
 }
 
-/** All that a competition has found so far. Tasks are named by their places. */
+/** The results of a competition so far. Tasks are named by their indexes. */
 export interface State {
   known: KnownOutcomes;
-  /** Number of arms on tasks that were bought. */
+  /** Number of bought pairs of an arm and a task. */
   played: number;
-  /** The kinds of the first round, with all adapters and without those that harm. */
+  /** The kinds of the first round, with all adapters and without harmful ones. */
   whole: readonly CrossFitted[];
   pruned: readonly Decisions[];
   /** The kinds that are not far behind. */
   remaining: readonly Decisions[];
-  /** Each adapter through each kind of the first round. */
+  /** The figures of each adapter under each kind of the first round. */
   adapters: ReadonlyMap<RouterKind, RouterChoice['adapters']>;
   /**
-   * `comparedFirst`: tasks on which all kinds can be compared. `comparedLast`: tasks on which the remaining kinds can.
+   * `comparedFirst`: tasks on which all kinds can be compared. `comparedLast`: tasks on which the remaining kinds can
+   * be compared.
    */
   comparedFirst: readonly number[];
   comparedLast: readonly number[];
   /** Tasks on which the adapters of the best router were compared with base. */
   comparedWithBase: readonly number[];
-  /** Rollouts that were bought for adapters that may harm. */
+  /** Number of rollouts that were bought for adapters that may do harm. */
   boughtForHarm: number;
   served: ServedRouter;
-  /** Number of tasks at the head of the order whose outcome as served, with switches, is known. */
+  /** Number of tasks at the beginning of the order whose outcome as served, with switches, is known. */
   followed: number;
   /** Null without a mixed adapter. */
   final: FinalRound | null;
   spending: readonly Spending[];
 }
 
-/** A round. It may play rollouts until all rounds so far have played `budget` of them. */
+/** A round. It may play rollouts until all rounds together have played `budget` of them. */
 export type Round = (setting: Setting, state: State, budget: number) => Promise<State>;
 
-/** The decisions, with all adapters, of a kind that was compared. */
+/** The decisions of a compared kind with all its adapters. */
 export const wholeOf = ({ whole, final }: Pick<State, 'whole' | 'final'>, kind: RouterKind): CrossFitted =>
   [...whole, ...(final ? [final.mixed, final.whole] : [])].find((decisions) => decisions.kind === kind)!;
 
@@ -133,7 +134,9 @@ export const comparedIn = (
   other: Decisions,
 ): readonly number[] => (remaining.includes(one) && remaining.includes(other) ? last : first);
 
-/** Plays arms until the budget is spent, and finds the tasks of the order on which these decisions can be compared. */
+/**
+ * Plays arms until the budget is spent, and returns the tasks of the order on which these decisions can be compared.
+ */
 export async function buy(
   { play, ...setting }: Setting,
   state: State,
@@ -147,14 +150,14 @@ export async function buy(
   return { state: { ...state, known, played: state.played + missing.length }, compared: order.slice(0, compared) };
 }
 
-/** The pinned kind, or the best. `outcomes-mixed` is fitted last, so `labels` takes its place until then. */
+/** The pinned kind, or the best one. `outcomes-mixed` is fitted last, so `labels` replaces it until then. */
 export function preferred({ pinned }: Setting, state: State, tasks: readonly number[]): Decisions {
   const wanted = pinned === 'outcomes-mixed' ? 'labels' : pinned;
   if (wanted !== null) return state.pruned.find(({ kind }) => kind === wanted)!;
   return chooseKind(state.remaining, tasks, state.known);
 }
 
-/** The state with a row of `spending`, if the step bought anything. A step that buys more than once has one row. */
+/** The state with a row of `spending`, if the step bought anything. A step that buys several times has one row. */
 export function withSpending(
   { labelled: { tasks } }: Setting,
   state: State,
@@ -170,6 +173,9 @@ export function withSpending(
   };
 }
 
-/** The longest part of the drawn order on which kinds were compared. Tasks bought for single adapters are not in it. */
+/**
+ * The longest prefix of the random order on which kinds were compared. It does not contain tasks that were bought for
+ * single adapters.
+ */
 const longestPrefix = ({ comparedFirst, comparedLast }: State): readonly number[] =>
   comparedLast.length > comparedFirst.length ? comparedLast : comparedFirst;

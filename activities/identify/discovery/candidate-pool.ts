@@ -27,8 +27,8 @@ export function candidateId(name: string): string {
 }
 
 /**
- * Adds a discovery answer to the pool. Names with the same id are one candidate: it keeps the wording that came first
- * and has the episodes of both. `batch` holds the ids of the trajectories that were shown as episodes 1, 2, ...
+ * Adds a discovery answer to the pool. Names with the same id are one candidate: it keeps the first wording and has the
+ * episodes of both. `batch` has the ids of the trajectories that were shown as episodes 1, 2, ...
  */
 export function poolCandidates(
   pool: readonly PooledCandidate[],
@@ -53,8 +53,8 @@ export function poolCandidates(
 }
 
 /**
- * At most `max` candidates of the pool, in this order: the ids in `first`, which must be tried; then those that most
- * episodes show, ties by id; then the ids in `last`, known capabilities that no episode showed.
+ * At most `max` candidates of the pool. First come the ids in `first`, which must be tried. Then come those that most
+ * episodes show, ties by id. Last come the ids in `last`, known capabilities that no episode showed.
  */
 export function selectCandidates(
   pool: readonly PooledCandidate[],
@@ -72,8 +72,8 @@ export function selectCandidates(
 }
 
 /**
- * The failures that each discovery call shows: a sample without repetition that depends only on the seed and the ids.
- * With fewer failures than `batches * batchSize` there are fewer batches.
+ * The failures for each discovery call: a sample without repetition that depends only on the seed and the ids. With
+ * fewer failures than `batches * batchSize` there are fewer batches.
  */
 export function discoveryBatches<T extends { id: string }>(
   failures: readonly T[],

@@ -6,9 +6,10 @@ import type { PooledCandidate } from './candidate-pool';
 const MAX_REASON = 300;
 
 /**
- * Makes one candidate of each group that the analyst called the same, and lists each merge. A group keeps the wording
- * known from earlier runs, else the wording of the candidate with most episodes; of several, the first named. Numbers
- * outside the list and members of an earlier group are ignored, and so is a group of fewer than two members.
+ * Merges each group of candidates that mean the same according to the analyst, and lists each merge. A group keeps the
+ * wording known from earlier runs, else the wording of the candidate with most episodes. If several have the most, the
+ * first of them counts. Numbers outside the list and members of an earlier group are ignored. So is a group of fewer
+ * than two members.
  */
 export function mergeCandidates(
   pool: readonly PooledCandidate[],

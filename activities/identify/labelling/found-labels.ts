@@ -10,15 +10,16 @@ export interface FoundLabelsDeps {
   context: RunContext;
   labellingRun: number;
   index: LabelIndex;
-  /** Is called before the index is built. */
+  /** Called before the index is built. */
   onBuild: () => void;
-  /** Keys of the labels that are asked for of a trajectory. */
+  /** Keys of the needed labels of a trajectory. */
   keysOf: (trajectoryId: string) => readonly string[];
 }
 
 /**
- * Collects the labels that earlier improvement runs have paid for into one file of this run, chunk by chunk. Each chunk
- * then reads them at once, and so does the tally. Returns the place of each chunk's labels, null where there are none.
+ * Collects labels that earlier improvement runs have paid for into one file of this run, chunk by chunk. Each chunk
+ * then reads its labels at once, and so does the tally. Returns the place of each chunk's labels; null if there are
+ * none.
  * @param chunks trajectory ids of each chunk.
  */
 export async function writeFoundLabels(

@@ -12,19 +12,19 @@ import { LABEL_PROMPT_VERSION } from '../prompts/label';
 import { LabelIndex } from './label-index';
 import type { Chunk, LabelPlace } from './label-plan';
 
-/** A line of a label segment. It has the label and its cost together, so that no crash can come between them. */
+/** A line of a label segment. It has the label together with its cost, so that no crash can separate the two. */
 const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
 export type StoredLabel = z.infer<typeof storedLabelSchema>;
 
-/** The part of a line that counts where another improvement run paid for it. */
+/** The part of a line that counts if another improvement run paid for it. */
 const foundLabelSchema = storedLabelSchema.pick({ label: true });
 
-/** Labels of the segments that are filed together when the index is built. */
+/** Number of labels that are added together when the index is built. */
 const LABELS_AT_ONCE = 100_000;
 
 /**
- * Content key of a label; each key is asked once. The labelling runs of an identification are independent of each
- * other: the same question in another labelling run (counted from 0) has another key.
+ * Content key of a label; each key is asked once. The labelling runs of an identification are independent: the same
+ * question in another labelling run (counted from 0) has another key.
  */
 export function labelKey(trajectoryId: string, capability: Candidate, model: string, labellingRun: number): string {
   return contentKey(
@@ -39,21 +39,21 @@ export function labelKey(trajectoryId: string, capability: Candidate, model: str
   );
 }
 
-/** Name of the folder with the labels of a set of trajectories in one labelling run, whatever was asked about them. */
+/** Name of the folder with the labels of a set of trajectories in one labelling run, whatever the questions were. */
 export const labelSetName = (trajectoryIds: readonly string[], labellingRun: number): string =>
   `${contentKey('label-set', ...trajectoryIds).slice(0, 16)}.r${labellingRun}`;
 
 /** The cached labels of one chunk. */
 export interface KnownLabels {
-  /** The label that counts, by key. */
+  /** The valid label of each key. */
   labels: Map<string, LabelRecord>;
-  /** All lines of this improvement run's own segment that could be read. */
+  /** All readable lines of this improvement run's own segment. */
   own: StoredLabel[];
-  /** Lines of the own segment, damaged ones too. */
+  /** Number of lines in the own segment, including damaged ones. */
   ownLines: number;
-  /** By key: how many calls gave no valid label. */
+  /** For each key, the number of calls that gave no valid label. */
   refusals: Map<string, number>;
-  /** The segments that have damaged lines. The labels of those lines are asked for again. */
+  /** The segments with damaged lines. The labels of those lines are asked for again. */
   damaged: DamagedLines[];
 }
 
@@ -70,28 +70,28 @@ export class LabelCache {
   }
 
   /**
-   * Segment in which an improvement run writes the labels of a chunk. `runId` is its name because a segment has one
-   * writer.
+   * The segment to which an improvement run writes the labels of a chunk. It is named `runId`, because a segment has
+   * only one writer.
    */
   segment(chunk: Chunk, runId: string): string {
     return `${this.setDirectory(chunk.set)}/${runId}.jsonl`;
   }
 
-  /** The document by which improvement runs agree who asks about a chunk's trajectories. */
+  /** The document with which improvement runs agree who asks about a chunk's trajectories. */
   claimKey(chunk: Chunk): string {
     return `${this.setDirectory(chunk.set)}/claim.json`;
   }
 
-  /** The labels of all trajectories, by trajectory. Its operations end when the signal is aborted. */
+  /** The labels of all trajectories, by trajectory. Its operations end when the signal fires. */
   index(signal: AbortSignal): LabelIndex {
     return new LabelIndex(this.store, `${this.directory}/pages`, () => this.everyLabel(), signal);
   }
 
   /**
-   * Labels of a chunk that are in the cache already. They come from this improvement run's segment, from other runs'
-   * segments about the same trajectories, and from the plan's sources. Where one of these is damaged, they come from
-   * the index. `wanted` has the chunk's keys, each with its trajectory. Of several labels with one key the first
-   * counts, and this run's come first.
+   * The labels of a chunk that are already in the cache. They come from this improvement run's segment, from other
+   * runs' segments about the same trajectories, and from the plan's sources. If one of these is damaged, they come from
+   * the index. `wanted` has the chunk's keys, each with its trajectory. Of several labels with one key, the first
+   * counts; this run's labels come first.
    *
    * A record without a label counts only if no other record of the key has one, and only in the improvement run that
    * wrote it. The next improvement run asks again.
@@ -155,7 +155,7 @@ export class LabelCache {
     return segments.map((name) => ({ segment: `${directory}/${name}`, start: 0, end: Infinity }));
   }
 
-  /** Labels of a place, in the order in which they were written. A damaged line is no label. */
+  /** Labels of a place, in the order in which they were written. A damaged line counts as no label. */
   private async read({ segment, start, end }: LabelPlace) {
     const reading = this.store.segment(segment).read(foundLabelSchema, start, end);
     const labels: LabelRecord[] = [];
@@ -191,7 +191,7 @@ async function segmentsBelow(store: ArtifactStore, directory: string): Promise<s
   return keys;
 }
 
-/** Keys of all label segments of an agent, of one improvement run or of all. Lists the whole cache. */
+/** Keys of all label segments of an agent, from one improvement run or from all. It lists the whole cache. */
 export async function labelSegments(store: ArtifactStore, agent: string, runId?: string): Promise<string[]> {
   const keys: string[] = [];
   for (const name of await store.list(layout.labelsCache(agent)))

@@ -1,7 +1,7 @@
 /**
- * The index of an agent's label cache: the labels of a trajectory, found by its id (docs/adr/0013). It is made of small
- * pages, so that the cost of a lookup does not grow with the history. It holds nothing that the label segments do not,
- * and is built again when a part of it is damaged.
+ * The index of an agent's label cache: it finds the labels of a trajectory by its id (docs/adr/0013). It consists of
+ * small pages, so that the cost of a lookup does not grow with the history. It contains only data of the label
+ * segments, and is rebuilt if a part of it is damaged.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -10,20 +10,20 @@ import { StoreConflictError, StoreCorruptError, type ArtifactStore } from '../..
 import { inParallel } from '../../in-parallel';
 
 /**
- * A page has the trajectories whose ids begin with the same hex digits, this many of them. There are so many pages that
- * each has few trajectories: a lookup of one trajectory reads little about others.
+ * A page has the trajectories whose ids begin with the same hex digits; this is the number of these digits. There are
+ * so many pages that each has few trajectories. So a lookup of one trajectory reads little about others.
  */
 const DIGITS = 4;
-/** Number of first digits by which the pages' ids are grouped into folders. */
+/** Number of leading digits that select a page's folder. */
 const FOLDER_DIGITS = 2;
-/** A page with more characters divides by the next digit. */
+/** A page with more characters is divided by the next digit. */
 const MOST_CHARACTERS = 32_768;
-/** Part of a trajectory's id by which pages know it, in hex digits. */
+/** Length of the prefix of a trajectory's id that pages store, in hex digits. */
 const ENTRY_DIGITS = 16;
-/** Pages that are read or written at the same time. */
+/** Number of pages that are read or written in parallel. */
 const PARALLEL = 16;
 
-/** How often the change of a page is tried when others change it at the same time. */
+/** Number of tries to change a page that others change at the same time. */
 const MOST_TRIES = 20;
 
 /** Labels of one trajectory by their keys. */
@@ -31,9 +31,9 @@ const entrySchema = z.record(z.string(), labelRecordSchema.omit({ trajectoryId: 
 type Entry = z.infer<typeof entrySchema>;
 
 const pageSchema = z.object({
-  /** The entries are in the pages with one digit more. */
+  /** Whether the entries are in the pages with one digit more. */
   divided: z.boolean(),
-  /** By the beginning of a trajectory's id. */
+  /** Keyed by the beginning of a trajectory's id. */
   entries: z.record(z.string(), entrySchema),
 });
 type Page = z.infer<typeof pageSchema>;
@@ -50,13 +50,13 @@ const orIfDamaged =
 
 /** The index in one folder of the store. */
 export class LabelIndex {
-  /** The generation that lookups read; undefined as long as nobody has looked. */
+  /** The generation that lookups read; undefined before the first lookup. */
   private current: number | null | undefined;
 
   /**
-   * @param directory of the index.
+   * @param directory folder of the index.
    * @param everything gives all labels of the segments in portions, for a new index. It may be slow.
-   * @param signal ends every operation when it is aborted.
+   * @param signal ends every operation when it fires.
    */
   constructor(
     private readonly store: ArtifactStore,
@@ -66,7 +66,7 @@ export class LabelIndex {
   ) {}
 
   /**
-   * The labels of these trajectories, by trajectory. Where there is no whole index, builds one first.
+   * The labels of these trajectories, by trajectory. If there is no complete index, it builds one first.
    * @param onBuild is called before that.
    */
   async find(ids: readonly string[], onBuild: () => void = () => undefined): Promise<Map<string, LabelRecord[]>> {
@@ -82,8 +82,8 @@ export class LabelIndex {
   }
 
   /**
-   * Files labels. Entries that the index has already are not written again. A generation that somebody is building gets
-   * them as well: its builder may have read the segments before these labels were there.
+   * Files labels. Entries that the index already has are not written again. A generation that another process is
+   * building gets them as well, because its builder may have read the segments before these labels were there.
    */
   async file(labels: readonly LabelRecord[]): Promise<void> {
     const { all, current } = await this.generations();
@@ -110,7 +110,7 @@ export class LabelIndex {
     return generation;
   }
 
-  /** Several builders may build the same generation: they write the same into it. */
+  /** Several builders may build the same generation, because they write the same content. */
   private async write(key: string): Promise<void> {
     try {
       await this.store.swapDocument(key, { at: new Date().toISOString() }, null);
@@ -133,7 +133,7 @@ export class LabelIndex {
       }
       if (page.divided) for (const [longer, some] of byPrefix(wanted, prefix.length + 1)) await look(longer, some);
     };
-    // In an agent's first nights most pages are not there yet: one listing is cheaper than a failed read of each.
+    // In an agent's first nights most pages do not exist yet: one listing is cheaper than a failed read of each.
     const folders = new Set(await this.store.list(`${this.directory}/${generation}`));
     const pages = byPrefix(ids, DIGITS).filter(([prefix]) => folders.has(folderOf(prefix)));
     await inParallel(pages, PARALLEL, this, ([prefix, wanted]) => look(prefix, wanted));
@@ -153,8 +153,8 @@ export class LabelIndex {
   }
 
   /**
-   * Adds entries to a page. An overfull page is divided: its entries are first written to the pages of the longer
-   * prefixes, and only then removed here. A reader in between finds them here.
+   * Adds entries to a page. A page that is too large is divided. Its entries are first written to the pages of the
+   * longer prefixes, and only then removed here. A reader in between still finds them here.
    */
   private async fileIntoPage(generation: number, prefix: string, added: Page['entries']): Promise<void> {
     for (let attempt = 1; ; attempt++) {
@@ -209,7 +209,7 @@ const byPrefix = (ids: readonly string[], digits: number): [string, string[]][] 
   ...Map.groupBy(ids, (id) => id.slice(0, digits)),
 ];
 
-/** Entries with the added labels; null if all of them are there. */
+/** Entries with the added labels; null if all of them exist already. */
 function merged(entries: Page['entries'], added: Page['entries']): Page['entries'] | null {
   const after = { ...entries };
   let isChanged = false;
@@ -223,7 +223,7 @@ function merged(entries: Page['entries'], added: Page['entries']): Page['entries
   return isChanged ? after : null;
 }
 
-/** Of several labels with one key the first counts, a refusal only as long as there is no label. */
+/** Of several labels with one key, the first counts; a refusal counts only while there is no label. */
 const isMore = ({ label }: Entry[string], before: Entry[string] | undefined): boolean =>
   before === undefined || (before.label === null && label !== null);
 

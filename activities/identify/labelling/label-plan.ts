@@ -20,11 +20,11 @@ const chunkSchema = z.strictObject({
   /** Name of the folder with the labels of these trajectories. */
   set: z.string(),
   /**
-   * Place of the chunk's trajectories in the trajectories artifact: byte offsets, the end exclusive, and the hash of
+   * Place of the chunk's trajectories in the trajectories artifact: byte offsets with an exclusive end, and the hash of
    * these bytes.
    */
   bytes: z.strictObject({ start: z.int().nonnegative(), end: z.int().positive(), sha256: z.string() }),
-  /** Where other improvement runs left labels of these trajectories. */
+  /** Places of labels that other improvement runs wrote for these trajectories. */
   sources: z.array(labelPlaceSchema),
 });
 export type Chunk = z.infer<typeof chunkSchema>;

@@ -21,21 +21,21 @@ const MAX_REASON = 500;
 
 /** A question to the analyst: the label of one capability in one trajectory. */
 export interface Question {
-  /** Key of the label, as `labelKey` makes it. */
+  /** Key of the label, made by `labelKey`. */
   key: string;
-  /** Idempotency key of the call: the label's key, or one derived from it where earlier calls gave no label. */
+  /** Idempotency key of the call: the label's key, or a derived one if earlier calls gave no label. */
   callKey: string;
   /** Index of the trajectory in the chunk. */
   trajectory: number;
   trajectoryId: string;
   capability: Candidate;
-  /** Tokens spent on an invalid answer that the Batch API gave before. */
+  /** Tokens that an earlier invalid answer of the Batch API used. */
   wasted?: AnalystUsage;
 }
 
 /**
- * All questions of a chunk. The questions of one trajectory follow each other: their prompts begin with one text, which
- * the endpoint can serve from its cache.
+ * All questions of a chunk. The questions of one trajectory are consecutive: their prompts share a beginning, which the
+ * endpoint can serve from its cache.
  */
 export function questionsOf(
   file: LineFile<Trajectory>,
@@ -54,15 +54,15 @@ export function questionsOf(
 }
 
 /**
- * The question with a new idempotency key where it was asked before without getting a valid label. An endpoint that
- * honours idempotency keys would otherwise repeat the invalid answer. `refusals` counts invalid answers by label key.
+ * The question with a new idempotency key, if it was asked before without a valid label. Otherwise an endpoint that
+ * honours idempotency keys would repeat the invalid answer. `refusals` counts invalid answers by label key.
  */
 export function withFreshCallKey(question: Question, refusals: ReadonlyMap<string, number>): Question {
   const before = refusals.get(question.key) ?? 0;
   return before === 0 ? question : { ...question, callKey: contentKey(question.key, String(before)) };
 }
 
-/** An episode as prompts show it. */
+/** An episode in the form that prompts show. */
 export interface Episode {
   id: string;
   text: string;
@@ -72,7 +72,7 @@ export interface Episode {
 
 /**
  * Renders each episode of a chunk once for all its capabilities; the argument is its index in the chunk. The questions
- * of one episode follow each other, so it is enough to remember the last few episodes.
+ * of one episode are consecutive, so it is enough to keep the last few episodes.
  */
 export function episodeCache(file: LineFile<Trajectory>, maxPromptTokens: number): (index: number) => Episode {
   const recent = new Map<number, Episode>();
@@ -89,7 +89,7 @@ export function episodeCache(file: LineFile<Trajectory>, maxPromptTokens: number
   };
 }
 
-/** Returns the fault of the step that an answer quotes, or null. A step with the label NA is not checked. */
+/** Returns the problem with the step that an answer quotes, or null. The step of a label NA is not checked. */
 function stepProblem({ messages }: Episode): (answer: LabelAnswer) => string | null {
   return ({ label, step }) =>
     label === 'NA' || step === null || step < messages
@@ -116,7 +116,7 @@ export function labelRequest(
   };
 }
 
-/** The line of the label segment that a valid answer becomes. */
+/** The line of the label segment for a valid answer. */
 function storedAnswer(question: Question, episode: Episode, answer: AnalystAnswer<LabelAnswer>): StoredLabel {
   const { label, reason, step } = answer.value;
   return {
@@ -130,7 +130,7 @@ function storedAnswer(question: Question, episode: Episode, answer: AnalystAnswe
   };
 }
 
-/** As `storedAnswer`, for an answer of the Batch API. */
+/** Like `storedAnswer`, for an answer of the Batch API. */
 export function storedBatchAnswer(...[question, episode, answer]: Parameters<typeof storedAnswer>): StoredLabel {
   const stored = storedAnswer(question, episode, answer);
   return { ...stored, call: { ...stored.call, kind: `${stored.call.kind}${BATCH_KIND}` } };

@@ -25,7 +25,7 @@ export const tallySchema = z.strictObject({
 });
 export type TalliedRun = z.infer<typeof tallySchema>;
 
-/** All labelling runs up to the given tally, the first one first. */
+/** All labelling runs up to the given tally, in order. */
 export async function readTallies(store: ArtifactStore, last: ArtifactRef | null): Promise<TalliedRun[]> {
   const runs: TalliedRun[] = [];
   for (let ref = last; ref !== null;) {
@@ -36,7 +36,7 @@ export async function readTallies(store: ArtifactStore, last: ArtifactRef | null
   return runs;
 }
 
-/** Label codes of one capability: an array for each labelling run that was made for it, indexed by trajectory. */
+/** Label codes of one capability: an array for each of its labelling runs, indexed by trajectory. */
 export function capabilityLabels(runs: readonly TalliedRun[], capabilityId: string): Uint8Array[] {
   return runs.flatMap(({ capabilities, trajectories, codes }) => {
     const at = capabilities.indexOf(capabilityId);

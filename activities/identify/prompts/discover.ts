@@ -5,12 +5,15 @@ import type { AnalystMessage } from '../../../llm';
 import { renderMessages, shorten } from '../../render-messages';
 
 /**
- * Part of every discovery key: raise it with any change of this file that can change an answer (a test holds the text
- * to it).
+ * Part of every discovery key: increase it with any change of this file that can change an answer (a test compares the
+ * text with it).
  */
 export const DISCOVER_PROMPT_VERSION = 'discover-2';
 
-/** Bounds of one call, in characters: a batch of long episodes is shown in part rather than refused as too long. */
+/**
+ * Limits of one call, in characters: a batch of long episodes is shown in part, otherwise it would be refused as too
+ * long.
+ */
 const MAX_MESSAGE_CHARS = 1_500;
 const MAX_EPISODES_CHARS = 360_000;
 
@@ -24,7 +27,7 @@ Answer with JSON: "capabilities", a list of objects with
 - "description": what the agent has to do, when it is called for, and what it does instead when it lacks it,
 - "episodes": the numbers of the episodes in this message that show it lacking.`;
 
-/** Messages of one discovery call over a batch of failures. `known` are the candidates named by the batches before. */
+/** Messages of one discovery call over a batch of failures. `known` has the candidates that earlier batches named. */
 export function discoverMessages(batch: readonly Trajectory[], known: readonly Candidate[]): AnalystMessage[] {
   const shared = sharedSystem(batch);
   const parts: string[] = [];
@@ -55,14 +58,14 @@ export function discoverMessages(batch: readonly Trajectory[], known: readonly C
   ];
 }
 
-/** The system message that all episodes have in common; null when they differ or have none. */
+/** The system message that all episodes share; null if they differ or have none. */
 function sharedSystem(batch: readonly Trajectory[]): string | null {
   const texts = new Set(batch.map(({ messages: [first] }) => (first?.role === 'system' ? first.content : null)));
   const [only] = texts;
   return texts.size === 1 && only ? only : null;
 }
 
-/** Form of a discovery answer. Lengths are cut when candidates are pooled, since models count badly. */
+/** Form of a discovery answer. Lengths are cut when candidates are pooled, because models count badly. */
 export const discoverAnswerSchema = z.strictObject({
   capabilities: z.array(
     z.strictObject({

@@ -2,10 +2,10 @@ import { type ChatMessage, withTexts } from '../../../contracts/artifacts/trajec
 import { endOf, startOf } from '../../../contracts/clean-text';
 import { renderMessages, type RenderOptions } from '../../render-messages';
 
-/** An episode's text, and how much had to be left out of it. */
+/** An episode's text, and how much of it was left out. */
 export interface FittedEpisode {
   text: string;
-  /** Messages whose content was left out; 0: the episode is whole. */
+  /** Number of messages whose content was left out; 0: the episode is complete. */
   leftOut: number;
 }
 
@@ -13,10 +13,10 @@ export interface FittedEpisode {
 const WORTH_CHARS = 120;
 
 /**
- * Renders an episode in at most `maxChars` characters. Where it is too long, contents are left out, the oldest first,
- * with a note in their place: first tool results, then the agent's texts and the arguments of its calls, then later
- * texts of the user. Opening messages (everything before the agent's first) are kept. Messages keep their numbers. If
- * that does not suffice, the text is cut in the middle. The first line names the parts that were left out.
+ * Renders an episode in at most `maxChars` characters. If it is too long, notes replace contents, the oldest first:
+ * first tool results, then the agent's texts and the arguments of its calls, then later texts of the user. Opening
+ * messages (everything before the agent's first) are kept. Messages keep their numbers. If that is not enough, the text
+ * is cut in the middle. The first line names the parts that were left out.
  */
 export function fitEpisode(messages: readonly ChatMessage[], options: RenderOptions, maxChars: number): FittedEpisode {
   const whole = renderMessages(messages, options);
@@ -49,7 +49,7 @@ export function fitEpisode(messages: readonly ChatMessage[], options: RenderOpti
   return { text: text.length <= maxChars ? text : cut(text, maxChars), leftOut: Math.max(1, leftOut) };
 }
 
-/** Room for the first line. */
+/** Space for the first line. */
 const HEAD_CHARS = 140;
 
 const withoutContent = (message: ChatMessage): ChatMessage =>

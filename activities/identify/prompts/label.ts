@@ -6,8 +6,8 @@ import { renderMessages } from '../../render-messages';
 import { fitEpisode, type FittedEpisode } from './fit-episode';
 
 /**
- * Part of every label's key: raise it with any change of this file that can change an answer (a test holds the text to
- * it).
+ * Part of every label's key: increase it with any change of this file that can change an answer (a test compares the
+ * text with it).
  */
 export const LABEL_PROMPT_VERSION = 'label-2';
 
@@ -23,8 +23,8 @@ Judge this capability alone, not whether the episode ended well. When you hesita
 Answer with JSON: "reason" (one or two sentences that quote the decisive words or call), "step" (the number of the message that shows it best, null for NA), "label".`;
 
 /**
- * Messages of one label call. The episode comes first and the capability last, so that calls on one episode share their
- * beginning.
+ * Messages of one label call. The episode comes first and the capability last, so that calls about one episode share
+ * their beginning.
  */
 export function labelMessages(messages: readonly ChatMessage[], capability: Candidate): AnalystMessage[] {
   return labelMessagesFor(renderEpisode(messages), capability);
@@ -35,14 +35,12 @@ function renderEpisode(messages: readonly ChatMessage[]): string {
   return renderMessages(messages, { maxMessageChars: MAX_MESSAGE_CHARS });
 }
 
-/** Characters of the prompt around the episode, generously: system message, capability, question. */
+/** Generous number of characters for the prompt around the episode: system message, capability, question. */
 const AROUND_CHARS = 4_000;
-/** Few texts have fewer characters to a token than this. */
+/** Few texts have fewer characters per token. */
 const CHARS_PER_TOKEN = 3;
 
-/**
- * As `renderEpisode`, shortened by the rule of `fitEpisode` where the prompt would have more than `maxPromptTokens`.
- */
+/** Like `renderEpisode`, but shortened by the rule of `fitEpisode` if the prompt would exceed `maxPromptTokens`. */
 export function renderEpisodeWithin(messages: readonly ChatMessage[], maxPromptTokens: number): FittedEpisode {
   return fitEpisode(
     messages,
@@ -51,7 +49,7 @@ export function renderEpisodeWithin(messages: readonly ChatMessage[], maxPromptT
   );
 }
 
-/** As `labelMessages`, from an episode that is rendered already. */
+/** Like `labelMessages`, for an episode that is rendered already. */
 export function labelMessagesFor(episode: string, capability: Candidate): AnalystMessage[] {
   return [
     { role: 'system', content: SYSTEM },

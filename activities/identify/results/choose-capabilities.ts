@@ -4,7 +4,7 @@ import { contrastCandidates, rankByWeight, rankKept, type LabelledCandidate } fr
 import type { TrajectoryOutcomes } from '../verdicts/task-sums';
 import type { VerdictRule } from '../verdicts/verdict-rule';
 
-/** The input from which every arm chooses capabilities. */
+/** The data from which every arm chooses capabilities. */
 export interface SelectionInput {
   candidates: readonly LabelledCandidate[];
   outcomes: TrajectoryOutcomes;
@@ -18,10 +18,10 @@ export interface SelectionInput {
  * Ids of the capabilities that an arm chooses, most important first.
  *
  * - `contrast`: the method, with its verdicts;
- * - `failures-only`: as if there were no successes to contrast with. Chooses what enough failures lack, on average over
- *   the runs, largest coverage first;
- * - `random`: as many as `contrast` keeps, drawn from all candidates by the seed;
- * - `single-run`: the method on the first labelling run alone.
+ * - `failures-only`: without contrast with the successes. It chooses capabilities that enough failures lack, on average
+ *   over the runs, with the largest coverage first;
+ * - `random`: the same number as `contrast` keeps, drawn from all candidates by the seed;
+ * - `single-run`: the method on only the first labelling run.
  */
 export function chooseByArm(
   arm: IdentifyArm,

@@ -1,7 +1,7 @@
 import type { Identification } from '../../../contracts/artifacts/identification';
 import { jaccard } from '../../statistics/jaccard';
 
-/** Least Jaccard index at which a capability counts as the planted deficit. */
+/** Smallest Jaccard index at which a capability counts as the planted deficit. */
 const MIN_JACCARD = 0.5;
 
 /** The kept capabilities and the planted deficits. */
@@ -18,8 +18,8 @@ export interface PlantedComparison {
 }
 
 /**
- * Compares kept capabilities with planted deficits, not by name but by the trajectories that show them lacking. Pairs
- * with a Jaccard index of at least `MIN_JACCARD` are matched one to one, best first; ties by name.
+ * Compares kept capabilities with planted deficits, not by name but by the trajectories that lack them. Pairs with a
+ * Jaccard index of at least `MIN_JACCARD` are matched one to one, the best first, ties by name.
  */
 export function comparePlanted(input: PlantedComparison): NonNullable<Identification['planted']> {
   const truths = [...input.planted, ...input.decoys];

@@ -6,8 +6,8 @@ const MAX_HISTORY = 50;
 type Status = Contrast['status'];
 
 /**
- * Status of a capability: its verdict in this run against the state in which the last run left it. `state` is undefined
- * where it was not known before.
+ * Status of a capability: its verdict in this run, compared with its state after the last run. `state` is undefined if
+ * it was not known before.
  */
 export function statusOf(state: DictionaryEntry['state'] | undefined, verdict: Contrast['verdict']): Status {
   if (verdict === 'kept') return state === 'lacking' ? 'recurring' : state === 'fixed' ? 'regressed' : 'new';
@@ -24,7 +24,7 @@ export function stateAfter(
   return state ?? 'never';
 }
 
-/** The contrasts, each with the capability's status against the dictionary. */
+/** The contrasts, each with the capability's status relative to the dictionary. */
 export function withStatus(contrasts: readonly Contrast[], dictionary: Dictionary): Contrast[] {
   const known = new Map(dictionary.entries.map((entry) => [entry.id, entry.state]));
   return contrasts.map((contrast) => ({
@@ -33,7 +33,7 @@ export function withStatus(contrasts: readonly Contrast[], dictionary: Dictionar
   }));
 }
 
-/** The findings of a run, which are added to the dictionary. */
+/** The findings of a run for the dictionary. */
 export interface RunFindings {
   runId: string;
   candidates: readonly Candidate[];
@@ -42,7 +42,9 @@ export interface RunFindings {
   merges: readonly Merge[];
 }
 
-/** The dictionary after a run. Findings of this run that it already has stay unchanged: a call may be repeated. */
+/**
+ * The dictionary after a run. Findings of this run that it already has stay unchanged, because a call may be repeated.
+ */
 export function rememberRun(dictionary: Dictionary, { runId, candidates, contrasts, merges }: RunFindings): Dictionary {
   const entries = new Map(dictionary.entries.map((entry) => [entry.id, entry]));
   for (const candidate of candidates) {

@@ -3,7 +3,7 @@ import type { ChatMessage, Trajectory } from '../../../contracts/artifacts/traje
 import { contentKey } from '../../../llm';
 import { shorten } from '../../render-messages';
 
-/** Most trajectories that are quoted for a capability. */
+/** Largest number of quoted trajectories for a capability. */
 const EVIDENCE_PER_CAPABILITY = 3;
 const MAX_QUOTE = 400;
 
@@ -14,8 +14,8 @@ export interface LackingFailure {
 }
 
 /**
- * The failures that show best that a capability is lacking: they name a step, and the largest share of labelling runs
- * says LACKING. Ties are drawn by the seed.
+ * The failures that best show a missing capability: they name a step, and the largest share of labelling runs says
+ * LACKING. The seed breaks ties.
  */
 export function bestEvidence(lacking: readonly LackingFailure[], seed: number): LackingFailure[] {
   const agreement = ({ label: { votes } }: LackingFailure) =>
@@ -29,7 +29,7 @@ export function bestEvidence(lacking: readonly LackingFailure[], seed: number): 
     .map(({ failure }) => failure);
 }
 
-/** A lacking label with the message that it names as a quote; null when the trajectory has no such message. */
+/** A lacking label with a quote of the message that it names; null if the trajectory has no such message. */
 export function quoteEvidence(
   { capabilityId, step, reason, votes }: ConsensusLabel,
   { id, task, trial, messages }: Trajectory,

@@ -16,10 +16,10 @@ import { labelCode } from '../verdicts/label-codes';
 import type { TrajectoryOutcomes } from '../verdicts/task-sums';
 import type { LackingFailure } from './evidence-quotes';
 
-/** Trajectories after which other work of the process gets its turn. */
+/** Number of trajectories after which other work of the process may run. */
 const TRAJECTORIES_AT_ONCE = 64;
 
-/** The common result of the labelling runs. */
+/** The combined result of the labelling runs. */
 export interface Consensus {
   /** JSONL of ConsensusLabel, trajectory by trajectory. */
   labels: ArtifactRef;
@@ -43,7 +43,7 @@ export async function writeConsensusLabels(
   const { ids, outcomes } = trajectories;
   const open = storedLines(artifacts.store, labelRecordSchema, Math.max(1, runs.length));
   const files = await Promise.all(runs.map(async ({ labels }) => (await open(labels))[Symbol.asyncIterator]()));
-  // A candidate whose verdict was final early has labels in the first runs only. `places` has its column in each.
+  // A candidate with an early final verdict has labels only in the first runs. `places` has its column in each run.
   const places = candidates.map(({ id }) =>
     runs.map(({ capabilities }) => capabilities.indexOf(id)).filter((place) => place >= 0),
   );
@@ -56,7 +56,7 @@ export async function writeConsensusLabels(
       for (const [c, { id: capabilityId }] of candidates.entries()) {
         const codeOf = (run: number) => t * (runs[run]?.capabilities.length ?? 0) + (places[c]?.[run] ?? 0);
         const { label, votes, run } = consensusVote((places[c] ?? []).map((_, r) => runs[r]?.codes[codeOf(r)] ?? 0));
-        // Where no run has a label, the record of the first run says why.
+        // If no run has a label, the record of the first run says why.
         const record = records[run ?? 0]?.[places[c]?.[run ?? 0] ?? 0];
         const consensus: ConsensusLabel = {
           trajectoryId,
@@ -86,14 +86,15 @@ export async function writeConsensusLabels(
 }
 
 /**
- * The order of preference in a split vote: the most cautious label first. The prompt, too, asks for PRESENT in case of
+ * The order of preference in a tied vote: the most cautious label first. The prompt also asks for PRESENT in case of
  * doubt.
  */
 const PREFERENCE: readonly Label[] = ['PRESENT', 'NA', 'LACKING'];
 
 /**
- * The vote of the labelling runs on one trajectory and capability: how many gave each label, the label that wins, and
- * the first run that gave it. Label and run are null when no run has a label. `codes` holds one code for each run.
+ * The vote of the labelling runs on one trajectory and capability: the number of runs for each label, the winning
+ * label, and the first run that gave it. Label and run are null if no run has a label. `codes` has one code for each
+ * run.
  */
 function consensusVote(codes: readonly number[]): Pick<ConsensusLabel, 'label' | 'votes'> & { run: number | null } {
   const votes = Object.fromEntries(

@@ -18,21 +18,25 @@ type VerdictKind = Contrast['verdict'];
 /** A criterion that a capability can miss: the gap, the coverage, or the significance of the gap. */
 export type Criterion = Contrast['missed'][number];
 
-/** The verdict on one capability, as far as the runs made so far allow one. */
+/** The verdict on one capability after the runs so far. */
 export interface CapabilityVerdict {
-  /** Null while runs still to come can change it. */
+  /** Null while later runs can change it. */
   kind: VerdictKind | null;
-  /** Runs that pass both thresholds. */
+  /** Number of runs that pass both thresholds. */
   runsPassed: number;
   /**
-   * Criteria missed: of a rejected capability those that the intervals rule out, else those that the estimates miss.
+   * Missed criteria. For a rejected capability these are the criteria that the intervals rule out, otherwise those that
+   * the estimates miss.
    */
   missed: Criterion[];
-  /** Merged over runs and adjusted over candidates (Rüger, Bonferroni); an upper bound where runs were not made. */
+  /** Merged over runs and adjusted over candidates (Rüger, Bonferroni); an upper bound if some runs were not made. */
   adjustedPValue: number;
 }
 
-/** Room for rounding: a figure that equals its threshold reaches it, whatever the last bit of the difference says. */
+/**
+ * Tolerance for rounding: a figure that equals its threshold reaches it, even if the last bit of the difference says
+ * otherwise.
+ */
 const ROUNDING = 1e-12;
 
 type Thresholds = Pick<VerdictRule, 'minGap' | 'minCoverage'>;
@@ -58,15 +62,14 @@ function criteriaRuledOut({ gapHigh, coverageHigh }: RunFigures, { minGap, minCo
 }
 
 /**
- * Verdicts on all candidates of one identification. Their number matters: the p-value of each is adjusted for it.
+ * Verdicts on all candidates of one identification. The p-value of each candidate is adjusted for their number.
  *
- * - kept: at least a quorum of runs pass both thresholds, and the gap is larger than chance allows among so many
- *   candidates;
- * - rejected: a threshold is ruled out by so many runs that fewer than a quorum are left;
- * - not enough data: neither. The estimates may miss a threshold, but not by more than their uncertainty.
+ * - kept: at least a quorum of runs pass both thresholds, and the gap is significant for so many candidates;
+ * - rejected: so many runs rule out a threshold that fewer than a quorum are left;
+ * - not enough data: neither. The estimates may miss a threshold, but by less than their uncertainty.
  *
- * A verdict is final as soon as no outcome of the remaining runs could change it; its candidate needs no more labels
- * then.
+ * A verdict is final as soon as no outcome of the remaining runs could change it. Its candidate then needs no more
+ * labels.
  */
 export function judgeCandidates(
   candidates: readonly (readonly RunFigures[])[],
@@ -80,7 +83,7 @@ function judgeCandidate(runsMade: readonly RunFigures[], candidates: number, rul
   const runsLeft = runs - runsMade.length;
   const runsPassed = runsMade.filter((run) => passesThresholds(run, rule)).length;
   const rulingOut = runsMade.filter((run) => criteriaRuledOut(run, rule).length > 0);
-  // With so many runs ruled out, those that remain cannot be a quorum.
+  // If this many runs rule it out, the remaining ones cannot be a quorum.
   const enoughToReject = runs - quorum + 1;
   const merged = mergeRunPValues(
     runsMade.map(({ pValue }) => pValue),
@@ -102,7 +105,7 @@ function judgeCandidate(runsMade: readonly RunFigures[], candidates: number, rul
   const mayBeKept = runsPassed + runsLeft >= quorum && lowestPossibleP <= familywiseError;
   const mayBeRejected = rulingOut.length + runsLeft >= enoughToReject;
   const isOpen = runsLeft > 0 && (mayBeKept || mayBeRejected);
-  // Where a quorum passes, only the significance is missed.
+  // If a quorum passes, only the significance is missed.
   const missed: Criterion[] =
     runsPassed >= quorum ? ['significance'] : inOrder(runsMade.flatMap((run) => thresholdsMissed(run, rule)));
   return verdict(isOpen ? null : 'not-enough-data', missed);

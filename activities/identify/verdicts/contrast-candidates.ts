@@ -11,15 +11,15 @@ import { runTotals, taskSums, type TrajectoryOutcomes, type TaskSums } from './t
 import { verdictReason } from './verdict-reason';
 import type { VerdictRule } from './verdict-rule';
 
-/** A candidate with its labels in every labelling run that was made for it. */
+/** A candidate with its labels from each of its labelling runs. */
 export interface LabelledCandidate {
   id: string;
   labels: RunLabels;
 }
 
 /**
- * Ids of the candidates whose verdict the runs still to come can change. These need labels in the next run. Empty when
- * all runs are made.
+ * Ids of the candidates whose verdict later runs can change. They need labels in the next run. Empty if all runs are
+ * made.
  */
 export function undecidedCandidates(
   candidates: readonly LabelledCandidate[],
@@ -34,8 +34,8 @@ export function undecidedCandidates(
 }
 
 /**
- * The contrast of each candidate: rates, intervals, agreement and verdict. The status against earlier runs of the agent
- * is left null.
+ * The contrast of each candidate: rates, intervals, agreement and verdict. The status relative to earlier runs of the
+ * agent is left null.
  */
 export function contrastCandidates(
   candidates: readonly LabelledCandidate[],
@@ -50,7 +50,7 @@ export function contrastCandidates(
   return candidates.map(({ id, labels }, i): Contrast => {
     const own = sums[i] as TaskSums;
     const { kind, runsPassed, missed, adjustedPValue } = verdicts[i] as (typeof verdicts)[number];
-    // The verdict is still open when the caller made fewer runs than planned: there is not enough data, then.
+    // If the caller made fewer runs than planned, an open verdict means that there is not enough data.
     const verdict = kind ?? 'not-enough-data';
     const failed = clusteredShare(own, 'errorRateFailure');
     const succeeded = clusteredShare(own, 'errorRateSuccess');
@@ -75,7 +75,7 @@ export function contrastCandidates(
     const { gap, coverage } = intervals;
     const estimates = { gap, coverage, missed, adjustedPValue, candidates: candidates.length, failures };
     const moreFailures = verdict === 'not-enough-data' ? failuresNeeded(estimates, rule) : null;
-    // Over the runs that have the figure; null where fewer than two have.
+    // Over the runs that have the figure; null if fewer than two have it.
     const deviation = (figure: (run: RunContrast) => number | null) =>
       sampleDeviation(runs.map(figure).filter((value) => value !== null));
     const contrast: Contrast = {
@@ -119,7 +119,7 @@ export function rankByWeight(contrasts: readonly Contrast[]): string[] {
     .map((c) => c.capabilityId);
 }
 
-/** The figures of each labelling run that the verdict rests on. */
+/** The figures of each labelling run that determine the verdict. */
 export function runFigures(sums: TaskSums): RunFigures[] {
   return Array.from({ length: sums.runs }, (_, run) => {
     const share = (name: Parameters<typeof clusteredShare>[1]) => clusteredShare(sums, name, run, run + 1);

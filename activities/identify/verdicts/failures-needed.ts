@@ -3,18 +3,18 @@ import type { Criterion } from './capability-verdict';
 import type { VerdictRule } from './verdict-rule';
 
 /**
- * Largest number that is reported, as a multiple of the failures at hand. If more failures are needed, the estimate is
- * so near its threshold that no number could be trusted.
+ * Largest reported number, as a multiple of the available failures. If more failures are needed, the estimate is so
+ * near its threshold that no number could be trusted.
  */
 const MOST_TIMES = 100;
 
-/** The figures from which the number of failures needed is estimated. */
+/** The figures for estimating the number of failures needed. */
 export interface Estimates {
   gap: Interval | null;
   coverage: Interval | null;
   missed: readonly Criterion[];
   adjustedPValue: number;
-  /** Candidates that the p-value is adjusted for. */
+  /** Number of candidates for which the p-value is adjusted. */
   candidates: number;
   /** Failures at hand. */
   failures: number;
@@ -22,8 +22,8 @@ export interface Estimates {
 
 /**
  * About how many more failed trajectories a verdict needs, if the estimates are right. The width of an interval shrinks
- * with the square root of their number, so (width / distance to the threshold)^2 times as many are needed. Null when
- * nothing can be said: there is no gap to estimate, or more than 100 times as many would be needed.
+ * with the square root of their number, so (width / distance to the threshold)^2 times as many are needed. Null if no
+ * number can be given: there is no gap to estimate, or more than 100 times as many would be needed.
  */
 export function failuresNeeded(
   { gap, coverage, missed, adjustedPValue, candidates, failures }: Estimates,
@@ -39,7 +39,7 @@ export function failuresNeeded(
     if (estimate < threshold) below.push(((high - estimate) / (threshold - estimate)) ** 2);
     else above.push(((estimate - low) / (estimate - threshold)) ** 2);
   }
-  // To reject, one threshold has to be missed clearly. To keep, both have to be reached clearly.
+  // A rejection needs one threshold missed clearly. A keep needs both thresholds reached clearly.
   let times = below.length > 0 ? Math.min(...below) : Math.max(...above);
   if (missed.includes('significance'))
     times =

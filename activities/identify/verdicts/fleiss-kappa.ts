@@ -2,9 +2,9 @@ import { LABEL_CODES, type RunLabels } from './label-codes';
 
 /**
  * Agreement of the labelling runs on one capability: Fleiss' kappa of the runs as raters of NA, PRESENT and LACKING
- * (Fleiss 1971, Psychological Bulletin 76:378-382). It is taken over the trajectories with at least two labels, and
- * each of these counts once, however many labels it has. Null with fewer than two runs, and where only one label was
- * ever given, because agreement by chance is certain then.
+ * (Fleiss 1971, Psychological Bulletin 76:378-382). It uses the trajectories with at least two labels, and each of
+ * these counts once, however many labels it has. Null with fewer than two runs. Also null if only one label was ever
+ * given, because chance then gives full agreement.
  */
 export function fleissKappa(labels: RunLabels): number | null {
   const categories = [LABEL_CODES.NA, LABEL_CODES.PRESENT, LABEL_CODES.LACKING];

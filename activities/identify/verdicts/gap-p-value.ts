@@ -4,11 +4,11 @@ import { runTotals, type TaskSums } from './task-sums';
 
 /**
  * Significance of the gap in one labelling run: the one-sided p-value of "failures lack the capability no more often
- * than successes". It does not look at the gap threshold `minGap`.
+ * than successes". It does not use the gap threshold `minGap`.
  *
- * A score test of two shares at their common value, with the variance found between tasks (generalised score test for
- * clustered data: Boos 1992, The American Statistician 46:327-333), moderated as in the intervals. 1 when there is
- * nothing to compare.
+ * A score test of two shares at their common value, with the variance between tasks (generalised score test for
+ * clustered data: Boos 1992, The American Statistician 46:327-333), moderated as in the intervals. The result is 1 if
+ * there is nothing to compare.
  */
 export function gapPValue(sums: TaskSums, run: number): number {
   const { tasks } = sums;

@@ -1,4 +1,4 @@
-/** Lowest and highest value that a p-value can take once the labelling runs still to come are made. */
+/** Smallest and largest possible p-value after the remaining labelling runs. */
 interface PValueBounds {
   low: number;
   high: number;
@@ -7,8 +7,8 @@ interface PValueBounds {
 /**
  * Merges the p-values of `runs` labelling runs of the same trajectories into one: the quorum-th smallest, times runs /
  * quorum. It holds for any dependence between the runs (Rüger 1978, Metrika 25:171-178; Vovk and Wang 2020, Biometrika
- * 107:791-808). It is small exactly when at least a quorum of the runs is. `made` are the p-values of the runs made so
- * far. The others could still take any value, so the result has bounds; they are equal once all runs are made.
+ * 107:791-808). It is small exactly when at least a quorum of the p-values is small. `made` has the p-values of the
+ * runs so far. The others could still take any value, so the result has bounds, which are equal once all runs are made.
  */
 export function mergeRunPValues(made: readonly number[], runs: number, quorum: number): PValueBounds {
   const sorted = [...made].sort((a, b) => a - b);
@@ -21,10 +21,10 @@ export function mergeRunPValues(made: readonly number[], runs: number, quorum: n
 }
 
 /**
- * The p-value of one candidate, adjusted for the number of candidates (Bonferroni): the chance that the adjusted
- * p-value of any candidate without a gap falls below a level is at most that level. Holm's procedure would be a little
- * sharper, but with it the verdict on one candidate depends on the p-values of the others, and so on labelling runs
- * that those do not need.
+ * The p-value of one candidate, adjusted for the number of candidates (Bonferroni). The chance that the adjusted
+ * p-value of any candidate without a gap falls below a level is at most that level. Holm's procedure would have a
+ * little more power. But with it, the verdict on one candidate depends on the p-values of the others, and so on
+ * labelling runs that those do not need.
  */
 export function bonferroni(pValue: number, candidates: number): number {
   return Math.min(1, pValue * candidates);

@@ -1,10 +1,7 @@
 import type { ClusteredShare } from '../../statistics/intervals';
 import { runTotals, type TaskSums } from './task-sums';
 
-/**
- * Rates of a capability in one labelling run (paper, section 2). Shares in [0, 1]; null where nothing is in the
- * denominator.
- */
+/** Rates of a capability in one labelling run (paper, section 2). Shares in [0, 1]; null if the denominator is zero. */
 export interface Rates {
   /** ER+: share LACKING among successes where the capability is not NA. */
   errorRateSuccess: number | null;
@@ -34,8 +31,8 @@ export function runRates(sums: TaskSums, run: number): Rates {
 export type ShareName = 'errorRateFailure' | 'errorRateSuccess' | 'coverage';
 
 /**
- * A share of a capability, the mean over labelling runs `from` (inclusive) to `to` (exclusive); default: all. Runs
- * without anything in the denominator are left out.
+ * A share of a capability, averaged over labelling runs `from` (inclusive) to `to` (exclusive); default: all. Runs with
+ * a zero denominator are left out.
  */
 export function clusteredShare(sums: TaskSums, name: ShareName, from = 0, to = sums.runs): ClusteredShare {
   const { tasks } = sums;

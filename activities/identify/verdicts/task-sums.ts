@@ -1,18 +1,18 @@
 import { LABEL_CODES, type RunLabels } from './label-codes';
 
-/** How each trajectory ended and which task it belongs to; both arrays are indexed by trajectory. */
+/** The outcome and the task of each trajectory; both arrays are indexed by trajectory. */
 export interface TrajectoryOutcomes {
   /** 1 for a success. */
   success: Uint8Array;
-  /** Index of the task, from 0 without holes. It is needed because trials of one task depend on each other. */
+  /** Index of the task, from 0 without gaps. It is needed because trials of one task depend on each other. */
   task: Uint32Array;
   /** Number of tasks. */
   tasks: number;
 }
 
 /**
- * Label counts of one capability for each task and labelling run, summed over the task's trials. All but `failures` are
- * indexed by `run * tasks + task`.
+ * Label counts of one capability for each task and labelling run, summed over the task's trials. All arrays except
+ * `failures` are indexed by `run * tasks + task`.
  */
 export interface TaskSums {
   tasks: number;
@@ -21,15 +21,15 @@ export interface TaskSums {
   failures: Float64Array;
   /** Failures labelled LACKING. */
   failureLacking: Float64Array;
-  /** Failures labelled LACKING or PRESENT. */
+  /** Number of failures labelled LACKING or PRESENT. */
   failureApplicable: Float64Array;
   /** Successes labelled LACKING. */
   successLacking: Float64Array;
-  /** Successes labelled LACKING or PRESENT. */
+  /** Number of successes labelled LACKING or PRESENT. */
   successApplicable: Float64Array;
 }
 
-/** Outcomes of trajectories. Tasks get their numbers in the order in which they first occur. */
+/** Outcomes of trajectories. Tasks are numbered in the order of their first occurrence. */
 export function trajectoryOutcomes(
   trajectories: Iterable<{ success: boolean; task: number | string }>,
 ): TrajectoryOutcomes {
@@ -57,7 +57,7 @@ export function runTotals(sums: TaskSums, run: number) {
   };
 }
 
-/** Adds up the labels of one capability by task and run. */
+/** Sums the labels of one capability by task and run. */
 export function taskSums({ success, task, tasks }: TrajectoryOutcomes, labels: RunLabels): TaskSums {
   const cells = () => new Float64Array(labels.length * tasks);
   const sums: TaskSums = {

@@ -2,7 +2,7 @@ import type { Contrast } from '../../../contracts/artifacts/identification';
 import { percentText } from '../../../contracts/share-text';
 import type { VerdictRule } from './verdict-rule';
 
-/** One sentence for people: the verdict, with the numbers that it rests on. */
+/** One sentence for people: the verdict and the numbers behind it. */
 export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
   const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures } = contrast;
   if (errorRateFailure === null && errorRateSuccess === null) return `${head(contrast)}: no episode called for it.`;

@@ -8,8 +8,8 @@ import type { ReportDocument } from '../report-document';
 import { artifactLink } from '../artifact-links';
 
 /**
- * The certificate of every environment: what was checked, with numbers, thresholds and a sentence. Folded up, as it is
- * long.
+ * The certificate of every environment: each check with numbers, thresholds and a sentence. It is collapsed, because it
+ * is long.
  */
 export function certificatesSection({ report }: ReportDocument): Markup | null {
   if (report.sharpened.length === 0) return null;

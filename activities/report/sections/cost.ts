@@ -89,7 +89,7 @@ function legendBar(look: 'prompt' | 'completion'): Markup {
 
 /**
  * Calls to the analyst, with the savings of the endpoint's cache. It also says how often a prompt was shortened or had
- * parts replaced, so that neither happens silently.
+ * parts replaced, so that this does not happen silently.
  */
 function analystTable({ analystUse }: Report): Markup | null {
   if (analystUse === undefined) return null;

@@ -8,7 +8,7 @@ export const candidateName = ({ candidates }: Identification, id: string) =>
   candidates.find((c) => c.id === id)?.name ?? id;
 
 /**
- * Names merged into other candidates, and capabilities of earlier runs that this run did not look at. Null without
+ * Names merged into other candidates, and capabilities of earlier runs that this run did not examine. Null without
  * either.
  */
 export function mergeBlock(identification: Identification): Markup | null {
@@ -27,7 +27,7 @@ export function mergeBlock(identification: Identification): Markup | null {
   ${gone.length > 0 && markup`<p>Lacking in the last run, and not looked at in this one: ${sentenceList(gone)}.</p>`}`;
 }
 
-/** For each kept capability, the steps that show most clearly that it is lacking. Null without evidence. */
+/** For each kept capability, the steps that most clearly show that it is lacking. Null without evidence. */
 export function evidenceBlock(identification: Identification): Markup | null {
   const shown = identification.kept.flatMap((id) => {
     const own = identification.evidence.filter(({ capabilityId }) => capabilityId === id);
@@ -60,7 +60,7 @@ const ARM_NAMES = {
   'single-run': 'single run: the first labelling run alone',
 } as const;
 
-/** The capabilities that each arm chooses from the same labels. Null unless the run asked for ablations. */
+/** The capabilities that each arm chooses from the same labels. Null if the run did not ask for ablations. */
 export function ablationBlock(identification: Identification): Markup | null {
   const { ablations } = identification;
   if (!ablations) return null;

@@ -8,7 +8,7 @@ import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { candidateName, ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
 
-/** Candidates with their contrast and verdict, the evidence for them, and what was planted. */
+/** Candidates with their contrast and verdict, the evidence for them, and the planted deficits. */
 export function identificationSection({ report, sources }: ReportDocument): Markup {
   const { identification } = report;
   const [merges, evidence] = [mergeBlock(identification), evidenceBlock(identification)];
@@ -56,7 +56,7 @@ function introduction(identification: Identification, analyst: string): Markup {
     }`;
 }
 
-/** Candidates with a gap; a candidate's number is its place among the contrasts, from 1. */
+/** Candidates with a gap; a candidate's number is its position among the contrasts, from 1. */
 function scatterPoints(identification: Identification): ScatterPoint[] {
   return identification.contrasts.flatMap((c, i) =>
     c.gap === null

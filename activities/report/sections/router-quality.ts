@@ -12,7 +12,7 @@ import { wilson } from '../../statistics/intervals';
 import { figure } from '../figure';
 import { spendingFigure } from './router-spending';
 
-/** The possible gain of better routing, the way the router was chosen, and the trustworthiness of its probabilities. */
+/** The possible gain from better routing, how the router was chosen, and the reliability of its probabilities. */
 export function routerQuality(report: Report, evaluation: Evaluation, sources: ArtifactRef[]): Markup {
   const { choice } = evaluation.router;
   return markup`${regretTable(evaluation)}
@@ -54,7 +54,7 @@ function regretTable({ base, bestSingle, mixed, routed, oracle }: Evaluation): M
     })}`;
 }
 
-/** The result of the comparison of switching with staying. Empty where there was none. */
+/** The result of the comparison of switching with staying. Empty if there was no comparison. */
 function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   if (laterTurns === undefined) return '';
   const { reads, tasks, rollouts, gain, standardError, leftOut, adopted, twoNeeds } = laterTurns;
@@ -68,7 +68,7 @@ function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   );
 }
 
-/** The result of beginning with the first of two needs. Empty where no train task shows it. */
+/** The result of beginning with the first of two needs. Empty if no train task shows it. */
 function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNeeds']): string {
   if (twoNeeds === undefined) return '';
   const { tasks, gain, adopted } = twoNeeds;
@@ -79,7 +79,7 @@ function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNe
   );
 }
 
-/** The result of the mixed adapter on openings with several needs. Empty where no train task has such an opening. */
+/** The result of the mixed adapter on openings with several needs. Empty if no train task has such an opening. */
 function severalNeedsSentence({ severalNeeds }: RouterChoice): string {
   if (severalNeeds === undefined) return '';
   const { tasks, gain, standardError, adopted } = severalNeeds;
@@ -98,7 +98,7 @@ function leftOutSentence({ capabilityId, tasks, gain, reason, alone }: RouterCho
   return `${capabilityId} is left out: ${given}${all}.`;
 }
 
-/** How much the chosen router may lose where it uses adapters. Empty where it gives nothing to an adapter. */
+/** The possible loss of the chosen router where it uses adapters. Empty if it uses no adapter. */
 function harmSentence({ harm }: RouterChoice): string {
   if (harm === undefined) return '';
   const { tasks, loss, bound, margin, above, bought } = harm;
@@ -114,7 +114,7 @@ function harmSentence({ harm }: RouterChoice): string {
   );
 }
 
-/** Why the mixed adapter could not be chosen although it may be ahead. Empty where it could. */
+/** Why the mixed adapter could not be chosen although it may be better. Empty if it could be chosen. */
 function mixedHarmSentence({ mixedOnBaseTasks }: RouterChoice): string {
   if (!mixedOnBaseTasks?.harms) return '';
   const { tasks, gain, standardError } = mixedOnBaseTasks;

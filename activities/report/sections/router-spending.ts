@@ -16,12 +16,10 @@ const STEPS: Record<Spending['step'], string> = {
   finalists: 'finalists that are close',
 };
 
-/** Share of the oracle's gain, where it gains anything. */
+/** Share of the oracle's gain, if the oracle gains anything. */
 const shareOf = ({ gain, oracleGain }: Spending): string => (oracleGain > 0 ? percent(gain / oracleGain, 0) : '–');
 
-/**
- * The yield of rollouts on train tasks: the gains of the best kind and of the oracle against the number of rollouts.
- */
+/** The gains of the best kind and of the oracle, against the number of rollouts on train tasks. */
 export function spendingFigure(
   runId: string,
   spending: NonNullable<RouterChoice['spending']>,

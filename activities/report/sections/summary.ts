@@ -29,7 +29,7 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
 
 const NOT_EVALUATED = markup`<p>Nothing was evaluated, because no adapter was trained.</p>`;
 
-/** The name of an adapter's capability; the served name when no capability has the adapter. */
+/** The name of an adapter's capability; if no capability has the adapter, its served name. */
 function adapterName(report: Report, servedName: string): string {
   return report.sharpened.find((s) => s.adapter?.name === servedName)?.capability.name ?? servedName;
 }
@@ -121,7 +121,7 @@ function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation
   );
 }
 
-/** Arms of the key table in its order, with names for people. */
+/** Arms of the key table in order, with readable names. */
 function keyArms(report: Report, evaluation: Evaluation): { name: string; arm: Arm }[] {
   const { base, bestSingle, mixed, incumbent, routed, oracle } = evaluation;
   const mixedAlone = isMixedAlone(evaluation);
@@ -150,7 +150,7 @@ const headed = (heading: string, small: string): Markup => markup`${heading} <sp
 
 function keyTable(report: Report, evaluation: Evaluation): Markup {
   const level = percent(evaluation.confidence, 0);
-  // With one trial it is the pass rate.
+  // With one trial it equals the pass rate.
   const { allOf = evaluation.trials } = evaluation;
   const showsAll = allOf > 1 && evaluation.base.passedAll !== undefined;
   const arms = keyArms(report, evaluation);
@@ -235,7 +235,7 @@ function played({ collect, night }: Report): [string, string][] {
         ],
       ]
     : [];
-  // A night that ended collected nothing else.
+  // A night that ended has not collected anything else.
   if (night && night.outcome !== 'goes-on') return measured;
   return [
     ...measured,
@@ -248,7 +248,7 @@ function played({ collect, night }: Report): [string, string][] {
   ];
 }
 
-/** A fact about each adapter for which `saying` returns something; none where it never does. */
+/** One fact for each adapter for which `saying` returns something; empty if it returns nothing for all. */
 function ofAdapters(
   { sharpened, mixed }: Report,
   term: string,

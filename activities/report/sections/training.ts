@@ -66,7 +66,7 @@ export function environmentsSection({ report, sources }: ReportDocument): Markup
     ${unfinished(report)}`;
 }
 
-/** The attempts of one capability. Several attempts get a row of their own, so that they are next to each other. */
+/** The attempts of one capability. If there are several, they share a row, so that they are next to each other. */
 function attemptPanels(report: Report, sharpened: SharpenedReport, { calibrations }: FigureSources): Markup {
   const panels = sharpened.attempts.map((attempt) => {
     const calibration = calibrations.find(
@@ -132,7 +132,7 @@ function unfinished({ sharpened }: Report): Markup | null {
         </ul>`;
 }
 
-/** Learning curves. The mixed adapter has a plot of its own, because it has more iterations. */
+/** Learning curves. The mixed adapter has its own plot, because it has more iterations. */
 export function trainingSection({ report, sources }: ReportDocument): Markup | null {
   const trained = report.sharpened.flatMap((s) => (s.adapter ? [{ name: s.capability.name, adapter: s.adapter }] : []));
   const { mixed } = report;
@@ -222,7 +222,10 @@ function curvesFigure(
   });
 }
 
-/** The distance of sampler and trainer over the iterations: mean and most in nats a token, and the share left out. */
+/**
+ * The difference between sampler and trainer over the iterations: mean and maximum in nats a token, and the share that
+ * was left out.
+ */
 function mismatch({ curve }: TrainedReport): string[] {
   const points = curve.flatMap(({ samplerMismatch }) => samplerMismatch ?? []);
   if (points.length === 0) return ['–', '–', '–'];

@@ -19,7 +19,7 @@ import { hasFailed, isRefusal, type TrainerJobClient } from './trainer-job-clien
 
 type FailAction = Extract<Action, { kind: 'fail' }>;
 
-/** The object of an action: a training, its Job, and the facts just read about them. */
+/** The object of an action: a training, its Job, and their current state. */
 interface ActionContext {
   cluster: Cluster;
   namespace: string;
@@ -32,10 +32,10 @@ interface ActionContext {
 }
 
 /**
- * Applies what `nextAction` decided. Before it replaces or ends a Job it records the facts that the cluster will
+ * Applies the decision of `nextAction`. Before it replaces or ends a Job, it records the facts that the cluster will
  * forget.
  * @returns the Job to watch from now on.
- * @throws the action's failure, Trainer.ClusterRefused, or the signal's reason when it is aborted.
+ * @throws the action's failure, Trainer.ClusterRefused, or the signal's reason when it fires.
  */
 export async function applyAction(action: Action, context: ActionContext): Promise<V1Job> {
   const { cluster, namespace, jobClient, training, snapshot, reason, job } = context;
@@ -58,15 +58,15 @@ export async function applyAction(action: Action, context: ActionContext): Promi
     if (isRefusal(error))
       throw failure('Trainer.ClusterRefused', `Kubernetes refused: ${error.message}`, { cause: error });
     if (training.signal.aborted) throw error;
-    // The API did not answer: the next look decides again. A failure is thrown in any case.
+    // The API did not answer, so the next check decides again. A failure is thrown in any case.
     if (action.kind !== 'fail') return job;
   }
   throw failureOf(action, context);
 }
 
 /**
- * Ends the trainer. For a pack it records the failure first, so that all members fail with it. If only this training's
- * own time is over, the trainer continues for the others.
+ * Ends the trainer. For a pack it first records the failure, so that all members fail with it. If only this training's
+ * own time limit has passed, the trainer continues for the others.
  */
 async function giveUp(
   { message }: ApplicationFailure,
@@ -76,11 +76,11 @@ async function giveUp(
   const { group, signal } = training;
   if (isShared(group)) {
     if (isOwnFailure(reason)) return;
-    // A retryable failure gives no trainer up: the next attempt starts it again.
+    // After a retryable failure the trainer is not given up: the next attempt starts it again.
     if (!FAILURES[type].retryable) await recordPackFailure(group, { type, message });
   } else {
     // The next attempt is a person's decision, so its restarts are counted from 0. A pack's next attempt is in another
-    // folder, where nothing is counted yet.
+    // folder with new counts.
     await resetRestarts(group.directory);
   }
   if (!hasFailed(job)) await jobClient.remove(job, signal);
@@ -108,5 +108,5 @@ function failureOf(
   );
 }
 
-/** Whether one training failed and not its trainer: the trainer runs well, but the training's time is over. */
+/** Whether one training failed but not its trainer: the trainer runs well, but the training's time limit has passed. */
 const isOwnFailure = ({ kind }: Reason): boolean => kind === 'Training';

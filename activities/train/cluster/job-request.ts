@@ -14,7 +14,7 @@ export function kubernetesSpecOf({ prepared }: Pick<Training, 'prepared'>): Kube
 
 /**
  * Describes the Job for the remaining members of a training's group.
- * @throws Trainer.Died when no member remains; the next attempt reads why.
+ * @throws Trainer.Died if no member remains; the next attempt reads why.
  */
 export async function buildJobRequest(
   { input, prepared, planned, group }: Training,
@@ -37,13 +37,13 @@ export async function buildJobRequest(
     storeRoot,
     baseModel: planned.job.baseModel,
     threads: planned.job.threads,
-    // Worker and pod write to the same directory, so they must be one user unless the worker is root.
+    // Worker and pod write to the same directory, so they must be the same user unless the worker is root.
     user: uid === 0 ? { uid: spec.runAsUser, gid: spec.runAsUser } : { uid, gid: process.getgid?.() ?? uid },
     reportUrl,
   };
 }
 
-/** Lets the pod's user write to the members' directories. Only a worker that is root has to change their owner. */
+/** Lets the pod's user write to the members' directories. Only a root worker has to change their owner. */
 export async function giveDirectoriesToPod({ user, members }: JobRequest): Promise<void> {
   if (process.getuid?.() !== 0) return;
   for (const { directory } of members) await chown(directory, user.uid, user.gid);

@@ -6,12 +6,12 @@ import type { Reason, TrainingSnapshot } from '../../../k8s/training-snapshot';
 import type { Cluster } from '../../../k8s/cluster';
 import { replaceFile } from '../../../store';
 
-/** Most bytes that are kept of each pod's log. */
+/** Largest number of bytes that are kept of each pod's log. */
 const MAX_LOG_BYTES = 1 << 20;
 
 /**
- * Saves the facts that the cluster will forget in the folder `cluster/` of the trainer group's directory: the log of
- * each pod, and conditions, pods and events of the Job. Called before a Job is deleted or left to its TTL.
+ * Saves facts that the cluster will forget in the folder `cluster/` of the trainer group's directory: the log of each
+ * pod, and conditions, pods and events of the Job. Called before a Job is deleted or left to its TTL.
  */
 export async function recordOutcome(
   cluster: Cluster,

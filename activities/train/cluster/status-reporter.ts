@@ -3,15 +3,15 @@ import type { Training } from '../backend';
 import { noteOf } from '../describe-training';
 import { signalStatus } from '../signal-status';
 
-/** Reports a training's reason: in every heartbeat, and to the run's progress table when its kind changes. */
+/** Reports a training's reason in every heartbeat, and also to the run's progress table when its kind changes. */
 export class StatusReporter {
-  /** Since when the reason has been of its kind, in milliseconds since 1970. */
+  /** Time since which the reason has had this kind, in milliseconds since 1970. */
   sinceMs = Date.now();
   private last: Reason | null = null;
 
   constructor(private readonly training: Training) {}
 
-  /** @param snapshot for the progress; null when the API did not answer. */
+  /** @param snapshot state for the progress; null if the API did not answer. */
   async report(reason: Reason, snapshot: TrainingSnapshot | null): Promise<void> {
     const { progress } = this.training;
     const changed = this.last?.kind !== reason.kind;

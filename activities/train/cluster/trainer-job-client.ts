@@ -7,11 +7,11 @@ import { failure } from '../../../contracts/typed-failure';
 import { systemClock } from '../../clock';
 import type { StatusReporter } from './status-reporter';
 
-/** Time between two looks at a Job. */
+/** Time between two checks of a Job. */
 export const POLL_MS = 500;
-/** Wait after a failed call that says nothing about the training: the API is down, or slow. */
+/** Wait after a failed call that says nothing about the training, because the API is down or slow. */
 const RETRY_MS = 2_000;
-/** Added to the pods' grace period, because the control plane notices their end a little later. */
+/** This is added to the pods' grace period, because the control plane notices their end a little later. */
 const REMOVAL_LAG_MS = 15_000;
 
 /** Creates, finds and deletes the Job of a trainer group. */
@@ -24,8 +24,8 @@ export class TrainerJobClient {
       /** Builds the Job for the members that remain now. */
       build: () => Promise<V1Job>;
       /**
-       * Whether the Job is a pack's. Then a failed Job stays, so that the attempt of every member sees the failure; the
-       * next attempt of each is in another pack and has another Job.
+       * Whether the Job belongs to a pack. In that case a failed Job stays, so that the attempt of every member sees
+       * the failure. Each member's next attempt is in another pack with another Job.
        */
       shared: boolean;
     },
@@ -42,9 +42,9 @@ export class TrainerJobClient {
   }
 
   /**
-   * Returns the existing Job, or creates one. A Job that has ended belongs to an earlier attempt and is deleted first;
-   * only the failed Job of a pack is returned. While the API does not answer, it reports so and tries again.
-   * @throws Trainer.ClusterRefused, what `build` throws, or the signal's reason when it is aborted.
+   * Returns the existing Job, or creates one. A Job that has ended belongs to an earlier attempt and is deleted first.
+   * Only the failed Job of a pack is returned. While the API does not answer, it reports this and tries again.
+   * @throws Trainer.ClusterRefused, the errors of `build`, or the signal's reason when it fires.
    */
   async attachOrCreate(reporter: StatusReporter, signal: AbortSignal): Promise<V1Job> {
     const { spec, name, build, shared } = this.options;
@@ -59,7 +59,7 @@ export class TrainerJobClient {
         await systemClock.sleep(POLL_MS, signal);
       } catch (error) {
         if (signal.aborted || error instanceof ApplicationFailure) throw error;
-        // 409 is a conflict: another worker was faster.
+        // 409 is a conflict: another worker was first.
         if (isRefusal(error) && error.code !== 409) {
           throw failure('Trainer.ClusterRefused', `Kubernetes refused the Job ${this.fullName}: ${error.message}`, {
             cause: error,
@@ -74,7 +74,9 @@ export class TrainerJobClient {
     }
   }
 
-  /** Deletes exactly this Job and waits until its pods are gone, at most for their grace period and a little more. */
+  /**
+   * Deletes exactly this Job. Then waits until its pods are gone, at most for their grace period and a little longer.
+   */
   async remove(job: V1Job, signal?: AbortSignal): Promise<void> {
     const { spec, name } = this.options;
     const { uid = '' } = job.metadata ?? {};
@@ -88,7 +90,7 @@ export class TrainerJobClient {
   }
 }
 
-/** Whether the Job has ended, well or not. */
+/** Whether the Job has ended, with or without success. */
 export function isOver(job: V1Job): boolean {
   return hasFailed(job) || conditionOf(job.status?.conditions, 'Complete') !== undefined;
 }
@@ -96,6 +98,6 @@ export function isOver(job: V1Job): boolean {
 /** Whether the Job has failed for good. */
 export const hasFailed = ({ status }: V1Job): boolean => conditionOf(status?.conditions, 'Failed') !== undefined;
 
-/** Whether the API refused the request. Compares the name, because importing the class loads Kubernetes' client. */
+/** Whether the API refused the request. It compares the name, because importing the class loads Kubernetes' client. */
 export const isRefusal = (error: unknown): error is ClusterRefused =>
   error instanceof Error && error.name === 'ClusterRefused';

@@ -4,7 +4,7 @@ import { fileNames } from '../files';
 
 const folder = (storeRoot: string): string => join(storeRoot, layout.trainingNamespaces);
 
-/** Remembers that this store has trainings in a namespace. A failure is ignored: it is remembered the next time. */
+/** Records that this store has trainings in a namespace. A failure is ignored, because the next call records it. */
 export async function rememberNamespace(storeRoot: string, namespace: string): Promise<void> {
   await createFile(join(folder(storeRoot), namespace), '').catch(() => undefined);
 }

@@ -2,22 +2,22 @@ import { WorkflowNotFoundError } from '@temporalio/common';
 import type { Client } from '@temporalio/client';
 import { repairWorkflowId } from '../../../contracts/names';
 
-/** Whether somebody may still want the trainers of a run. `unknown`: this Temporal does not know the run. */
+/** Whether the trainers of a run may still be needed. `unknown`: this Temporal does not know the run. */
 export type RunStatus = 'open' | 'over' | 'unknown';
 
 /** Asks for the status of a run. Rejects when Temporal does not answer. */
 export type ReadRunStatus = (runId: string) => Promise<RunStatus>;
 
 /**
- * Reads whether a run is open, or its repair, which may train for a run that has ended.
- * @throws the error of Temporal's client when it does not answer.
+ * Reads whether a run is open. A run also counts as open if its repair is, which may train for a run that has ended.
+ * @throws the error of Temporal's client if it does not answer.
  */
 export async function readRunStatus(client: Client, runId: string): Promise<RunStatus> {
   const [run, repair] = await Promise.all([statusOf(client, runId), statusOf(client, repairWorkflowId(runId))]);
   return run === 'open' || repair === 'open' ? 'open' : run;
 }
 
-/** A run with any other status, such as one of a newer Temporal, may be open. */
+/** A run with any other status, for example from a newer Temporal, may be open. */
 const OVER: ReadonlySet<string> = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
 
 async function statusOf(client: Client, workflowId: string): Promise<RunStatus> {

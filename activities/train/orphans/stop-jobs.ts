@@ -10,11 +10,11 @@ import { usedNamespaces } from './namespaces';
 import type { ReadRunStatus } from './run-over';
 
 /**
- * Deletes the Jobs of trainers whose run has ended, queued ones too, in every namespace in which this store has had
- * trainings: each trainer saves a checkpoint within its grace period. Jobs of other stores are left alone. The cluster
- * is opened only where there are such namespaces.
+ * Deletes the Jobs of trainers whose run has ended, including queued Jobs, in every namespace in which this store has
+ * had trainings. Each trainer saves a checkpoint within its grace period. Jobs of other stores are not touched. The
+ * cluster is opened only if there are such namespaces.
  * @returns the runs whose Jobs were deleted.
- * @throws when Temporal or the cluster does not answer.
+ * @throws if Temporal or the cluster does not answer.
  */
 export async function stopOrphanJobs(
   storeRoot: string,
@@ -35,17 +35,17 @@ export async function stopOrphanJobs(
       stopped.add(runId);
     }
   };
-  // A namespace that is closed to this worker by now must not keep the others from being swept.
+  // If one namespace is no longer accessible to this worker, the others must still be swept.
   for (const namespace of namespaces) await sweep(namespace).catch((error: unknown) => void failures.push(error));
   if (failures.length > 0) throw failures[0];
   return [...stopped];
 }
 
-/** The run of a Job that has not ended and was made for this store; null for any other. */
+/** The run of a Job that has not ended and was made for this store; null for any other Job. */
 async function runOf(job: V1Job, storeRoot: string): Promise<string | null> {
   if (isOver(job) || job.metadata?.deletionTimestamp !== undefined) return null;
   const key = job.metadata?.annotations?.[ANNOTATIONS.directory] ?? '';
   const runId = runOfKey(key);
-  // Another store may be mounted at the same path elsewhere: only ours has the directory.
+  // Another store may be mounted at the same path elsewhere, but only this store has the directory.
   return runId !== null && (await exists(join(storeRoot, key))) ? runId : null;
 }

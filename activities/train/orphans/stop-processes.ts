@@ -5,11 +5,11 @@ import { startOfProcess, WORKER_VERSION } from '../trainer-process';
 import { directoriesOf, isOrphan, runOfKey } from './is-orphan';
 import type { ReadRunStatus } from './run-over';
 
-/** Time that a trainer gets to save its checkpoint: nobody waits for its end. */
+/** Time for a trainer to save its checkpoint; nobody waits for its end. */
 const GRACE_MS = 60_000;
 const POLL_MS = 250;
 
-/** A process of a trainer: the shell around it, the trainer itself, or a fork for one of several trainings. */
+/** A process of a trainer: the wrapping shell, the trainer itself, or a fork for one of several trainings. */
 interface TrainerProcess {
   pid: number;
   /** Start time in clock ticks, which distinguishes it from a later process with the same number. */
@@ -20,10 +20,10 @@ interface TrainerProcess {
 }
 
 /**
- * Stops the trainers of this machine whose run has ended: each saves a checkpoint, and what still runs after the grace
- * time is killed. The trainers of other stores are left alone.
+ * Stops the trainers of this machine whose run has ended. Each saves a checkpoint, and processes that still run after
+ * the grace time are killed. Trainers of other stores are not touched.
  * @returns the runs whose trainers were stopped.
- * @throws when Temporal does not answer; then nothing is stopped.
+ * @throws if Temporal does not answer; then nothing is stopped.
  */
 export async function stopOrphanProcesses(
   storeRoot: string,
@@ -57,7 +57,8 @@ async function trainerProcess(pid: number, storeRoot: string): Promise<TrainerPr
 }
 
 /**
- * Whether a worker has started a trainer. A trainer that a person started by hand, to look into a run, is left alone.
+ * Whether a worker has started a trainer. A trainer that a person started by hand, to investigate a run, is not
+ * touched.
  */
 async function isWorkers(pid: number): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
@@ -76,7 +77,7 @@ async function signalAll(processes: readonly TrainerProcess[], signal: NodeJS.Si
     try {
       process.kill(one.pid, signal);
     } catch (error) {
-      // It has ended by itself, or is another user's.
+      // It has ended by itself, or belongs to another user.
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'ESRCH' && code !== 'EPERM') throw error;
     }

@@ -5,10 +5,10 @@ import { hasLeft, isShared, memberNames } from '../trainer-group';
 import { readPackFailure, readTrainingFailure } from './failure-files';
 
 /**
- * The outcome of one training, even if its trainer continues: its manifest, or null while it has not ended. A training
- * alone has no other outcome than its manifest; the caller judges how its trainer ended.
- * @throws Trainer.* when the training failed in a trainer that it shares, when that trainer was given up, or when
- *   another attempt has taken the training out of it.
+ * The outcome of one training, even if its trainer continues: its manifest, or null if it has not ended. A single
+ * training's only outcome is its manifest; the caller judges how its trainer ended.
+ * @throws Trainer.* if the training failed in a shared trainer, if that trainer was given up, or if another attempt has
+ *   removed the training from it.
  */
 export async function memberOutcome<Manifest>(training: Training<Manifest>): Promise<Manifest | null> {
   const { input, planned, group } = training;

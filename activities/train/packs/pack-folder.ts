@@ -14,14 +14,14 @@ interface Ticket {
   capability: string;
   /** Name of the training's directory. */
   training: string;
-  /** When the ticket was created, in milliseconds since 1970 by the file system's clock. */
+  /** Creation time of the ticket, in milliseconds since 1970 by the file system's clock. */
   atMs: number;
 }
 
 /**
- * One pack on disk. `tickets/` has a file for each training that wants to join. `closed.json` names the members once
- * they are decided. `left/` has a file for each member that no longer needs the trainer. Every file is created once and
- * never changed: the first writer decides, and all workers read the same.
+ * The files of one pack. `tickets/` has a file for each training that wants to join. `closed.json` lists the members
+ * once they are decided. `left/` has a file for each member that no longer needs the trainer. Every file is created
+ * once and never changed. So the first writer decides, and all workers read the same.
  */
 export class PackFolder {
   /** Absolute path. */
@@ -50,7 +50,7 @@ export class PackFolder {
     return { directoryKey: this.key, directory: this.directory, members };
   }
 
-  /** Creates the training's ticket, unless it has one. */
+  /** Creates the training's ticket, if it does not have one. */
   async createTicket({ capability, directory }: GroupMember): Promise<void> {
     await createFile(join(this.directory, 'tickets', basename(directory)), `${JSON.stringify({ capability })}\n`);
   }
@@ -78,7 +78,7 @@ export class PackFolder {
     return tickets.sort((a, b) => a.atMs - b.atMs || (a.training < b.training ? -1 : 1));
   }
 
-  /** Closes the pack: the trainings of these tickets are its members. Does nothing when it is closed already. */
+  /** Closes the pack: the trainings of these tickets are its members. Does nothing if it is already closed. */
   async close(tickets: readonly Ticket[]): Promise<void> {
     const members = tickets
       .map(({ capability, training }) => ({ capability, training }))

@@ -7,17 +7,17 @@ import { PackFolder } from './pack-folder';
 
 const POLL_MS = 500;
 
-/** The parts that a training needs to join a pack. */
+/** The data and callbacks that a training needs to join a pack. */
 export interface PackMembershipOptions {
   store: ArtifactStore;
   clock: Clock;
   runId: string;
-  /** Equal for trainings that one trainer can train; see `packingKey`. */
+  /** It is equal for trainings that may share a trainer; see `packingKey`. */
   packingKey: string;
   maxMembers: number;
   /** How long the first training of a pack waits for others, in milliseconds. */
   waitMs: number;
-  /** False: the training joins others that already wait, and does not wait itself. */
+  /** False: the training joins others that already wait, but does not wait itself. */
   waitsForOthers: boolean;
   member: GroupMember;
   /** Whether the trainer of this group still works on the training. */
@@ -27,7 +27,7 @@ export interface PackMembershipOptions {
 }
 
 /**
- * The membership of one training in the packs of its run (docs/explanations/packing.md). Its whole state is on disk, so
+ * The membership of one training in its run's packs (docs/explanations/packing.md). Its whole state is on disk, so
  * another attempt can continue.
  */
 export class PackMembership {
@@ -37,10 +37,10 @@ export class PackMembership {
 
   /**
    * Finds the trainer group of the training. If an earlier attempt joined a pack, its group is returned. Otherwise the
-   * training takes a ticket of the first open pack and waits until that is closed: when it is full, or when its first
-   * ticket has waited long enough. A training that has left a pack does not wait again: it starts with those that
-   * already wait, or alone.
-   * @throws the signal's reason when it is aborted. The ticket stays for the next attempt.
+   * training takes a ticket of the first open pack and waits until that pack is closed. A pack is closed when it is
+   * full, or when its first ticket has waited long enough. A training that has left a pack does not wait again: it
+   * starts with those that already wait, or alone.
+   * @throws the signal's reason when the signal fires. The ticket remains for the next attempt.
    */
   async join(signal: AbortSignal): Promise<TrainerGroup> {
     const { member } = this.options;
@@ -56,7 +56,7 @@ export class PackMembership {
         this.pack = pack;
         if (!(await pack.hasTicket(member))) {
           await this.waitUntilDropped((await leftPack?.group()) ?? null, signal);
-          // The ticket comes last: another worker that sees it may start the trainer.
+          // The ticket comes last, because another worker that sees it may start the trainer.
           await clearMemberFiles(member.directory);
           await pack.createTicket(member);
         }
@@ -70,8 +70,8 @@ export class PackMembership {
   }
 
   /**
-   * Removes the training from its pack: it failed for good, or nobody waits for it. A shared trainer drops it after the
-   * iteration, and later starts without it.
+   * Removes the training from its pack, because it failed for good or nobody waits for it. A shared trainer drops it
+   * after the iteration, and later starts omit it.
    * @returns the group if no member needs its trainer any more, so that the caller can stop it; else null.
    */
   async leave(why: string): Promise<TrainerGroup | null> {
@@ -81,7 +81,7 @@ export class PackMembership {
     if (before !== null && !isShared(before)) return groupOfOne(member);
     await this.pack.markLeft(member, why);
     await requestCancel(member.directory);
-    // Read after the mark: when two members leave at once, at least one of them sees that both have left.
+    // The group is read after the mark. So if two members leave at once, at least one of them sees that both have left.
     const group = await this.pack.group();
     return group !== null && isMember(group, member) && isShared(group) && (await remainingMembers(group)).length === 0
       ? group
@@ -118,7 +118,7 @@ export class PackMembership {
   }
 
   /**
-   * Waits until the trainer of a pack that the training has left has dropped it. Two trainers cannot work in the
+   * Waits until the trainer of a pack has dropped the training, which has left that pack. Two trainers cannot use the
    * training's directory at once: the second would find it locked.
    */
   private async waitUntilDropped(group: TrainerGroup | null, signal: AbortSignal): Promise<void> {

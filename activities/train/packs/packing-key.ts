@@ -3,8 +3,8 @@ import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import type { TrainingJob } from '../../../contracts/artifacts/training';
 
 /**
- * Trainings with the same key may share a trainer. The key hashes everything that one process requires to be equal, and
- * where it runs.
+ * Trainings with the same key may share a trainer. The key is a hash of all settings that one process requires to be
+ * equal, and of its place.
  */
 export function packingKey(
   { spec: { training } }: PreparedSpec,

@@ -3,16 +3,16 @@ import { REPORT_AUDIENCE } from '../../../k8s/names';
 import type { Cluster } from '../../../k8s/cluster';
 import type { TokenCheck, TokenStatus } from './report-inbox';
 
-/** How long an answer of the API server about a token is reused. Reports come with every iteration. */
+/** How long the API server's answer about a token is reused. Reports arrive with every iteration. */
 const CACHE_MS = 60_000;
-/** Key under which TokenReview says which pod a projected token was made for. */
+/** Key under which TokenReview names the pod of a projected token. */
 const POD_NAME = 'authentication.kubernetes.io/pod-name';
 /** Label with the Job's name that Kubernetes gives to the Job's pods. */
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /**
- * Makes the check for the projected tokens of a namespace's pods. A token is good if it has the audience of reports,
- * has not expired, and belongs to a pod of the Job. The check throws when the API server does not answer.
+ * Makes the function that checks projected tokens of a namespace's pods. A token is valid if it has the audience of
+ * reports, has not expired, and belongs to a pod of the Job. The check throws if the API server does not answer.
  */
 export function podTokenCheck(cluster: Cluster, namespace: string): TokenCheck {
   const cache = new Map<string, { status: TokenStatus; untilMs: number }>();
@@ -21,7 +21,7 @@ export function podTokenCheck(cluster: Cluster, namespace: string): TokenCheck {
     const known = cache.get(key);
     if (known !== undefined && Date.now() < known.untilMs) return known.status;
     const status = await review(cluster, namespace, token, job);
-    // Bounded, because a caller can send any number of invalid tokens.
+    // The size is limited, because a caller can send any number of invalid tokens.
     if (cache.size >= 256) cache.clear();
     cache.set(key, { status, untilMs: Date.now() + CACHE_MS });
     return status;

@@ -1,12 +1,12 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { REPORT_STATUS_CODES, type ReportInbox } from './report-inbox';
 
-/** Largest body of a request. A report is a handful of numbers. */
+/** Largest body of a request. A report has only a few numbers. */
 const MAX_BODY_BYTES = 1_024;
 
 /**
- * Makes the HTTP server of the reports, which does not listen yet: `POST /v1/reports/<job>` takes a report with a
- * bearer token, `GET /healthz` answers with the counts of what was accepted and refused.
+ * Makes the HTTP server for reports, which does not listen yet. `POST /v1/reports/<job>` takes a report with a bearer
+ * token. `GET /healthz` returns the numbers of accepted and refused reports.
  */
 export function createReportEndpoint(inbox: ReportInbox): FastifyInstance {
   const server = fastify({ bodyLimit: MAX_BODY_BYTES, requestTimeout: 5_000, logger: false });

@@ -1,6 +1,6 @@
 import { type TrainingReport, trainingReportSchema } from '../../../contracts/artifacts/training';
 
-/** Outcomes of a report, with the HTTP status that each is answered with. */
+/** Outcomes of a report, with the HTTP status of each. */
 export const REPORT_STATUS_CODES = {
   accepted: 204,
   malformed: 400,
@@ -29,11 +29,11 @@ interface ExpectedJob {
 }
 
 /**
- * Receives the progress reports of the trainings that this worker watches, and counts what it accepts and refuses. No
- * report has to arrive: progress.jsonl says the same a little later.
+ * Receives the progress reports of the trainings that this worker watches, and counts accepted and refused ones.
+ * Reports may be lost: progress.jsonl says the same a little later.
  */
 export class ReportInbox {
-  /** Reports by outcome since the start. */
+  /** Number of reports by outcome since the start. */
   readonly counts = Object.fromEntries(Object.keys(REPORT_STATUS_CODES).map((outcome) => [outcome, 0])) as Record<
     ReportOutcome,
     number
@@ -56,7 +56,7 @@ export class ReportInbox {
     return this.expected.get(job)?.latest ?? null;
   }
 
-  /** Checks, stores and counts a report. `body` is the posted JSON, parsed. */
+  /** Checks, stores and counts a report. `body` is the parsed JSON of the post. */
   async receive(job: string, token: string, body: unknown): Promise<ReportOutcome> {
     return this.count(await this.accept(job, token, body));
   }

@@ -8,14 +8,14 @@ import { listModelFiles } from '../../../store/model-hash';
 import { isVisible } from '../../base-model';
 import { jobFile, type PlannedJob, sha256 } from '../training-job';
 
-/** Files of the base model up to this size are compared by content, larger ones by their size alone. */
+/** Files of the base model up to this size are compared by content, larger ones only by size. */
 const HASHED_BYTES = 1 << 20;
-/** Stands in for an environment: by its hash the trainer sees whether this is the worker's store. */
+/** This replaces an environment: its hash shows the trainer whether this is the worker's store. */
 const ENVIRONMENT = '# Written by the worker. No environment: a trial trains nothing.\n';
 
 /**
- * Plans a trial: the job of a training with the run's own options, but nothing to train in. The directory is named
- * after everything that is tried, so that a changed spec is tried again and a retry finds the result.
+ * Plans a trial: the job of a training with the run's own options, but without an environment. The directory's name
+ * depends on everything that is tested. So a changed spec is tested again, and a retry finds the result.
  */
 export async function planTrial(
   store: ArtifactStore,
@@ -47,12 +47,12 @@ export async function planTrial(
   return { key, directory, job, sources: new Map([[file, Buffer.from(ENVIRONMENT)]]) };
 }
 
-/** GPUs that torch must see. A trainer of this machine asks for none and takes the GPUs that are there. */
+/** GPUs that torch must see. A local trainer requires none and uses the available GPUs. */
 function visibleGpus({ spec: { training } }: PreparedSpec): number {
   if (training.backend === 'local' || training.kubernetes === undefined) return 0;
   return training.kubernetes.resources.gpus;
 }
 
-/** The files of the base model; none where only the trainers see them. */
+/** The files of the base model; empty if only the trainers can see them. */
 const modelFilesOf = async ({ modelPath }: PreparedSpec): Promise<TrialJob['trial']['modelFiles']> =>
   (await isVisible(modelPath)) ? listModelFiles(modelPath, HASHED_BYTES) : [];

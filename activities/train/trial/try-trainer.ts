@@ -21,7 +21,7 @@ interface TrialRequest {
 }
 
 /**
- * Lets the backend run a trainer that tries its own needs and trains nothing. Returns the trainer's findings. When an
+ * Lets the backend run a trainer that tests its own needs and trains nothing. Returns the trainer's findings. If an
  * earlier attempt left them, no trainer is started. Heartbeats meanwhile.
  * @throws Trainer.*, or CancelledFailure.
  */

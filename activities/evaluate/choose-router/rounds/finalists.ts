@@ -1,7 +1,7 @@
 /**
- * The last comparison: the best router as it would be served, the mixed adapter alone, and the router that has the
- * mixed adapter among its arms (docs/adr/0020). Half of the remaining budget is for all of them, the rest for those
- * that are close.
+ * The last comparison: the best router as it would be served, the mixed adapter alone, and the router with the mixed
+ * adapter among its arms (docs/adr/0020). Half of the remaining budget is for all of them, the rest for those that are
+ * close to the best.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { MIXED } from '../../../../contracts/names';
@@ -17,10 +17,10 @@ interface Finalists {
   base: CrossFitted;
   /** The best router by openings alone. */
   router: Decisions;
-  /** The same as it would be served. */
+  /** The same router as it would be served. */
   served: Decisions;
   mixed: CrossFitted;
-  /** The router `outcomes-mixed`, learned from these outcomes. */
+  /** Learns the router `outcomes-mixed` from these outcomes. */
   learn: (known: KnownOutcomes) => Promise<CrossFitted>;
 }
 
@@ -59,7 +59,7 @@ export async function playFinal(
   const spent = begun.played * ARM_TRIALS;
   const half = await buy(setting, begun, rivals, spent + (budget - spent) / 2);
   const early = await learn(half.state.known);
-  // `outcomes-mixed` may choose an arm that no rival chooses, so those arms are bought as well.
+  // `outcomes-mixed` may choose an arm that no rival chooses, so rollouts of its arms are bought, too.
   const bought = await buy(setting, half.state, [...rivals, early], budget, half.compared);
   const [first, { known }] = [bought.compared, bought.state];
   const judged = judge(early, first, known);
@@ -67,14 +67,14 @@ export async function playFinal(
   const remaining = survivors(withoutMixedIf(harms, [...rivals, judged.learned]), first, known);
   const state = withSpending(setting, bought.state, 'mixed', chooseKind(remaining, first, known), first);
 
-  // A single remaining finalist has no rival to be compared with.
+  // A single remaining finalist has no rival.
   const rest = remaining.length > 1 ? await buy(setting, state, remaining, budget) : { state, compared: first };
   const { state: end, compared: last } = rest;
   const refitted = remaining.includes(judged.learned)
     ? judge(relearned(await learn(end.known), early, end.known), first, end.known)
     : judged;
-  // The refit counts only if it leaves out the same adapters: a changed set was not compared on tasks where nothing was
-  // bought.
+  // The refit counts only if it leaves out the same adapters. A changed set of adapters was not compared on tasks where
+  // nothing was bought.
   const counted = isDeepStrictEqual(leftOutOf(refitted.adapters), leftOutOf(judged.adapters)) ? refitted : judged;
   const bothRemain = remaining.includes(mixed) && (remaining.includes(served) || remaining.includes(base));
   const verdict = onBase(bothRemain ? last : first, end);
@@ -94,7 +94,7 @@ export async function playFinal(
   return withSpending(setting, { ...end, final }, 'finalists', winner, last);
 }
 
-/** Its conversations switch as the router's do, unless the mixed adapter has them. */
+/** Its conversations switch like the router's, unless they belong to the mixed adapter. */
 function asServed({ kind, chosen }: Decisions, router: Decisions, served: Decisions): Decisions {
   const follows = (arm: string, task: number) =>
     served.chosen[task] === FOLLOWED && arm === router.chosen[task] && arm !== MIXED;
@@ -102,9 +102,9 @@ function asServed({ kind, chosen }: Decisions, router: Decisions, served: Decisi
 }
 
 /**
- * The decisions of the router fitted on all outcomes, which is closest to the router that is served. On a task where
- * the outcome of the new or the earlier decision is not known, the earlier one stays: nothing was bought there, because
- * all remaining finalists agreed.
+ * The decisions of the router that was fitted on all outcomes, which is closest to the served router. If the outcome of
+ * the new or the earlier decision on a task is unknown, the earlier decision stays. No rollout was bought there,
+ * because all remaining finalists agreed.
  */
 function relearned(now: CrossFitted, before: CrossFitted, known: KnownOutcomes): CrossFitted {
   const isKnown = ({ chosen }: CrossFitted, task: number) => known.rate(task, chosen[task]!) !== null;

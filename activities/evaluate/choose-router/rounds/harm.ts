@@ -3,7 +3,7 @@ import type { Decisions } from '../compare-decisions';
 import { ARM_TRIALS } from '../play-arms';
 import { buy, type Round, type State, wholeOf, withSpending } from '../state';
 
-/** Number of purchases of tasks for adapters that may do harm, each time as many as they had. */
+/** Number of times that tasks are bought for adapters that may do harm; each time their number doubles. */
 const TIMES = 3;
 
 /** Spends the routers' remaining budget on adapters whose harm may still exceed the margin, and judges them again. */

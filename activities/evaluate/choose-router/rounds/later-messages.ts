@@ -1,7 +1,7 @@
 /**
- * Whether conversations switch to another adapter when a later message calls for it, and begin with the first request
- * when their opening calls for two. Switching is compared with staying on the train tasks where it changes something,
- * and adopted where it gains (docs/adr/0018).
+ * Decides two things: whether conversations switch adapters when a later message needs another one, and whether they
+ * begin with the first request when their opening needs two. Switching is compared with staying on the train tasks
+ * where it makes a difference, and adopted if it gains (docs/adr/0018).
  */
 import type { LaterMessages, RouterChoice } from '../../../../contracts/artifacts/router-choice';
 import { fitNeeds } from '../../../../routing/fit/fit-needs';
@@ -18,24 +18,24 @@ import { type ArmOnTask, FOLLOWED } from '../known-outcomes';
 import { ARM_TRIALS } from '../play-arms';
 import { type CrossFittedSwitches, type Round, type Setting, type State, type Switching, withSpending } from '../state';
 
-/** A switch breaks with the beginning of a conversation, so a message has to call for it clearly. */
+/** A switch interrupts the style of a conversation, so a message must need it clearly. */
 const LEAST_PROBABILITY = 0.7;
 
-/** An opening is read as a router reads it: it calls for each capability that is more likely than not. */
+/** The opening's needs are read as by a router: each capability with a probability above one half. */
 const TWO_NEEDS = { threshold: 0.5 };
 
-/** The report's row of this comparison. */
+/** The report's row for this comparison. */
 type Comparison = NonNullable<RouterChoice['laterTurns']>;
 /** The row without the cost. */
 type Verdict = Omit<Comparison, 'rollouts' | 'reads'>;
 
-/** The tasks and names that such a model is learned from. */
+/** The tasks and names from which such a model learns. */
 type Learned = Pick<Setting, 'labelled' | 'ids' | 'ridge'>;
 
 /**
- * Fits the model that reads needs from later messages. To read user messages, it is fitted on whole conversations,
- * because a label does not say which message calls for the capability. To read tool results, it is fitted on openings
- * alone, because results would teach it the form of their output.
+ * Fits the model that reads needs from later messages. The model for user messages is fitted on whole conversations,
+ * because a label does not say which message needs the capability. The model for tool results is fitted only on
+ * openings, because it would learn the format of the results.
  */
 async function fitLater(
   { ids, ridge }: Learned,
@@ -49,7 +49,7 @@ async function fitLater(
   return { reads, ...(await fitNeeds(texts, ids, ridge)), threshold: LEAST_PROBABILITY };
 }
 
-/** The switches of every task, by models that did not see it. Null: too few tasks would switch. */
+/** The switches of every task, by models that were fitted without it. Null if too few tasks would switch. */
 export async function crossFitSwitches(
   setting: Learned & Pick<Setting, 'seed'>,
   reads: LaterMessages,
@@ -71,7 +71,7 @@ export async function crossFitSwitches(
   return switches.filter(({ to }) => to !== null).length < LEAST_TASKS ? null : { reads, tasks: switches };
 }
 
-/** The router with the model of later messages, without the capabilities that lose by a switch. */
+/** The router with the model of later messages, but without switches to capabilities that lose by them. */
 export async function withLaterMessages(
   setting: Learned,
   router: ChoosingRouter,
@@ -82,7 +82,7 @@ export async function withLaterMessages(
   return { ...router, laterTurns: { ...learned, needs, ...(twoNeeds?.adopted && { twoNeeds: TWO_NEEDS }) } };
 }
 
-/** The first way of reading later messages by which switching gains. With one arm there is nothing to switch to. */
+/** The first way of reading later messages with which switching gains. With a single arm no switch is possible. */
 export const laterMessagesRound: Round = async (setting, begun) => {
   const { decisions } = begun.served;
   if (decisions.kind === 'base' || decisions.kind === 'mixed') return begun;
@@ -100,7 +100,7 @@ export const laterMessagesRound: Round = async (setting, begun) => {
   return withSpending(setting, state, 'later-turns', state.served.decisions);
 };
 
-/** Uses the outcome after the switch where it was played. Other tasks keep the first choice. */
+/** Uses the outcome after the switch if it was played. Other tasks keep the first choice. */
 function followedBy({ known, served: { decisions } }: State): State['served']['decisions'] {
   const { kind, chosen } = decisions;
   return { kind, chosen: chosen.map((arm, task) => (known.rate(task, FOLLOWED) === null ? arm : FOLLOWED)) };
@@ -108,9 +108,9 @@ function followedBy({ known, served: { decisions } }: State): State['served']['d
 
 /**
  * Plays the train tasks on which a switch, or a start with the first request, differs from the router's choice. The
- * outcomes of an adopted way are kept under FOLLOWED, for the first `reached` tasks of the drawn order. Null: too few
- * tasks differ.
- * @param budget most rollouts to buy.
+ * outcomes of an adopted way are stored under FOLLOWED, for the first `reached` tasks in the random order. Null if too
+ * few tasks differ.
+ * @param budget largest number of rollouts to buy.
  */
 async function compareSwitching(
   { order, play }: Setting,
@@ -169,26 +169,26 @@ function followed<S extends Switching>(played: readonly S[], { leftOut, twoNeeds
   return left.filter(({ way, seed }) => way === 'first' || !firsts.has(seed));
 }
 
-/** The gain of one way of following a conversation on a task, against staying with the router's choice. */
+/** The gain of one way of following a conversation on a task, compared with keeping the router's choice. */
 interface Gain {
-  /** Capability to whose adapter the conversation switches, or with whose adapter it begins. */
+  /** The capability whose adapter the conversation switches to, or begins with. */
   to: string;
   gain: number;
 }
 
 /**
- * A task on which one of two ways differs from the router's choice: a switch alone, or the first request and then a
+ * A task on which one of two ways differs from the router's choice: only a switch, or the first request and then a
  * switch.
  */
 interface ComparedTask {
-  /** Null where no later message calls for another adapter than the router's choice. */
+  /** Null if no later message needs another adapter than the router's choice. */
   switched: Gain | null;
-  /** Null where the opening does not call for two needs, or the first one is the router's choice. */
+  /** Null if the opening does not have two needs, or if the router already chooses the first one. */
   first: Gain | null;
 }
 
 /**
- * Adopts switching if it gains. With it, conversations also begin with the first request, unless that loses tasks.
+ * Adopts switching if it gains. In that case conversations also begin with the first request, unless that loses tasks.
  * Beginning with the first request is never adopted alone, because few train tasks have two needs.
  */
 export function judgeFollowing(tasks: readonly ComparedTask[]): Verdict {
@@ -201,7 +201,7 @@ export function judgeFollowing(tasks: readonly ComparedTask[]): Verdict {
   return { ...(adopted ? withFirst : alone), twoNeeds: { tasks: ordered.length, gain, adopted } };
 }
 
-/** Adopts switching when it gains more than one standard error, without the capabilities that lose by it. */
+/** Adopts switching if it gains more than one standard error, without the capabilities that lose by it. */
 export function judgeSwitches(gains: readonly Gain[]): Omit<Verdict, 'twoNeeds'> {
   const gainsTo = (id: string) => gains.flatMap(({ to, gain }) => (to === id ? [gain] : []));
   const leftOut = [...new Set(gains.map(({ to }) => to))].sort().filter((id) => harms(gainsTo(id)));

@@ -1,13 +1,16 @@
-/** The first two rounds compare routers by openings. Half of their budget is for all kinds, half for close ones. */
+/**
+ * The first two rounds compare routers by openings. Half of their budget is for all kinds, the other half for close
+ * ones.
+ */
 import { adaptersThrough, withoutLosers } from '../adapter-set';
 import { survivors } from '../compare-decisions';
 import { buy, preferred, type Round, type State, withSpending } from '../state';
 
-/** All kinds: adapters that lose are left out of each, then the kinds that are far behind leave. */
+/** Compares all kinds: leaves harmful adapters out of each, and removes the kinds that are far behind. */
 export const firstRound: Round = async (setting, begun, budget) => {
   const { state: bought, compared } = await buy(setting, begun, begun.whole, budget);
   const { whole, known } = bought;
-  // A kind is not to blame for an adapter that loses: it is compared without it.
+  // A kind must not suffer from a harmful adapter: it is compared without it.
   const adapters = new Map(whole.map((kind) => [kind.kind, adaptersThrough(kind, setting.ids, compared, known)]));
   const pruned = whole.map((kind) => withoutLosers(kind, adapters.get(kind.kind)!));
   const judged: State = { ...bought, adapters, pruned, remaining: pruned, comparedFirst: compared };
@@ -15,7 +18,7 @@ export const firstRound: Round = async (setting, begun, budget) => {
   return { ...state, remaining: survivors(pruned, compared, known) };
 };
 
-/** The remaining kinds: the best of them is served so far. */
+/** Compares the remaining kinds; the best of them is the served router so far. */
 export const secondRound: Round = async (setting, begun, budget) => {
   const { state: bought, compared } = await buy(setting, begun, begun.remaining, budget);
   const state: State = { ...bought, comparedLast: compared };

@@ -1,6 +1,6 @@
 /**
- * Whether the mixed adapter gets the openings that call for several capabilities. An adapter of one capability has
- * learned half of such a task. The mixed adapter has learned both halves, but does less well on tasks with one need or
+ * Decides whether the mixed adapter gets the openings that need several capabilities. The adapter of one capability has
+ * learned only a part of such a task. The mixed adapter has learned all parts, but is worse on tasks with one need or
  * none (docs/adr/0020).
  */
 import type { RouterChoice } from '../../../../contracts/artifacts/router-choice';
@@ -14,23 +14,23 @@ import type { KnownOutcomes } from '../known-outcomes';
 import { buy, type Round, type Setting, withSpending } from '../state';
 import { withHeartbeats } from '../with-heartbeats';
 
-/** An opening is read as a router reads it: it calls for each capability that is more likely than not. */
+/** The opening's needs are read as by a router: each capability with a probability above one half. */
 const LEAST_PROBABILITY = 0.5;
 
-/** Learns which openings have several needs, from all tasks or from those that a fold may see. */
+/** Learns which openings have several needs, from all tasks or from those outside a fold. */
 export async function fitSeveralNeeds(setting: Setting, tasks = setting.labelled.tasks): Promise<SeveralNeedsModel> {
   const models = await fitNeeds([...tasks, ...setting.labelled.live], setting.ids, setting.ridge);
   return { ...models, threshold: LEAST_PROBABILITY };
 }
 
-/** Compares the router with itself where the mixed adapter has the openings with several needs. */
+/** Compares the router with a variant that gives openings with several needs to the mixed adapter. */
 export const severalNeedsRound: Round = async (setting, begun, budget) => {
   const router = begun.served.decisions;
   if (!setting.playsMixed || setting.pinned !== null || router.kind === 'base') return begun;
   const augmented = await withHeartbeats('reading openings with several needs', () => withMixed(setting, router));
   if (augmented === null) return begun;
   const { state, compared } = await buy(setting, begun, [router, augmented], budget);
-  // On later tasks the outcome of a switch is not known.
+  // On later tasks the outcome of a switch is unknown.
   const several = judgeSeveralNeeds(router, augmented, compared.slice(0, state.followed), state.known);
   const decisions = several?.adopted ? augmented : router;
   return withSpending(
@@ -42,8 +42,8 @@ export const severalNeedsRound: Round = async (setting, begun, budget) => {
 };
 
 /**
- * The decisions of a router, with the mixed adapter where an opening has several needs. Each opening is read by a model
- * that did not see its task. Null: too few openings have several needs.
+ * The decisions of a router that gives openings with several needs to the mixed adapter. Each opening is read by a
+ * model that was fitted without its task. Null if too few openings have several needs.
  */
 async function withMixed(setting: Setting, { kind, chosen }: Decisions): Promise<Decisions | null> {
   if (setting.labelled.tasks.filter(({ needs }) => needs.length > 1).length < LEAST_TASKS) return null;
@@ -56,7 +56,7 @@ async function withMixed(setting: Setting, { kind, chosen }: Decisions): Promise
   return { kind, chosen: chosen.map((arm, task) => (several[task] ? MIXED : arm)) };
 }
 
-/** Adopted where the mixed adapter gains more than two standard errors. Null: too few tasks differ. */
+/** Adopts the variant if the mixed adapter gains more than two standard errors. Null if too few tasks differ. */
 function judgeSeveralNeeds(
   router: Decisions,
   augmented: Decisions,
