@@ -13,7 +13,8 @@ export interface Agent {
 }
 
 /**
- * Reads and checks an agent.yaml. @throws CliError (exit 2) with a line for each problem: path, value, what is allowed.
+ * Reads and checks an agent.yaml. @throws CliError (exit 2) with a line for each problem: path, value and the allowed
+ * values.
  */
 export function readAgent(path: string): Agent {
   const absolute = resolve(path);
@@ -26,7 +27,7 @@ export function readAgent(path: string): Agent {
   }
 }
 
-/** @throws CliError (exit 2) for a folder, with the agent.yaml in it where there is one. */
+/** @throws CliError (exit 2) for a folder; it names the agent.yaml in the folder, if there is one. */
 function refuseFolder(path: string): void {
   // statSync throws for a path with a NUL.
   if (!existsSync(`${path}/.`)) return;
@@ -36,8 +37,8 @@ function refuseFolder(path: string): void {
 }
 
 /**
- * The agent that an argument names, by its name or its agent.yaml.
- * @throws CliError (exit 2), with `options` for an argument that is neither.
+ * The agent for an argument, which is the agent's name or its agent.yaml.
+ * @throws CliError (exit 2), with `options`, for an argument that is neither.
  */
 export function agentNamed(nameOrPath: string, options: CliErrorOptions): string {
   if (/\.ya?ml$/.test(nameOrPath) || nameOrPath.includes('/')) return readAgent(nameOrPath).spec.name;
@@ -49,16 +50,16 @@ export function agentNamed(nameOrPath: string, options: CliErrorOptions): string
   );
 }
 
-/** The agent.yaml that is used where none is named: this directory's, else the demo's. Null when neither exists. */
+/** The default agent.yaml: this directory's, else the demo's. Null if neither exists. */
 export function defaultAgentPath(): string | null {
   const candidates = [resolve('agent.yaml'), join(projectRoot(), 'examples', 'orders-desk', 'agent.yaml')];
   return candidates.find((path) => existsSync(path)) ?? null;
 }
 
-/** Folders above a file that are searched for an agent.yaml, as for `AGENT/analyst/environments/FILE`. */
+/** Number of parent folders of a file that are searched for an agent.yaml, as for `AGENT/analyst/environments/FILE`. */
 const NEAR = 3;
 
-/** The agent.yaml in a file's folder, or in one of the three above it. Null when there is none. */
+/** The agent.yaml in a file's folder, or in one of the three above it. Null if there is none. */
 export function agentPathNear(file: string): string | null {
   let folder = dirname(resolve(file));
   for (let above = 0; above <= NEAR; above++, folder = dirname(folder)) {

@@ -1,4 +1,4 @@
-/** Readers of arguments and option values, for commander. Each throws for a text that it does not take. */
+/** Readers of arguments and option values, for commander. Each throws for invalid text. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { CliError } from './errors';
 import { startOf } from '../contracts/clean-text';
@@ -39,7 +39,7 @@ export const shareUpTo =
     return value;
   };
 
-/** Refuses arguments without a letter: a shell makes them of variables that are not set. @throws CliError (exit 2) */
+/** Refuses arguments without a letter, which come from unset shell variables. @throws CliError (exit 2) */
 export function refuseEmpty({ registeredArguments, processedArgs }: Command): void {
   registeredArguments.forEach((argument, i) => {
     const given = [processedArgs[i]].flat() as unknown[];
@@ -63,7 +63,9 @@ export function refuseLineFeeds(argv: readonly string[]): void {
 
 const CENTURY_MS = 100 * 365 * 86_400_000;
 
-/** Milliseconds of a span of a day to a hundred years, such as `30d` or `36h`. @throws InvalidArgumentError */
+/**
+ * Milliseconds of a duration between a day and a hundred years, such as `30d` or `36h`. @throws InvalidArgumentError
+ */
 export function daysOrMore(text: string): number {
   const [, amount, unit] = /^(\d+)(h|d|w)$/.exec(text) ?? [];
   const ms = Number(amount) * { h: 3_600_000, d: 86_400_000, w: 604_800_000 }[unit as 'h' | 'd' | 'w'];

@@ -5,14 +5,14 @@ import { type ArtifactStore, StoreCorruptError } from '../store';
 import { CliError } from './errors';
 
 /**
- * Reads something that `path` holds. @throws CliError, with the file, what is wrong and `remedy`, when its content is
- * damaged: torn by a crash, edited by hand, or written by another version.
+ * Reads the content at `path`. @throws CliError, with the file, the fault and `remedy`, if the content is damaged: torn
+ * by a crash, edited by hand, or written by another version.
  */
 export async function readDamageable<T>(path: string, remedy: string, read: () => Promise<T> | T): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    // The store's own message says all of it, and how to go back to the version before.
+    // The store's own message is complete and says how to restore the previous version.
     if (error instanceof StoreCorruptError)
       throw new CliError(`${path}: ${error.message}`, { type: error.type, cause: error });
     const reason = damage(error);
@@ -21,7 +21,7 @@ export async function readDamageable<T>(path: string, remedy: string, read: () =
   }
 }
 
-/** The fault of a document; null for an error that says nothing about its content. */
+/** The fault of a document; null for an error that does not concern its content. */
 function damage(error: unknown): string | null {
   if (error instanceof SyntaxError) return `it is not whole JSON (${jsonFault(error)})`;
   if (!(error instanceof z.ZodError)) return null;
@@ -35,7 +35,7 @@ export interface DamagedFile {
   problem: string;
 }
 
-/** A reader of files that adds those that are damaged to `damaged`, and returns null for them. */
+/** Makes a reader of files that adds damaged ones to `damaged` and returns null for them. */
 export const readerOf =
   (store: ArtifactStore, damaged: DamagedFile[]) =>
   async <T>(key: string, read: () => Promise<T>): Promise<T | null> => {
@@ -54,7 +54,7 @@ function problemOf(error: unknown): string {
   return ((error as Error).message.split('\n')[0] ?? '').trim();
 }
 
-/** Key of the newest file in a folder of the store, of those whose names fit; null when there is none. */
+/** Key of the newest file in a folder of the store whose name matches; null if there is none. */
 export async function newestIn(store: ArtifactStore, folder: string, names: RegExp): Promise<string | null> {
   const files = (await store.list(folder))
     .filter((name) => names.test(name))

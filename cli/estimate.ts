@@ -13,7 +13,7 @@ import { plannedTrials } from '../contracts/statistics/planned-trials';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { layout, type ArtifactStore } from '../store';
 
-/** Calls of one stage to one model, with the tokens that they are expected to use. */
+/** The calls of one stage to one model, with their expected tokens. */
 interface StageEstimate {
   stage: string;
   what: string;
@@ -29,17 +29,17 @@ interface StageEstimate {
 /** The expected needs of a run, before it is started. */
 export interface RunEstimate {
   stages: StageEstimate[];
-  /** Most tokens of the analyst: every labelling run, candidate and attempt that agent.yaml allows. */
+  /** Upper limit of the analyst's tokens: every labelling run, candidate and attempt that agent.yaml allows. */
   tokens: number;
   usd: number | null;
-  /** The last run's use of the analyst, as the best guess for the next; null where there is none. */
+  /** The last run's use of the analyst, as the best guess for the next; null if there is none. */
   expectedTokens: number | null;
   /**
-   * Smallest true gain over base that the evaluation proves in four of five cases, whatever the agent is like. In
-   * [0, 1]. The plan adds trials only until the wanted gain can be proved.
+   * Smallest true gain over base that the evaluation proves in four of five cases, for any agent. In [0, 1]. The plan
+   * adds trials only until the wanted gain can be proved.
    */
   minimumDetectableGain: number;
-  /** Where the sizes of calls come from. */
+  /** The source of the sizes of calls. */
   basis: string;
 }
 
@@ -51,20 +51,20 @@ interface CallSize {
 }
 
 /**
- * Assumed sizes in tokens: what surrounds the episode in a label prompt, a turn of an episode, an answer. Rough; the
- * estimate says so.
+ * Assumed sizes in tokens: the text around the episode in a label prompt, a turn of an episode, an answer. They are
+ * rough, and the estimate says so.
  */
 const AROUND_TOKENS = 450;
 const TURN_TOKENS = 150;
 const ANSWER_TOKENS = { discover: 900, label: 80, synthesise: 3_000 };
-/** Assumed size in tokens of a synthesis prompt, which has rules, tools and a few episodes. */
+/** Assumed size in tokens of a synthesis prompt with rules, tools and a few episodes. */
 const SYNTHESIS_TOKENS = 12_000;
 
 type Kind = 'discover' | 'label' | 'synthesise';
 
 /**
- * Mean sizes of analyst calls by kind, and all tokens, in the agent's last run in this store that labelled; empty when
- * it has none.
+ * Mean sizes of analyst calls by kind, and all tokens, in the agent's last run in this store with labels; empty if
+ * there is none.
  */
 export async function readLastCallSizes(
   store: ArtifactStore,
@@ -78,7 +78,7 @@ export async function readLastCallSizes(
   return { runId: null, sizes: {}, tokens: null };
 }
 
-/** A run's use of the analyst; nothing when its file is damaged, since the run before it may still show sizes. */
+/** A run's use of the analyst; nothing if its file is damaged, since the previous run may still show sizes. */
 async function readUses(store: ArtifactStore, runId: string): Promise<AnalystUse> {
   try {
     return parseAnalystUse((await store.readDocument(layout.analystUse(runId)))?.value).uses;
@@ -110,7 +110,7 @@ function meansOf(use: AnalystUse): Partial<Record<Kind, CallSize>> {
 
 /**
  * Smallest gain that the evaluation can prove for any agent. The plan uses the fewest trials that prove the wanted
- * gain, so an agent whose results vary less gets fewer trials and cannot prove a smaller gain either.
+ * gain. So an agent with less varying results gets fewer trials, and cannot prove a smaller gain either.
  */
 function provableGain({ evaluation }: AgentSpec, { tasks, leastTrials: least, mostTrials: most }: HeldOutSize): number {
   const confidence = confidenceOfComparison(evaluation.confidence, 1);
@@ -122,8 +122,8 @@ function provableGain({ evaluation }: AgentSpec, { tasks, leastTrials: least, mo
 }
 
 /**
- * Estimates a run. `live` is the number of conversations of live traffic that would join the rollouts. Labels that are
- * in the store already are counted, so the estimate of the labels is an upper bound.
+ * Estimates a run. `live` is the number of live conversations that would join the rollouts. Labels that the store
+ * already has are counted too, so the estimate of the labels is an upper bound.
  */
 export function estimateRun(
   spec: AgentSpec,

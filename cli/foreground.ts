@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Waits until a program of ours that has the terminal ends; this process then takes over its exit code. The program
- * gets the terminal's Ctrl-C itself.
+ * Waits until a program of ours that uses the terminal ends. Then this process exits with the same code. The program
+ * itself gets the terminal's Ctrl-C.
  */
 export async function waitInForeground(child: ChildProcess): Promise<void> {
   process.on('SIGINT', () => undefined);
@@ -12,7 +12,10 @@ export async function waitInForeground(child: ChildProcess): Promise<void> {
   process.exitCode = code ?? 1;
 }
 
-/** Runs an action with an AbortSignal that Ctrl-C aborts, instead of ending the process. `signals` count as Ctrl-C. */
+/**
+ * Runs an action with an AbortSignal that fires at Ctrl-C, instead of ending the process. The signals in `signals`
+ * count as Ctrl-C.
+ */
 export async function withInterrupt<T>(
   action: (signal: AbortSignal) => Promise<T>,
   signals: readonly NodeJS.Signals[] = ['SIGINT'],

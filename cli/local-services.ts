@@ -5,8 +5,8 @@ import { isWaitedFor, waitingText } from './supervisor/service-text';
 import { askSupervisor, readKeptState } from './supervisor/supervisor-state';
 
 /**
- * The faults of the services of `whet up` in this state directory, a sentence each, as far as they explain why a run
- * does not continue. Empty when all work, and when the Temporal server at `address` is not theirs.
+ * The problems of this state directory's `whet up` services that explain why a run does not continue, one sentence
+ * each. Empty if all work, or if the Temporal server at `address` is not theirs.
  */
 export async function localTrouble({ home }: Settings, address: string): Promise<string[]> {
   const state = await askSupervisor(home);
@@ -32,8 +32,8 @@ export async function localTrouble({ home }: Settings, address: string): Promise
 }
 
 /**
- * The error of a command that came too early: the worker of `whet up` has not started, and its first start makes
- * something at the Temporal server that the command needs. Null where this is not the cause.
+ * The error of a command that came too early: the worker of `whet up` has not started yet, and its first start prepares
+ * the Temporal server for the command. Null if this is not the cause.
  */
 export async function workerNotReady({ home }: Settings, address: string): Promise<CliError | null> {
   const state = await askSupervisor(home);

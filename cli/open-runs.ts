@@ -9,27 +9,27 @@ import type { Plan } from './supervisor/plan';
 import { askTemporal } from './probe-temporal';
 import { OPEN_RUNS } from './view/run-state';
 
-/** A run that has begun and not ended, with what it froze at its beginning. */
+/** A run that has begun and not ended, with the inputs that it froze at its beginning. */
 export interface OpenRun {
   runId: string;
-  /** Path of the agent.yaml that it was started with; null when its memo does not say. */
+  /** Path of the agent.yaml that it was started with; null if its memo does not say. */
   specPath: string | null;
-  /** Seed of the model that was served when it was started; null when its memo does not say. */
+  /** Seed of the model that was served at its start; null if its memo does not say. */
   modelSeed: number | null;
   prepared: PreparedSpec;
 }
 
-/** An open run that cannot continue with the services, and why. */
+/** An open run that cannot continue with the planned services, and why. */
 interface Stranded {
   runId: string;
   reason: string;
-  /** How to start what it needs. */
+  /** How to start the missing services. */
   remedy: string;
 }
 
 /**
- * Refuses a start that would leave open runs of this state directory without the model or the analyst that they began
- * with. Their activities would notice and wait; but who starts the services can still choose.
+ * Refuses a start that would leave open runs of this state directory without their model or analyst. Their activities
+ * would notice and wait, but here the user can still choose.
  * @throws CliError `Up.OpenRuns` (exit 2) that names the runs and the choices.
  */
 export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promise<void> {
@@ -53,7 +53,7 @@ export async function refuseToStrandRuns(settings: Settings, plan: Plan): Promis
   );
 }
 
-/** Open improvement runs whose frozen spec is in this store. Runs of other stores have workers of their own. */
+/** Open improvement runs whose frozen spec is in this store. Runs of other stores have their own workers. */
 async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
   const found: OpenRun[] = [];
   for await (const { workflowId: runId, memo } of client.workflow.list({ query: OPEN_RUNS })) {
@@ -70,7 +70,7 @@ async function openRuns(client: Client, store: LocalStore): Promise<OpenRun[]> {
   return found;
 }
 
-/** The newest frozen spec of a run; null when it has none yet, or one of another version. */
+/** The newest frozen spec of a run; null if it has none yet, or if it is of another version. */
 async function frozenSpec(store: LocalStore, runId: string): Promise<PreparedSpec | null> {
   const key = await newestIn(store, layout.run(runId), /^(amended-)?spec-.*\.json$/);
   const read = key === null ? null : await store.getNamed(key).catch(() => null);
@@ -78,7 +78,7 @@ async function frozenSpec(store: LocalStore, runId: string): Promise<PreparedSpe
   return preparedSpecSchema.safeParse(JSON.parse(read.toString('utf8'))).data ?? null;
 }
 
-/** Why an open run could not continue with the services of a plan; null when it could, or when that is not known. */
+/** Why an open run could not continue with the services of a plan; null if it could, or if that is unknown. */
 export function strandedBy(
   plan: Pick<Plan, 'model' | 'analyst' | 'agentPath'>,
   settings: Pick<Settings, 'analystConfigured'>,
@@ -112,13 +112,10 @@ export function strandedBy(
   return null;
 }
 
-/**
- * The reason why a plan's policy server has another model than a run's first one; null when it has the same, or may
- * have.
- */
+/** The reason why a plan's policy server has another model than the run; null if it has the same model, or may have. */
 function otherModel({ model }: Pick<Plan, 'model'>, { prepared, specPath, modelSeed }: OpenRun): string | null {
   const { spec, modelPath } = prepared;
-  // With an address of its own it needs no policy server. Without any policy server it waits until there is one again.
+  // A run with its own model address needs no policy server. Without any policy server it waits for one.
   if (spec.model.baseUrl !== undefined || model === null) return null;
   const { source, servedName } = model;
   if (servedName !== spec.model.name)

@@ -1,32 +1,32 @@
 import { cleanLine, cleanText, startOf } from '../contracts/clean-text';
 
-/** Where a command writes: text for people, or with --json one JSON document for programs. */
+/** The output of a command: text for people, or with --json one JSON document for programs. */
 export interface Output {
-  /** Whether lines can be drawn over: on a terminal, without --json. */
+  /** Whether lines can be redrawn: on a terminal, without --json. */
   readonly live: boolean;
   /** A line for people; not written with --json. */
   line(text?: string): void;
   /** The command's result. With --json it is printed, else `text` is. */
   result(value: unknown, text: string): void;
-  /** Replaces the lines that the last call drew, unless something else was written since. Only where `live` is true. */
+  /** Replaces the lines of the last call, unless other output was written since. Only if `live` is true. */
   redraw(lines: readonly string[]): void;
 }
 
 type Stream = Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean; columns?: number };
 
-/** A stream that may get other programs' text, and writes only clean text. */
+/** A stream that may receive other programs' text, and writes only clean text. */
 export type CleanStream = Pick<NodeJS.WriteStream, 'write'>;
 
 const clean = (stream: () => NodeJS.WriteStream): CleanStream => ({
   write: (text: string | Uint8Array) => stream().write(cleanText(String(text))),
 });
 
-/** The program's streams. Looked up at each call, because tests replace them. */
+/** The program's streams. They are looked up at each call, because tests replace them. */
 export const standardOutput = clean(() => process.stdout);
 /** See `standardOutput`. */
 export const standardError = clean(() => process.stderr);
 
-/** Calls `handle` with the errors of both streams, such as the pipe that their reader has closed. */
+/** Calls `handle` with the errors of both streams, for example when their reader has closed the pipe. */
 export function onStreamError(handle: (error: NodeJS.ErrnoException) => void): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', handle);
 }
@@ -78,7 +78,7 @@ export function table(cells: readonly (readonly string[])[], right: readonly num
     .join('\n');
 }
 
-/** Seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`. */
+/** Seconds in readable form: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`. */
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { TASK_QUEUES } from '../contracts/names';
 
-/** Longest time in milliseconds between two polls of a worker that lives: Temporal's long poll. */
+/** Longest time in milliseconds between two polls of a live worker: Temporal's long poll. */
 export const LONG_POLL_MS = 60_000;
 
 /** temporal.api.enums.v1.TaskQueueType */
@@ -9,8 +9,8 @@ const WORKFLOW_QUEUE = 1;
 const ACTIVITY_QUEUE = 2;
 
 /**
- * When a worker last asked this task queue for work, in milliseconds since 1970; null when the server remembers none
- * (it forgets after some minutes).
+ * Time of a worker's last poll of this task queue, in milliseconds since 1970. Null if the server remembers none; it
+ * forgets polls after some minutes.
  */
 export async function lastPollAt(client: Client, queue: string): Promise<number | null> {
   const type = queue === TASK_QUEUES.orchestration ? WORKFLOW_QUEUE : ACTIVITY_QUEUE;
@@ -26,6 +26,6 @@ export async function lastPollAt(client: Client, queue: string): Promise<number 
 /** A time stamp of the server's protocol. */
 export type Timestamp = { seconds?: unknown; nanos?: number | null } | null | undefined;
 
-/** Milliseconds since 1970; null for a time that the server leaves out. */
+/** Milliseconds since 1970; null if the server omits the time. */
 export const toMilliseconds = (time: Timestamp): number | null =>
   time === null || time === undefined ? null : Number(time.seconds ?? 0) * 1000 + Number(time.nanos ?? 0) / 1e6;

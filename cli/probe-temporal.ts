@@ -8,15 +8,17 @@ import type { Plan } from './supervisor/plan';
 import { services } from './supervisor/services';
 
 const READY_LIMIT_MS = 60_000;
-/** Starts of a server that ends at once. Its services inside take ports that another program may take first. */
+/**
+ * Number of starts of a server that ends at once. Its internal services take ports that another program may take first.
+ */
 const STARTS = 3;
-/** Attempts at the first question: a new server answers before its namespace exists. */
+/** Number of tries of the first question, because a new server answers before its namespace exists. */
 const TRIES = 20;
 
 /**
  * Asks the Temporal server of a plan before its services are started, so that no worker continues anything yet. The
- * embedded server runs only as long as `action`. Null when there is nothing to ask: no database yet, or no server that
- * answers. The supervisor says why it cannot start one.
+ * embedded server runs only as long as `action`. Null if there is nothing to ask: no database yet, or no server that
+ * answers. If the server cannot be started, the supervisor gives the reason later.
  */
 export async function askTemporal<T>(plan: Plan, action: (client: Client) => Promise<T>): Promise<T | null> {
   const { start, address, namespace } = plan.temporal;
@@ -29,7 +31,7 @@ export async function askTemporal<T>(plan: Plan, action: (client: Client) => Pro
   }
 }
 
-/** Starts the embedded server, asks it, and ends it. 'ended' when it ended before it could be asked. */
+/** Starts the embedded server, asks it, and ends it. 'ended' if it ended before it could be asked. */
 async function askForAMoment<T>(plan: Plan, action: (client: Client) => Promise<T>): Promise<T | null | 'ended'> {
   const { address, namespace } = plan.temporal;
   const server = services(plan, () => null).find(({ name }) => name === 'temporal')!;

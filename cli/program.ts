@@ -40,13 +40,13 @@ Every command takes --json: one JSON document on standard output; an error is {"
 
 /**
  * The `whet` command line. The help lists the commands in the order in which they are added. Usage errors, help and
- * version end in a CommanderError, never in the end of the process.
- * @param output where commander writes help and usage errors. Default: the standard streams.
+ * version throw a CommanderError and never end the process.
+ * @param output the target of help and usage errors. Default: the standard streams.
  */
 export function createProgram(output: OutputConfiguration = {}): Command {
-  // Commands inherit the settings that are made before they are added.
+  // Commands inherit the settings that are made before the commands are added.
   const program = new Command('whet')
-    // Otherwise a command with subcommands takes the options after a subcommand as its own.
+    // Otherwise a command with subcommands would take the options after a subcommand as its own.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput(output)
@@ -68,15 +68,15 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   return program;
 }
 
-/** Adds a command with its arguments in `usage`, its description and the option that every command has. */
+/** Adds a command with the arguments in `usage`, its description and the option of every command. */
 const add = (parent: Command, usage: string, description: string): Command =>
   parent.command(usage).description(description).option('--json', 'print JSON');
 
-/** Opens the context and runs an action; the options reach it as the last argument. */
+/** Opens the context and runs an action, which gets the options as its last argument. */
 const withContext =
   <A extends unknown[]>(action: (context: Context, ...rest: A) => void | Promise<void>) =>
   async (...all: unknown[]): Promise<void> => {
-    // commander hands over arguments, options, command.
+    // commander passes arguments, options and command.
     const rest = all.slice(0, -1) as A;
     await action(openContext(rest.at(-1) as CommonOptions), ...rest);
   };
@@ -135,7 +135,7 @@ function addRunCommands(program: Command): void {
   add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
 }
 
-/** Commands by which a person answers a run that waits. */
+/** Commands with which a person answers a run that waits. */
 function addAnswerCommands(program: Command): void {
   add(program, 'approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
   add(program, 'budget <run>', 'what a run has spent on the analyst, and what it may spend')
@@ -158,7 +158,7 @@ function addAnswerCommands(program: Command): void {
   );
 }
 
-/** The commands that bring the store back to order. */
+/** Commands that repair and clean the store. */
 function addStoreCommands(program: Command): void {
   add(program, 'repair <run>', 'make the artifacts of a run again that are damaged or gone')
     .option('--dry-run', 'say what is damaged, and change nothing; exit code 1 when something is')
@@ -223,7 +223,7 @@ function addAdapterCommands(program: Command): void {
     .action(withContext(canaryCommand));
 }
 
-/** The commands that run for long: the gateway, a schedule of runs, workers of one's own. */
+/** Commands that run for long: the gateway, a schedule of runs, separate workers. */
 function addProductionCommands(program: Command): void {
   const { variable, fallback } = PORTS.gateway;
   add(program, 'gateway [agent.yaml...]', "the agents' OpenAI-compatible endpoint, in the foreground")
@@ -237,7 +237,7 @@ function addProductionCommands(program: Command): void {
       [] as string[],
     )
     .action(withContext(gatewayCommand));
-  // Options after a subcommand are the subcommand's.
+  // Options after a subcommand belong to the subcommand.
   const schedule = add(program, 'schedule [agent.yaml]', 'run an agent regularly')
     .enablePositionalOptions()
     .option('--cron <expression>', "such as '0 2 * * *'")
@@ -253,7 +253,7 @@ function addProductionCommands(program: Command): void {
     .action(withContext(workerCommand));
 }
 
-/** The actions on an existing schedule; an agent is named by its name or its agent.yaml. */
+/** The actions on an existing schedule; an agent is given by its name or its agent.yaml. */
 function addScheduleCommands(schedule: Command): void {
   add(schedule, 'ls', 'every schedule with its next and its last night').action(withContext(scheduleLsCommand));
   add(schedule, 'pause <agent>', 'let no night begin until it is resumed; one that has begun goes on')

@@ -8,7 +8,7 @@ import { type CleanStream, standardError, standardOutput } from './output';
 import { createProgram } from './program';
 import { explainSystemError } from './system-errors';
 
-/** Where `runCommandLine` writes what commands do not write themselves. */
+/** The streams for output that does not come from commands. */
 export interface Streams {
   stdout: CleanStream;
   stderr: CleanStream;
@@ -21,7 +21,7 @@ export async function runCommandLine(
 ): Promise<number> {
   const json = argv.includes('--json');
   const print = (value: unknown) => stdout.write(`${JSON.stringify(value, null, 2)}\n`);
-  // With --json a program reads the output: usage errors become a document below, instead of text.
+  // With --json a program reads the output. So usage errors are printed below as a document instead of text.
   const program = createProgram(
     json
       ? { writeErr: () => undefined, writeOut: () => undefined }
@@ -49,7 +49,7 @@ export async function runCommandLine(
   }
 }
 
-/** commander's sentence without its own prefix; for a command without its subcommand, which has no sentence, one. */
+/** commander's sentence without its prefix. A command without its subcommand has no sentence, so it gets one here. */
 const usageMessage = ({ code, message }: CommanderError): string =>
   code === 'commander.help'
     ? 'A command is missing. `whet --help` lists the commands.'

@@ -6,7 +6,7 @@ import { textLines } from '../contracts/text-lines';
 import { CliError } from './errors';
 import { standardError } from './output';
 
-/** Runs `environment-tool` to its end and returns its exit code. @throws CliError when the tool reports a failure. */
+/** Runs `environment-tool` to its end and returns its exit code. @throws CliError if the tool reports a failure. */
 export async function runEnvironmentTool(args: string[], onLine: (line: EnvironmentToolLine) => void): Promise<number> {
   const script = join(projectRoot(), 'dist', 'environment-tool', 'main.js');
   const child = spawn(process.execPath, ['--enable-source-maps', script, ...args], {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { hostAndPortSchema } from '../contracts/config/host-and-port';
 import { CliError } from './errors';
 
-/** Ports of the embedded services: the variable that sets each, and its value where that is unset. */
+/** Ports of the embedded services: the variable for each, and the default value. */
 export const PORTS = {
   temporal: { variable: 'WHET_TEMPORAL_PORT', fallback: 7233 },
   ui: { variable: 'WHET_TEMPORAL_UI_PORT', fallback: 8233 },
@@ -11,10 +11,10 @@ export const PORTS = {
   analyst: { variable: 'WHET_ANALYST_PORT', fallback: 8301 },
   gateway: { variable: 'WHET_GATEWAY_PORT', fallback: 8400 },
 } as const;
-/** A service that listens at a port of its own. */
+/** A service with its own port. */
 export type PortName = keyof typeof PORTS;
 
-/** Decimal digits only: JavaScript also takes 0x50, 1e3 and blanks for numbers. */
+/** Only decimal digits are accepted: JavaScript would also take 0x50, 1e3 and blanks for numbers. */
 const port = ({ fallback }: { fallback: number }) =>
   z.string().regex(/^\d+$/).transform(Number).pipe(z.number().int().min(1).max(65535)).default(fallback);
 const text = z.string().optional();
@@ -42,17 +42,17 @@ export interface Settings {
   home: string;
   /** Root of the artifact store: WHET_STORE, default `store` in the state directory. Absolute. */
   storeRoot: string;
-  /** TEMPORAL_ADDRESS: a Temporal server of your own; `whet up` then starts none. Null when unset. */
+  /** TEMPORAL_ADDRESS: the user's own Temporal server; `whet up` then starts none. Null when unset. */
   temporalAddress: string | null;
   temporalNamespace: string;
   ports: Record<PortName, number>;
-  /** Whether an analyst's endpoint or key is set; `whet up` then starts no demo analyst. */
+  /** Whether an analyst's endpoint or key is set; then `whet up` starts no demo analyst. */
   analystConfigured: boolean;
 }
 
 /**
  * Reads the variables; an empty one counts as unset.
- * @throws CliError (exit 2) that names the variable, its value and what is allowed.
+ * @throws CliError (exit 2) that names the variable, its value and the allowed values.
  */
 export function readSettings(
   environment: NodeJS.ProcessEnv = process.env,

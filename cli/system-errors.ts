@@ -1,7 +1,7 @@
 import { StoreCorruptError, StoreKeyError } from '../store';
 import { CliError } from './errors';
 
-/** Why the system refused something, by code of its error, and what to do. */
+/** For each error code: why the system refused a call, and what to do. */
 const REFUSALS: Record<string, { what: string; todo: string; type: 'State.DiskFull' | 'State.NotAllowed' }> = {
   ENOSPC: { what: 'the disk is full', todo: 'Free space on it, then run the command again.', type: 'State.DiskFull' },
   EDQUOT: {
@@ -46,13 +46,13 @@ const REFUSALS: Record<string, { what: string; todo: string; type: 'State.DiskFu
   },
 };
 
-/** The end of an argument list that names the purpose of a system call. */
+/** The part of an argument list that names the object of a system call. */
 const subject = ({ path, syscall = '' }: NodeJS.ErrnoException): string =>
   path === undefined ? syscall : `${path} (${syscall})`;
 
 /**
- * The sentence for an error of the file system or the store: what, why, and what to do. Null for every other error,
- * which is a defect of `whet`.
+ * The sentence for an error of the file system or the store: what failed, why, and what to do. Null for every other
+ * error, which is a defect of `whet`.
  */
 export function explainSystemError(error: unknown): CliError | null {
   if (error instanceof StoreKeyError) {

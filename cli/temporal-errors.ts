@@ -10,16 +10,16 @@ import { SEARCH_ATTRIBUTES } from '../contracts/names';
 import { registerCommand } from '../contracts/search-attributes';
 import { CliError } from './errors';
 
-/** Time that the server has for an answer to one question of a command. */
+/** Time limit for the server's answer to one question of a command. */
 const ANSWER_MS = 15_000;
 
-/** gRPC status codes that say something about the server, not about the request. */
+/** gRPC status codes that concern the server, not the request. */
 const CODES = { cancelled: 1, deadline: 4, notFound: 5, denied: 7, unavailable: 14, unauthenticated: 16 } as const;
 
-/** A server that restarts is asked again for about two seconds; longer trouble is reported. */
+/** A restarting server is asked again for about two seconds; longer trouble is reported. */
 export const fewRetries = () => [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: 5 }))];
 
-/** Runs questions to the server that must be answered within fifteen seconds together. */
+/** Asks the server questions that must be answered within fifteen seconds in total. */
 export const promptly = <T>(client: Client, ask: () => Promise<T>): Promise<T> =>
   client.withDeadline(Date.now() + ANSWER_MS, ask);
 
@@ -28,14 +28,14 @@ interface ServerError {
   details: string;
 }
 
-/** The server's error in an error or in its causes; null when the server has nothing to do with it. */
+/** The server's error in an error or in its causes; null if the error is not the server's. */
 export function serverError(error: unknown): ServerError | null {
   for (let cause = error; cause !== null && cause !== undefined; cause = (cause as { cause?: unknown }).cause)
     if (isGrpcServiceError(cause)) return { code: cause.code, details: cause.details || cause.message };
   return null;
 }
 
-/** Whether the server gives no answer at this moment, or has trouble of its own: later it may answer. */
+/** Whether the server does not answer at the moment, or has its own trouble: later it may answer. */
 export function isTroubleOfServer(error: unknown): boolean {
   const found = serverError(error);
   return found !== null && (isSilent(found) || troubleOfDatabase(found.details) !== null);
@@ -44,7 +44,7 @@ export function isTroubleOfServer(error: unknown): boolean {
 const isSilent = ({ code }: ServerError): boolean =>
   code === CODES.unavailable || code === CODES.deadline || code === CODES.cancelled;
 
-/** The fault of the server's database; null when its words say nothing of it. */
+/** The problem of the server's database; null if its message does not mention one. */
 function troubleOfDatabase(details: string): string | null {
   if (/disk is full|no space left|SQLITE_FULL/i.test(details))
     return 'cannot write because its disk is full. Free space there: it goes on by itself';
@@ -58,15 +58,15 @@ function troubleOfDatabase(details: string): string | null {
   return null;
 }
 
-/** Whom a command talks to. */
+/** The server that a command uses. */
 export interface Server {
   address: string;
   namespace: string;
 }
 
 /**
- * The sentence for an error of the Temporal server: address, reason, what to do. Null for an error that does not come
- * from it.
+ * The sentence for an error of the Temporal server: address, reason, remedy. Null for an error that does not come from
+ * it.
  */
 export function explainTemporalError(error: unknown, { address, namespace }: Server): CliError | null {
   const where = `The Temporal server at ${address}`;

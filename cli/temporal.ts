@@ -14,7 +14,7 @@ import {
 } from './temporal-errors';
 import type { Settings } from './settings';
 
-/** An open connection with its client. Whoever opened it calls `close`. */
+/** An open connection with its client. The caller that opened it must call `close`. */
 export interface Temporal {
   client: Client;
   connection: Connection;
@@ -30,7 +30,7 @@ export async function temporalAddress({ temporalAddress: own, home, ports }: Set
   return state?.temporal.address ?? `127.0.0.1:${ports.temporal}`;
 }
 
-/** Opens a connection. @throws CliError when nothing answers there. */
+/** Opens a connection. @throws CliError if nothing answers there. */
 async function connectTemporal(settings: Settings): Promise<Temporal> {
   const address = await temporalAddress(settings);
   const namespace = settings.temporalNamespace;
@@ -63,8 +63,9 @@ async function connectTemporal(settings: Settings): Promise<Temporal> {
 }
 
 /**
- * Checks a server that the user named, before anything is started that needs it: it answers and has the namespace.
- * Any other error of the server is no reason to refuse: a client that may not read namespaces can still be a worker.
+ * Checks a server that the user named before anything is started that needs it: it must answer and have the namespace.
+ * Other errors of the server are no reason to refuse, because a client that may not read namespaces can still be a
+ * worker.
  * @throws CliError `Temporal.Unreachable`, `Temporal.NamespaceMissing`.
  */
 export async function requireOwnServer(settings: Settings): Promise<void> {
@@ -76,7 +77,7 @@ export async function requireOwnServer(settings: Settings): Promise<void> {
   });
 }
 
-/** Fails at once where nobody listens; the client alone would use its whole time. A busy server gets that time. */
+/** Fails at once if nobody listens; the client alone would use its whole time limit. A busy server gets that time. */
 async function requireListener(address: string): Promise<void> {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
@@ -85,7 +86,7 @@ async function requireListener(address: string): Promise<void> {
     throw new Error(`Nobody listens at ${address}.`);
 }
 
-/** Opens a connection, hands it to `action` and closes it. @throws CliError for errors of the server. */
+/** Opens a connection, passes it to `action` and closes it. @throws CliError for errors of the server. */
 export async function withTemporal<T>(settings: Settings, action: (temporal: Temporal) => Promise<T>): Promise<T> {
   const temporal = await connectTemporal(settings);
   try {
@@ -109,8 +110,8 @@ async function explained(error: unknown, temporal: Temporal, settings: Settings)
 }
 
 /**
- * Checks that runs can start in the namespace. Where its search attributes may not be listed, nothing is known.
- * @throws CliError when it lacks search attributes of runs.
+ * Checks that runs can start in the namespace. If its search attributes may not be listed, the check passes.
+ * @throws CliError if it lacks search attributes of runs.
  */
 export async function requireSearchAttributes({ client, connection, address, namespace }: Temporal): Promise<void> {
   const { operatorService } = connection;

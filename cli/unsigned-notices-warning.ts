@@ -1,8 +1,8 @@
 import type { NotifySpec } from '../contracts/config/notify-spec';
 
 /**
- * The sentence for an agent whose notices go to a webhook unsigned, by the variables of this shell. Null where there is
- * no webhook, and where there is a key. A worker on another machine has its own variables.
+ * The sentence for an agent whose notices are posted unsigned, according to the variables of this shell. Null if there
+ * is no webhook, or if there is a key. A worker on another machine has its own variables.
  */
 export function unsignedNoticesWarning({ webhook, keyVariable }: NotifySpec): string | null {
   const isSet = (variable: string) => (process.env[variable] ?? '') !== '';

@@ -25,17 +25,17 @@ import {
 } from './supervisor/supervisor-state';
 import { requireOwnServer } from './temporal';
 
-/** Making the demo's model, and starting a vLLM, takes minutes; everything else takes seconds. */
+/** Making the demo's model and starting a vLLM take minutes; everything else takes seconds. */
 const READY_LIMIT_MS = 60 * 60_000;
 const PLAIN_EVERY_MS = 15_000;
 
-/** What `up` starts, and how. */
+/** Options of `up`. */
 export interface UpOptions extends PlanOptions {
-  /** true: also where open runs cannot continue with these services. Default false. */
+  /** true: start the services even if open runs cannot continue with them. Default false. */
   ignoreOpenRuns?: boolean | undefined;
-  /** true: nothing is started where a run would find no analyst. Default false: a line says so. */
+  /** true: start nothing if a run would find no analyst. Default false: only a line says so. */
   needsAnalyst?: boolean;
-  /** Aborting ends the wait and stops the services that were started. Default: Ctrl-C ends the wait only. */
+  /** When it fires, the wait ends and the started services are stopped. Default: Ctrl-C only ends the wait. */
   signal?: AbortSignal;
 }
 
@@ -47,10 +47,11 @@ export interface UpResult {
 }
 
 /**
- * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing when they are up
- * for the same agent.
- * @throws CliError when they are up for another agent or model seed, the user's own Temporal server does not answer, a
- *   port is taken, an analyst that is needed is missing, or a part cannot start (the message ends with its log's end).
+ * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing if they are up for
+ * the same agent.
+ * @throws CliError in these cases: they are up for another agent or model seed; the user's own Temporal server does not
+ *   answer; a port is taken; a needed analyst is missing; or a part cannot start (the message ends with the end of its
+ *   log).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withUpLock(settings, out, async () => {
@@ -74,8 +75,8 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
 }
 
 /**
- * Lets one `whet up` or `whet down` at a time decide what runs here; another one waits and says for whom. The kernel
- * holds the lock, so a killed process leaves none behind.
+ * Lets one `whet up` or `whet down` at a time decide which services run here; another one waits and names the first.
+ * The kernel holds the lock, so a killed process does not leave it behind.
  */
 export async function withUpLock<T>({ home }: Settings, out: Output, action: () => Promise<T>): Promise<T> {
   await makePrivateFolder(home);
@@ -100,9 +101,9 @@ export async function withUpLock<T>({ home }: Settings, out: Output, action: () 
 
 /**
  * Ends the services that an earlier supervisor left, and decides which to start. `missing` says why a run would find no
- * analyst; null: it will find one. The caller holds the lock of `withUpLock`.
- * @throws CliError when a supervisor gives no answer, the user's own Temporal server does not answer, a port is taken,
- *   or open runs could not continue with these services.
+ * analyst; null if it will find one. The caller holds the lock of `withUpLock`.
+ * @throws CliError if a supervisor does not answer, the user's own Temporal server does not answer, a port is taken, or
+ *   open runs could not continue with these services.
  */
 export async function planServices(
   settings: Settings,
@@ -120,8 +121,8 @@ export async function planServices(
 }
 
 /**
- * Ends processes of a supervisor that was killed: their ports and their database are needed. They are found by their
- * mark, so a state that is missing or damaged does not matter. The caller holds the lock of `withUpLock`.
+ * Ends processes of a killed supervisor, because their ports and their database are needed. They are found by their
+ * mark, so a missing or damaged state does not matter. The caller holds the lock of `withUpLock`.
  */
 export async function endLeftovers({ home }: Settings, out: Output): Promise<void> {
   const kept = readKeptState(home);
@@ -135,18 +136,18 @@ export async function endLeftovers({ home }: Settings, out: Output): Promise<voi
   removeSupervisorState(home);
 }
 
-/** Stops what `whet up` started here. Returns the names of the parts that ran; empty when nothing did. */
+/** Stops everything that `whet up` started here. Returns the names of the parts that ran; empty if there were none. */
 export function down(settings: Settings, out: Output): Promise<string[]> {
   return withUpLock(settings, out, async () => {
     const state = (await askSupervisor(settings.home)) ?? readSupervisorState(settings.home);
     const ran = state?.services.filter((s) => s.process !== null && isRunning(s.process)).map((s) => s.name) ?? [];
-    // The kernel knows the supervisor even where it is stopped and its state is damaged.
+    // The kernel knows the supervisor even if it is stopped and its state is damaged.
     const supervisor = state?.supervisor ?? holderOf(supervisorLock(settings.home));
     const jailGroups = [
       ...processesOfHome(settings.home).flatMap(({ pid }) => jailGroupFolders(pid)),
       ...jailGroupFolders(),
     ];
-    // The supervisor stops its services in order; a minute is longer than all their grace periods together.
+    // The supervisor stops its services in order; a minute is longer than the sum of their grace periods.
     if (supervisor !== null) await endProcesses([supervisor], 60_000);
     await endLeftovers(settings, out);
     await removeLeftJailGroups(jailGroups);
@@ -156,7 +157,9 @@ export function down(settings: Settings, out: Output): Promise<string[]> {
 
 const STOP_THEM = 'Stop them with `whet down` first, or use another state directory (WHET_HOME).';
 
-/** @throws CliError when a supervisor runs here that gives no answer: two of them would fight for the same services. */
+/**
+ * @throws CliError if a supervisor runs here that does not answer: two supervisors would fight for the same services.
+ */
 function refuseSilentSupervisor({ home }: Settings): void {
   const holder = holderOf(supervisorLock(home));
   if (holder === null) return;
@@ -167,7 +170,7 @@ function refuseSilentSupervisor({ home }: Settings): void {
   );
 }
 
-/** @throws CliError when the services that are up serve another agent, or a model of another seed. */
+/** @throws CliError if the running services serve another agent, or a model of another seed. */
 function refuseOtherAgent(state: SupervisorState, { agent, modelSeed }: UpOptions): void {
   const agentPath = agent?.path ?? null;
   if (agentPath === null) return;
@@ -209,7 +212,7 @@ async function startSupervisor({ home }: Settings, plan: Plan): Promise<void> {
   child.unref();
 }
 
-/** Waits until every service works and shows which do. Prints the address of Temporal's UI at once. */
+/** Waits until every service works, and shows which do. It prints the address of Temporal's UI at once. */
 async function waitUntilReady(
   settings: Settings,
   out: Output,
@@ -250,16 +253,16 @@ async function waitUntilReady(
 
 const hasFailed = (s: ServiceState) => s.status === 'failed' || (s.status === 'restarting' && s.restarts >= 3);
 
-/** Stops everything; the error says which service failed and how its log ends. */
+/** Stops everything; the error names the failed service and shows the end of its log. */
 async function startFailure(settings: Settings, out: Output, { services, disk }: SupervisorState): Promise<CliError> {
   const failed = services.filter(hasFailed);
-  // A service that only waited for another one has no cause of its own.
+  // A service that only waited for another one is not itself a cause.
   const causes = failed.filter((s) => !s.note.startsWith('needs '));
   await down(settings, out);
   const sentences = (causes.length > 0 ? causes : failed).map(
     (s) => `The ${TITLES[s.name]} did not start: it ${s.note}. Its log ${s.log} says:\n${errorsOfLog(s.log)}`,
   );
-  // A log on a full disk ends too early to say why.
+  // On a full disk, the log ends too early to show the cause.
   return new CliError([...(disk === null ? [] : [disk]), ...sentences].join('\n'), { type: 'Up.Failed' });
 }
 

@@ -16,14 +16,14 @@ import { CliError } from '../errors';
 import { withTemporal } from '../temporal';
 import { readRunState, requireRunning } from '../view/run-state';
 
-/** A run takes an answer in well under a second when a worker is there. */
+/** With a worker, a run processes an answer in well under a second. */
 const WORKER_PATIENCE_MS = 20_000;
-/** With an agent.yaml, an activity reads it and may ask the analyst's endpoint for its models. */
+/** With an agent.yaml, an activity must read it, and may ask the analyst's endpoint for its models. */
 const RESULT_PATIENCE_MS = 120_000;
 
 const waitForStage = WorkflowUpdateStage.ACCEPTED;
 
-/** `whet approve RUN`: lets a run that asks for an approval promote its adapters. */
+/** `whet approve RUN`: approves the promotion of a run that asks for it. */
 export async function approveCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client }) => {
     requireRunning(await readRunState(client, runId), 'so it waits for nothing');
@@ -34,8 +34,8 @@ export async function approveCommand({ settings, out }: Context, runId: string):
 }
 
 /**
- * `whet retry RUN [WAITING] [--spec AGENT_YAML]` and `whet skip RUN WAITING`: answer what waits in a run. Without a
- * name everything that waits is tried again. @throws CliError with exit code 2 when nothing waits for the answer.
+ * `whet retry RUN [WAITING] [--spec AGENT_YAML]` and `whet skip RUN WAITING`: answer a wait of a run. Without a name,
+ * everything that waits is tried again. @throws CliError with exit code 2 if no wait matches the answer.
  */
 export async function answerCommand(
   { settings, out }: Context,
@@ -68,7 +68,7 @@ export async function answerCommand(
 
 /**
  * Sends an update to a run and returns its result.
- * @throws CliError with the run's reason when it refuses, and when no worker takes the update.
+ * @throws CliError with the run's reason if it refuses, or if no worker handles the update.
  */
 async function tellRun<T>(client: Client, runId: string, start: () => Promise<WorkflowUpdateHandle<T>>): Promise<T> {
   try {
@@ -90,7 +90,7 @@ function toCliError(error: unknown, runId: string): unknown {
   const reason = cause instanceof ActivityFailure ? cause.cause : cause;
   if (!(reason instanceof ApplicationFailure)) return new CliError(error.message, { cause: error });
   const isOurs = (type: string): type is CommandFailureType => Object.hasOwn(COMMAND_FAILURES, type);
-  // A refused agent.yaml is wrong input too, although its failure has a run's type.
+  // A refused agent.yaml also counts as wrong input, although its failure has a run's type.
   const type = reason.type ?? 'Cli.Failed';
   return isOurs(type)
     ? new CliError(reason.message, { type, cause: error })

@@ -20,7 +20,7 @@ export interface BudgetFlags {
 
 /**
  * `whet budget RUN [--usd N] [--tokens N]`: shows the run's spending, and raises or lowers its budget. Work that waits
- * for the budget continues.
+ * for the budget then continues.
  */
 export async function budgetCommand(
   { settings, out }: Context,
@@ -68,7 +68,7 @@ async function currentBudget(store: ArtifactStore, runId: string): Promise<Budge
   return set ?? budgetSpecSchema.parse((await specOf(store, runId))?.spec.budget ?? {});
 }
 
-/** The content of a document of the run; `absent` where there is none. @throws CliError when it is damaged. */
+/** The content of a document of the run; `absent` if it does not exist. @throws CliError if it is damaged. */
 const readKept = <T, A>(
   store: ArtifactStore,
   key: string,
@@ -94,7 +94,7 @@ async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpe
 const pricesOfRun = async (store: ArtifactStore, runId: string) =>
   pricesOf((await specOf(store, runId))?.spec.analyst ?? {});
 
-/** The run's frozen spec; null while the run has none yet. */
+/** The run's frozen spec; null before the run has one. */
 async function specOf(store: ArtifactStore, runId: string) {
   const name = (await store.list(layout.run(runId))).find((entry) => /^spec-[0-9a-f]{12}\.json$/.test(entry));
   if (name === undefined) return null;

@@ -10,7 +10,7 @@ import { changeOrRefuse, readAgentRegistry, requireVersions, servedName } from '
 export interface CanaryFlags {
   /** Share of new conversations, in (0, 0.5]. */
   share: number;
-  /** Chance of a rollback although the canary is as good, in (0, 0.4]. */
+  /** Probability of a rollback of a canary that is as good as the active version, in (0, 0.4]. */
   falseRollback: number;
   stop?: boolean;
 }

@@ -8,7 +8,7 @@ import { explainStopping } from '../view/explain';
 import { endOf, readRunState, type RunState } from '../view/run-state';
 
 const POLL_MS = 500;
-/** Without a terminal, a line about what still runs is printed this often. */
+/** Without a terminal, this is the time between lines about work that still runs. */
 const SAY_EVERY_MS = 10_000;
 
 /** Flags of `whet cancel`. */
@@ -19,7 +19,7 @@ export interface CancelFlags {
 
 /**
  * `whet cancel RUN [--no-wait]`: stops a run for good, and waits until its trainers have stopped. The run's artifacts
- * stay in the store. Asking again changes nothing.
+ * stay in the store. A repeated call changes nothing.
  */
 export async function cancelCommand({ settings, out }: Context, runId: string, { wait }: CancelFlags): Promise<void> {
   await withTemporal(settings, async (temporal) => {
@@ -35,7 +35,7 @@ export async function cancelCommand({ settings, out }: Context, runId: string, {
   });
 }
 
-/** The result and its text for a run that has ended. */
+/** The result for a run that has ended, with its text. */
 function ended(state: RunState, asked: boolean): [unknown, string] {
   const how = endOf(state);
   const text = asked
@@ -44,7 +44,7 @@ function ended(state: RunState, asked: boolean): [unknown, string] {
   return [{ runId: state.runId, status: how, asked }, text];
 }
 
-/** Waits until a run has ended; says from time to time what still holds it up. @throws CliError after Ctrl-C. */
+/** Waits until a run has ended, and reports from time to time what delays it. @throws CliError after Ctrl-C. */
 async function untilEnded(
   { client }: Temporal,
   runId: string,

@@ -14,8 +14,8 @@ import { showEnd, startRun } from './run';
 /**
  * `whet demo [AGENT_YAML] [--seed N] [--keep] [--ignore-open-runs] [--since SECONDS]`: starts the services, follows one
  * improvement run and shows its result, the place of its report and the next commands. It continues an unfinished run
- * of the same agent and seed, if there is one. Afterwards it stops what it started, unless `--keep` is given. The total
- * time counts from `--since`, in seconds since 1970; default: from the start of the command.
+ * of the same agent and seed, if there is one. At the end it stops everything that it started, unless `--keep` is
+ * given. The total time starts at `--since`, in seconds since 1970, or by default at the start of the command.
  */
 export async function demoCommand(
   context: Context,
@@ -39,7 +39,7 @@ export async function demoCommand(
         const services = await up(settings, out, {
           agent,
           modelSeed: seed ?? agent.spec.seed,
-          // A demo must not fail because somebody else uses one of the usual ports.
+          // A demo must not fail because another program uses one of the usual ports.
           anyPort: true,
           needsAnalyst: true,
           ignoreOpenRuns,
@@ -70,7 +70,7 @@ export async function demoCommand(
   );
 }
 
-/** Where the report can be opened, and three commands that a newcomer may try next. */
+/** The address of the report, and three commands for a newcomer to try next. */
 export function afterDemo(agentPath: string, reportDirectory: string): string[] {
   return [
     `open   ${pathToFileURL(`${reportDirectory}/report.html`).href}`,
@@ -88,7 +88,7 @@ function interrupted(runId: string): CliError {
   });
 }
 
-/** The id of a run of this agent and seed that has not ended; null when there is none. */
+/** The id of a run of this agent and seed that has not ended; null if there is none. */
 async function openRun({ client }: Temporal, agent: Agent, seed: number): Promise<string | null> {
   const query = `${OPEN_RUNS} AND ${SEARCH_ATTRIBUTES.agent} = '${agent.spec.name}'`;
   for await (const info of client.workflow.list({ query })) {

@@ -24,7 +24,7 @@ function describeTrial({ backend, kubernetes }: AgentSpec['training']): string {
   return `a Job in namespace ${kubernetes.namespace} with image ${kubernetes.image}, ${devices}, that trains nothing`;
 }
 
-/** The memory that a trainer needs, and whether it would get that much. */
+/** The memory that a trainer needs, and whether enough is available. */
 function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[] {
   const { weights, adapter, activations, cache, total } = memory;
   const gpu = training.backend === 'kubernetes' && (training.kubernetes?.resources.gpus ?? 0) > 0;
@@ -46,7 +46,7 @@ function describeMemory({ training }: AgentSpec, memory: TrainerMemory): string[
   ];
 }
 
-/** `420 held-out tasks with 2 trials each`, or with as many more as the wanted gain takes. */
+/** `420 held-out tasks with 2 trials each`, or more trials if the wanted gain needs them. */
 function describeSize(spec: AgentSpec): string {
   const { tasks, leastTrials, mostTrials } = heldOutSize(spec);
   const wanted = spec.evaluation.detectableGain;
@@ -65,7 +65,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
   });
   const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length);
   const onGpu = spec.training.backend === 'kubernetes' && (spec.training.kubernetes?.resources.gpus ?? 0) > 0;
-  // A model that a recipe makes may not be there yet.
+  // A model that a recipe makes may not exist yet.
   const { path: modelPath } = spec.model;
   const modelConfig = modelPath === undefined ? null : readModelConfig(resolve(dirname(specPath), modelPath));
   const memory = estimateTrainerMemory(modelConfig, spec, onGpu);

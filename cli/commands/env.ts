@@ -16,9 +16,9 @@ import { withTemporal } from '../temporal';
 import { readRunState, requireRunning } from '../view/run-state';
 
 /**
- * `whet env check FILE [--agent AGENT_YAML]`: makes every check that needs no model and prints each as it ends. Exit
- * code 1 when one fails. Without `--agent` it is for the agent.yaml of this directory, or of the file's or one of the
- * three above it, or for the demo's.
+ * `whet env check FILE [--agent AGENT_YAML]`: runs every check that needs no model and prints each result at once. Exit
+ * code 1 if a check fails. Without `--agent` it uses the agent.yaml of this directory, else one in the file's folder or
+ * in the three folders above, else the demo's.
  */
 export async function envCheckCommand({ out }: Context, file: string, { agent }: { agent?: string }): Promise<void> {
   const { path: source } = environmentFile(file);
@@ -30,7 +30,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   const code = await runEnvironmentTool(['check', source, path], (line) => {
     if (line.type === 'check') {
       const { name, passed } = line.check;
-      // The jail knows the file by another name.
+      // The file has another name in the jail.
       const detail = line.check.detail.replaceAll(/\benvironment\.py(?=:\d)/g, () => basename(source));
       out.line(
         `${passed ? '✓' : '✗'} ${name.padEnd(18)} ${cleanLine(passed ? detail : faults.describe(name, detail))}`,
@@ -47,7 +47,7 @@ export async function envCheckCommand({ out }: Context, file: string, { agent }:
   process.exitCode = code;
 }
 
-/** The agent for which an environment is checked, and a hint to print after its path if `--agent` did not name it. */
+/** The agent for checking an environment, with a hint to print after its path if `--agent` did not name it. */
 function agentToCheckFor(source: string, file: string, named: string | undefined): { path: string; hint: string } {
   if (named !== undefined) return { path: named, hint: '' };
   const another = (agent: string) => `whet env check ${file} --agent ${agent}`;
@@ -113,9 +113,9 @@ export async function envRunCommand(
 }
 
 /**
- * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory, and
- * refuses where none was written; it says where the run would not take one. With a file, gives it to the waiting run as
- * the next attempt.
+ * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory. It
+ * refuses if no environment was written, and says so if the run would not accept one. With a file, gives it to the
+ * waiting run as the next attempt.
  */
 export async function envEditCommand(
   { settings, out }: Context,
@@ -129,8 +129,7 @@ export async function envEditCommand(
     const newest = await newestIn(store, folder, /\.py$/);
     if (newest === null) {
       const others = await store.list(dirname(layout.environments(runId, 'any')));
-      // If the run has environments for other capabilities, this id is probably misspelt, or one that the owner made
-      // up.
+      // If the run has environments for other capabilities, this id is probably misspelt, or the owner invented it.
       const named = others.length === 0 ? capabilityId : 'CAPABILITY';
       throw new CliError(
         `Run ${runId} has no environment for a capability ${capabilityId} yet, so there is none to copy. ` +
@@ -182,15 +181,15 @@ export async function envEditCommand(
   });
 }
 
-/** Whether the text of a run's wait names the command that gives an environment to this capability, and to no other. */
+/** Whether the text of a run's wait names the command for giving an environment to exactly this capability. */
 function offersEdit(waitingFor: string, runId: string, capabilityId: string): boolean {
   const offers = waitingFor.split(/, |: |\n/);
   return [editCommand, giveCommand].some((command) => offers.includes(command(runId, capabilityId)));
 }
 
 /**
- * Path of the agent.yaml that a run began with, and whether the run would take an environment for a capability. Null
- * where the server cannot be asked or does not know.
+ * Path of the agent.yaml that started a run, and whether the run would accept an environment for a capability. Null if
+ * the server cannot be asked or does not know.
  */
 async function aboutRun(
   settings: Context['settings'],
@@ -203,7 +202,7 @@ async function aboutRun(
       const { status, progress } = await readRunState(client, runId);
       const agent = typeof memo?.['specPath'] === 'string' ? memo['specPath'] : null;
       if (status !== 'running') return { agent, isAwaited: false };
-      // Without a worker the reason of its wait is unknown.
+      // Without a worker, the reason of its wait is unknown.
       const isAwaited = progress === null ? null : offersEdit(progress.waitingFor ?? '', runId, capabilityId);
       return { agent, isAwaited };
     });
@@ -213,7 +212,7 @@ async function aboutRun(
   }
 }
 
-/** Path and content of a source. Throws CliError where it cannot be read. */
+/** Path and content of a source. Throws CliError if it cannot be read. */
 function environmentFile(file: string): { path: string; content: Buffer } {
   const path = resolve(file);
   try {

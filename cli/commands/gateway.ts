@@ -32,7 +32,7 @@ export async function gatewayCommand({ settings }: Context, agentPaths: string[]
       WHET_GATEWAY_CONFIG_FD: '3',
     },
   });
-  // A gateway that ends before it has read says why itself.
+  // A gateway that ends before it has read the configuration prints the reason itself.
   const pipe = child.stdio[3] as Writable;
   pipe.on('error', () => undefined);
   pipe.end(JSON.stringify(config));
@@ -40,8 +40,8 @@ export async function gatewayCommand({ settings }: Context, agentPaths: string[]
 }
 
 /**
- * The configuration of the file, or one made from agent.yaml files; flags come before both. @throws CliError (exit 2)
- * with path, value and what is allowed.
+ * The configuration of the file, or one made from agent.yaml files; flags override both. @throws CliError (exit 2) with
+ * path, value and the allowed values.
  */
 export function gatewayConfig(
   settings: Settings,

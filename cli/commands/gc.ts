@@ -16,8 +16,8 @@ export interface GcFlags extends GcPolicy {
 }
 
 /**
- * `whet gc [--dry-run] [--older-than 30d] [--keep-versions N] [--keep-runs N]`: removes from the store whatever is old
- * and unused. Refuses when Temporal cannot be asked which runs are open.
+ * `whet gc [--dry-run] [--older-than 30d] [--keep-versions N] [--keep-runs N]`: removes old and unused data from the
+ * store. Refuses if Temporal cannot be asked for the open runs.
  */
 export async function gcCommand({ settings, out }: Context, { dryRun, ...policy }: GcFlags): Promise<void> {
   const store = new LocalStore(settings.storeRoot);
@@ -41,7 +41,7 @@ export async function gcCommand({ settings, out }: Context, { dryRun, ...policy 
       return;
     }
     await pruneRegistries(store, plan, input);
-    // A version may have been activated meanwhile, so the rest is decided on the registries as they are now.
+    // A version may have been activated meanwhile, so the rest is decided with the current registries.
     const rest = await planGc({ ...input, registries: await readRegistries(store) });
     const swept = await sweep(store, rest, now, {
       isOpen: async (id) => (await stateOfRun(client, id)) === 'open',
@@ -73,7 +73,7 @@ function planText(plan: GcPlan, now: number): string {
   ]);
   const stays = new Map<string, Unit[]>();
   for (const { unit, why } of plan.stays) {
-    // Every run would have a row of its own if the run that refers to it were named.
+    // If the row named the referring run, every run would have its own row.
     const row = `${unit.kind}\t${why.endsWith('refers to it') ? 'a run that stays refers to it' : why}`;
     stays.set(row, [...(stays.get(row) ?? []), unit]);
   }

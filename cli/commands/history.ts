@@ -24,8 +24,8 @@ export interface HistoryFlags {
 }
 
 /**
- * `whet history AGENT [--html FILE]`: the agent's runs that have ended, the oldest first, from the store alone. Files
- * that cannot be read are named, and the exit code is still 0: the others are shown.
+ * `whet history AGENT [--html FILE]`: the agent's runs that have ended, the oldest first, using only the store. Files
+ * that cannot be read are listed, and the exit code is still 0, because the others are shown.
  */
 export async function historyCommand(
   { settings, out }: Context,
@@ -85,7 +85,7 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
     night.minutes.toFixed(1),
     night.runId,
   ]);
-  // A night that left no figures says in a sentence why.
+  // A night without figures gives the reason in a sentence.
   const silent = nights.filter(({ spend }) => spend === null);
   const reasons = silent.flatMap(({ runId, reasons: [reason] }) => (reason ? [`${runId}: ${cleanLine(reason)}`] : []));
   const minutes = nights.reduce((sum, night) => sum + night.minutes, 0);
@@ -97,7 +97,7 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
   ].join('\n');
 }
 
-/** Names come from the analyst: none may act on the terminal or break the table. */
+/** The names come from the analyst, so they must not control the terminal or break the table. */
 const list = (names: readonly string[]) => cleanLine(names.join('; ')) || '-';
 
 /** `+36.8 [+32.9, +40.7]`, in percentage points. */

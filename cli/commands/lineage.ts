@@ -5,16 +5,16 @@ import { CliError } from '../errors';
 import { LINEAGE_KINDS, type LineageGraph, type LineageItem, type LineageKind } from '../lineage/graph';
 import { readLineage, type StoreLineage } from '../lineage/read-lineage';
 
-/** Items of a kind that are shown, in text and as JSON; the count has all. */
+/** Largest number of shown items of a kind, in text and as JSON; the count includes all. */
 const SHOWN = { text: 5, json: 100 } as const;
-/** Fewest digits of a hash that are taken for its beginning. */
+/** Fewest digits that count as the beginning of a hash. */
 const LEAST_DIGITS = 8;
 
 const KINDS = `A trajectory or conversation (its id), a capability (its id, or AGENT/ID), an environment (the hash of its
 source), a training (RUN/CAPABILITY), an adapter (name or hash) or a version (AGENT@NUMBER); of ids that are hashes the
 first ${LEAST_DIGITS} digits are enough.`;
 
-/** Things of one kind that something came from, or that came from it. */
+/** The origins of an item, or its results, of one kind. */
 interface LineageGroup {
   kind: LineageKind;
   count: number;
@@ -22,8 +22,8 @@ interface LineageGroup {
 }
 
 /**
- * `whet lineage ID`: what something in the store came from, and what came from it, from the store alone. Files that
- * cannot be read are named, and the exit code is still 0.
+ * `whet lineage ID`: the origin of an item in the store and the results that came from it, using only the store. Files
+ * that cannot be read are listed, and the exit code is still 0.
  */
 export async function lineageCommand({ settings, out }: Context, id: string): Promise<void> {
   const { graph, damaged } = await readLineage(new LocalStore(settings.storeRoot));
@@ -56,7 +56,7 @@ export async function lineageCommand({ settings, out }: Context, id: string): Pr
   out.result({ ...item, from: bounded(from), to: bounded(to), damaged }, text);
 }
 
-/** Everything that has this id, or whose hash begins so. */
+/** Everything with this id, or with a hash that begins with it. */
 function lookUp(graph: LineageGraph, id: string): ReturnType<LineageGraph['find']> {
   const exact = graph.find((item) => item.id === id || `${item.agent}/${item.id}` === id);
   if (exact.length > 0) return withoutTwins(exact);
@@ -64,16 +64,16 @@ function lookUp(graph: LineageGraph, id: string): ReturnType<LineageGraph['find'
   return withoutTwins(graph.find((_, key) => hashOf(key)?.startsWith(id) === true));
 }
 
-/** The hash in a key such as `adapter 4f0c...`; null where it is none. */
+/** The hash in a key such as `adapter 4f0c...`; null if the key has none. */
 const hashOf = (key: string): string | null => / ([0-9a-f]{64})$/.exec(key)?.[1] ?? null;
 
-/** A conversation that a run has collected is a trajectory, too: it is shown as the conversation. */
+/** A conversation that a run has collected is also a trajectory: it is shown as the conversation. */
 function withoutTwins(found: ReturnType<LineageGraph['find']>): ReturnType<LineageGraph['find']> {
   const conversations = new Set(found.flatMap(([, { kind, id }]) => (kind === 'conversation' ? [id] : [])));
   return found.filter(([, { kind, id }]) => kind !== 'trajectory' || !conversations.has(id));
 }
 
-/** By kind, each thing once: a capability is in the graph once for each run. */
+/** Items by kind, each once: the graph has a capability once for each run. */
 function grouped(items: readonly LineageItem[]): LineageGroup[] {
   return LINEAGE_KINDS.flatMap((kind) => {
     const all = new Map(items.filter((item) => item.kind === kind).map((item) => [`${item.agent} ${item.id}`, item]));
@@ -100,7 +100,7 @@ function leftOutText(damaged: StoreLineage['damaged']): string[] {
 }
 
 const WIDTH = Math.max(...LINEAGE_KINDS.map(({ length }) => length));
-/** Names and ids come from the analyst and from the gateway's clients: none may act on the terminal. */
+/** Names and ids come from the analyst and from the gateway's clients, so they must not control the terminal. */
 const lineOf = ({ kind, id, about }: LineageItem): string =>
   `${kind.padEnd(WIDTH)}  ${cleanLine(about ? `${id}  (${about})` : id)}`;
 const nameOf = ({ kind, id, agent }: LineageItem): string => cleanLine(`${kind} ${agent}/${id}`);

@@ -16,9 +16,9 @@ interface RunRow {
   status: string;
   stage: string | null;
   verdict: string | null;
-  /** Whom it waits for; null when it does not wait. */
+  /** Whom it waits for; null if it does not wait. */
   waitingFor: WaitingFor | null;
-  /** Since when its longest wait lasts; null when it does not wait, or when no worker says. */
+  /** Start of its longest wait; null if it does not wait, or if no worker answers. */
   waitingSince: string | null;
   startedAt: string;
   seconds: number;
@@ -32,8 +32,8 @@ export interface LsFlags {
 }
 
 /**
- * `whet ls [--agent NAME] [--limit N]`: runs, the newest first. With `--waiting` everything that needs somebody, in
- * the runs that have not ended: the longest wait first, with the commands that answer it.
+ * `whet ls [--agent NAME] [--limit N]`: runs, the newest first. With `--waiting` it lists everything in open runs that
+ * waits for somebody, the longest wait first, with the commands that answer it.
  */
 export async function lsCommand(context: Context, { agent, waiting, limit }: LsFlags): Promise<void> {
   if (agent !== undefined && !/^[a-z0-9-]+$/.test(agent)) {
@@ -91,7 +91,7 @@ function waitText({ waitingFor, waitingSince }: RunRow, now: number): string {
   return `waits ${WAITS_FOR[waitingFor]}${time}`;
 }
 
-/** Each wait as a paragraph: a reason is too long for a column. */
+/** Each wait as a paragraph, because a reason is too long for a column. */
 function waitingText(rows: readonly WaitingRow[], now: number): string {
   if (rows.length === 0) return 'No run waits for anybody.';
   const paragraphs = rows.map(({ runId, key, stage, who, since, until, reason, commands }) => {

@@ -18,7 +18,7 @@ export function promoteCommand(context: Context, agent: string, version: number)
   return change(context, agent, (registry) => activateVersion(registry, version));
 }
 
-/** `whet rollback AGENT`: takes back the canary, if there is one, else the active version. */
+/** `whet rollback AGENT`: ends the canary if there is one, else reactivates the previous version. */
 export function rollbackCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, rollbackVersion);
 }
@@ -38,7 +38,7 @@ async function change(context: Context, agent: string, transition: (registry: Re
   );
 }
 
-/** The name of what serves an agent: its active version, or the base model alone (null). */
+/** The name of the served system of an agent: its active version, or the base model alone (null). */
 export const servedName = (version: number | null): string =>
   version === null ? 'the base model alone' : `version ${version}`;
 
@@ -46,11 +46,11 @@ const REGISTRY_REMEDY =
   'Restore it from a backup. Without one move it away: the agent is then served by its base model until a run ' +
   'promotes again.';
 
-/** Reads the registry of an agent. @throws CliError when its file is damaged. */
+/** Reads the registry of an agent. @throws CliError if its file is damaged. */
 export const readAgentRegistry = (store: LocalStore, agent: string): Promise<Registry> =>
   readDamageable(store.localPath(layout.registry(agent)), REGISTRY_REMEDY, () => readRegistry(store, agent));
 
-/** Checks that an agent has a version. @throws CliError (exit 2) when nothing was ever promoted for it. */
+/** Checks that an agent has a version. @throws CliError (exit 2) if nothing was ever promoted for it. */
 export function requireVersions({ settings }: Context, agent: string, { versions }: Registry): void {
   if (versions.length > 0) return;
   throw new CliError(
@@ -62,7 +62,7 @@ export function requireVersions({ settings }: Context, agent: string, { versions
   );
 }
 
-/** Changes the registry of an agent. @throws CliError (exit 2) when the registry does not allow the change. */
+/** Changes the registry of an agent. @throws CliError (exit 2) if the registry does not allow the change. */
 export async function changeOrRefuse<T>(
   store: LocalStore,
   agent: string,

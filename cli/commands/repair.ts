@@ -19,8 +19,8 @@ export interface RepairFlags {
 }
 
 /**
- * `whet repair RUN [--dry-run] [--yes]`: compares every artifact of a run with its hash, makes those again that are
- * damaged or gone, and lets a run continue that waits for them. Exit code 1 when something stays damaged.
+ * `whet repair RUN [--dry-run] [--yes]`: checks every artifact of a run against its hash, makes damaged and missing
+ * ones again, and continues a run that waits for them. Exit code 1 if something remains damaged.
  */
 export async function repairCommand(
   { settings, out }: Context,
@@ -60,9 +60,9 @@ interface DamagedRow {
   key: string;
   state: string;
   bytes: number | null;
-  /** Stage and activity; null where no activity of the run made it. */
+  /** Stage and activity; null if no activity of the run made it. */
   madeBy: string | null;
-  /** The steps that make it again, or the reason why that cannot be done. */
+  /** The steps that make it again, or the reason why that is impossible. */
   repair: string;
   /** Whether an answer must be paid again. */
   paidAgain: boolean;
@@ -104,7 +104,7 @@ function foundText(runId: string, { artifacts, adapters, bytes }: Examination, d
   return `${checked}. ${damaged.length} are not as the run left them:\n${list}`;
 }
 
-/** The steps that are left out without --yes; empty when nothing must be paid again. */
+/** The steps that are left out without --yes; empty if nothing must be paid again. */
 function paymentText(runId: string, { steps }: RepairPlan): string {
   const paid = steps.filter(({ asksAgain }) => asksAgain).length;
   if (paid === 0) return '';
@@ -124,7 +124,7 @@ async function resume(client: Client, state: RunState, lost: readonly string[]):
   return retryWaits(client, state, isCured);
 }
 
-/** The next steps for the person, a sentence each. */
+/** The next steps for the user, one sentence each. */
 function nextLines(
   { runId, status, agent }: RunState,
   wasDamaged: boolean,

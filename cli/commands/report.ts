@@ -13,8 +13,8 @@ import { readRunState } from '../view/run-state';
 const WITHOUT_SERVER: readonly string[] = ['Temporal.Unreachable', 'Run.NotFound'];
 
 /**
- * `whet report RUN`: the result's table and where the report is; with --json the report itself. Where no Temporal
- * server answers, or it no longer knows the run, the report in the store is shown.
+ * `whet report RUN`: prints the result's table and the report's place; with --json the report itself. If no Temporal
+ * server answers, or if it no longer knows the run, the report in the store is shown.
  */
 export async function reportCommand(context: Context, runId: string): Promise<void> {
   const directory = await directoryOfResult(context, runId).catch(async (error: unknown) => {
@@ -33,7 +33,7 @@ export async function reportCommand(context: Context, runId: string): Promise<vo
   );
 }
 
-/** @throws CliError when the run has no report, and for errors of the server. */
+/** @throws CliError if the run has no report, and for errors of the server. */
 function directoryOfResult({ settings }: Context, runId: string): Promise<string> {
   return withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
@@ -43,7 +43,7 @@ function directoryOfResult({ settings }: Context, runId: string): Promise<string
   });
 }
 
-/** Directory of a run's report in the store of this machine; null when there is none. */
+/** Directory of a run's report in the store of this machine; null if there is none. */
 async function storedReport({ settings }: Context, runId: string): Promise<string | null> {
   if (/[/\\]/.test(runId)) return null;
   const directory = new LocalStore(settings.storeRoot).localPath(layout.report(runId));

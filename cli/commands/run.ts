@@ -16,13 +16,13 @@ import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
-/** The differences of a run from its agent.yaml, to compare the results. */
+/** A run's differences from its agent.yaml, for comparing the results. */
 type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
 
 /**
- * Starts an improvement run and returns its id, which is the workflow's id too. `modelSeed` is the seed of the model
- * that is served now; null: unknown, or it has none.
- * @throws CliError when the namespace is not ready for runs: the first step of the run would fail for ever.
+ * Starts an improvement run and returns its id, which is also the workflow's id. `modelSeed` is the seed of the
+ * currently served model; null if it is unknown or does not exist.
+ * @throws CliError if the namespace is not ready for runs: the first step of the run would fail for ever.
  */
 export async function startRun(
   temporal: Temporal,
@@ -52,8 +52,8 @@ export async function startRun(
         specPath: agent.path,
         ...(modelSeed !== null && { modelSeed }),
       },
-      // Tasks of each agent get an equal share of the workers, so that one agent's large run does not hold up another's
-      // small one.
+      // Tasks of each agent get an equal share of the workers, so that one agent's large run does not delay another
+      // agent's small run.
       priority: { fairnessKey: agent.spec.name },
       staticSummary: `improvement run of ${agent.spec.name}, seed ${seed ?? agent.spec.seed}`,
     });
@@ -70,8 +70,8 @@ export async function startRun(
 export type RunFlags = { follow?: boolean; seed?: number } & Ablation;
 
 /**
- * `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]`: starts a run and says what came of its first
- * checks; with `--follow` shows it to its end.
+ * `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]`: starts a run and prints the results of its
+ * first checks. With `--follow` it shows the run to its end.
  */
 export async function runCommand({ settings, out }: Context, path: string, options: RunFlags): Promise<void> {
   const agent = readAgent(path);
@@ -105,13 +105,13 @@ async function otherOpenRuns({ client }: Temporal, agent: string, started: strin
     for await (const info of client.workflow.list({ query: OPEN_RUNS }))
       if (info.workflowId !== started && agentOf(info) === agent) others.push(info.workflowId);
   } catch (error) {
-    // The run has begun, so a failure of this list is not the run's.
+    // The run has begun, so a failure to list others is not its failure.
     if (!isTroubleOfServer(error)) throw error;
   }
   return others;
 }
 
-/** That the agent has other open runs; null where it has none. */
+/** A sentence about the agent's other open runs; null if it has none. */
 function besideText(runs: readonly string[]): string | null {
   const [first] = runs;
   if (first === undefined) return null;
@@ -122,14 +122,14 @@ function besideText(runs: readonly string[]): string | null {
   );
 }
 
-/** The result of the first checks, a line each. */
+/** The results of the first checks, one line each. */
 function checksText({ passed, trouble }: FirstChecks): string[] {
   if (passed) return ['its first checks passed: agent.yaml, environment, model, analyst and jail'];
   if (trouble.length === 0) return ['its first checks go on: agent.yaml, environment, model, analyst and jail'];
   return ['it does not go on:', ...trouble];
 }
 
-/** Shows the result of a run that has ended. @throws CliError, with the reason, when it has no result. */
+/** Shows the result of a run that has ended. @throws CliError, with the reason, if it has no result. */
 export async function showEnd({ out }: Context, state: RunState): Promise<void> {
   if (state.result === null)
     throw new CliError([`${state.runId}:`, ...explainRun(state)].join('\n'), {

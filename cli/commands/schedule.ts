@@ -14,7 +14,7 @@ import type { Context } from '../context';
 import { CliError } from '../errors';
 import { requireSearchAttributes, withTemporal } from '../temporal';
 
-/** Flags of `whet schedule`. Spans are texts like `10m`. */
+/** Flags of `whet schedule`. Durations are texts like `10m`. */
 export interface ScheduleFlags {
   cron?: string;
   jitter: string;
@@ -23,13 +23,13 @@ export interface ScheduleFlags {
   delete?: boolean;
 }
 
-/** Longest span: of a longer one the server makes some other time, without a word. */
+/** Longest duration: the server silently replaces a longer one. */
 const MOST_DAYS = 365;
 
 /** Of a cron expression. */
 const FIELDS = 'minute, hour, day of month, month, day of week';
 
-/** A span like `90s`, `10m`, `2h`, `1d` in milliseconds, a year at most. @throws CliError (exit 2) */
+/** A duration like `90s`, `10m`, `2h`, `1d` in milliseconds, a year at most. @throws CliError (exit 2) */
 export function parseSpan(flag: string, text: string): number {
   const match = /^(\d+)(s|m|h|d)$/.exec(text);
   const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
@@ -45,18 +45,18 @@ export function parseSpan(flag: string, text: string): number {
 }
 
 /**
- * The Temporal Schedule of an agent's runs. A start that the server missed is made up for within the catch-up window.
+ * The Temporal Schedule of an agent's runs. A start that the server missed happens later, within the catch-up window.
  */
 export function scheduleOptions(
   agent: Agent,
   { cron, jitter, catchUp, timezone }: ScheduleFlags & { cron: string },
 ): ScheduleOptions {
-  // The server appends the time to the workflow's id; a run takes its id from there when its input names none.
+  // The server appends the time to the workflow's id. A run takes its id from there if its input has none.
   const input: ImprovementRunInput = { runId: '', agent: agent.spec.name, specPath: agent.path };
   return {
     scheduleId: scheduleIdOf(agent.spec.name),
     spec: { cronExpressions: [cron], timezone, jitter: parseSpan('--jitter', jitter) },
-    // Each night begins as a run, which looks at the others and says why where it is skipped.
+    // Each night begins as a run, which looks at the other runs and says why if it is skipped.
     policies: { overlap: ScheduleOverlapPolicy.ALLOW_ALL, catchupWindow: parseSpan('--catch-up', catchUp) },
     action: {
       // The client (1.24) sends the priority although its types lack the field.
@@ -67,7 +67,7 @@ export function scheduleOptions(
       taskQueue: TASK_QUEUES.orchestration,
       args: [input],
       memo: { agent: agent.spec.name, seed: agent.spec.seed, specPath: agent.path, scheduled: true, cron },
-      // The run has the attribute from its start, so that the next night finds it although no worker has taken it yet.
+      // The run has the attribute from its start, so that the next night finds it even before a worker takes it.
       typedSearchAttributes: [
         { key: defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD'), value: agent.spec.name },
       ],
@@ -116,8 +116,9 @@ export async function scheduleCommand(
 }
 
 /**
- * Makes or replaces a schedule. Returns its next three times, ISO dates. Where it has none, it is as it was before.
- * @throws CliError (exit 2) where the server refuses the times, or where they never come.
+ * Creates or replaces a schedule. Returns its next three times as ISO dates. If there are none, the schedule stays as
+ * it was before.
+ * @throws CliError (exit 2) if the server refuses the times, or if they never come.
  */
 async function putSchedule(
   { schedule }: Client,
@@ -144,7 +145,7 @@ async function putSchedule(
   );
 }
 
-/** A schedule as the server has it; null when there is none. */
+/** A schedule according to the server; null if there is none. */
 export function describeSchedule(handle: ScheduleHandle): Promise<ScheduleDescription | null> {
   return handle.describe().catch((error: unknown) => {
     if (error instanceof ScheduleNotFoundError) return null;
@@ -152,7 +153,7 @@ export function describeSchedule(handle: ScheduleHandle): Promise<ScheduleDescri
   });
 }
 
-/** What the server says of a cron expression or a zone, as an error about the flag. */
+/** The server's message about a cron expression or a time zone, as an error about the flag. */
 function badTimes({ cron, timezone }: Pick<ScheduleFlags, 'cron' | 'timezone'>, cause: Error): CliError {
   const message = /time ?zone/i.test(cause.message)
     ? `--timezone ${JSON.stringify(timezone)}: ${cause.message}. Name a zone as in Europe/Berlin, in this flag alone.`
@@ -160,7 +161,7 @@ function badTimes({ cron, timezone }: Pick<ScheduleFlags, 'cron' | 'timezone'>, 
   return new CliError(message, { type: 'Schedule.Invalid', cause });
 }
 
-/** The server takes `Local` for the zone of its own machine, which nobody here knows. @throws CliError (exit 2) */
+/** The server reads `Local` as the zone of its own machine, which nobody here knows. @throws CliError (exit 2) */
 function refuseLocalZone({ cron, timezone }: ScheduleFlags): void {
   if (timezone !== 'Local' && !/^\s*(CRON_)?TZ=Local\s/.test(cron ?? '')) return;
   throw new CliError("Local is the zone of Temporal's machine. Name a zone as in Europe/Berlin, with --timezone.", {
@@ -168,7 +169,10 @@ function refuseLocalZone({ cron, timezone }: ScheduleFlags): void {
   });
 }
 
-/** The server takes a sixth field for a year, others the first for seconds. @throws CliError (exit 2) for both. */
+/**
+ * The server reads a sixth field as a year, other programs read the first field as seconds. @throws CliError (exit 2)
+ * for both.
+ */
 function refuseMoreFields(cron: string): void {
   const fields = cron
     .replace(/#.*$/, '')

@@ -16,11 +16,11 @@ interface ScheduleRow {
   scheduleId: string;
   cron: string | null;
   paused: boolean;
-  /** Why it was paused; null when it is not. */
+  /** Why it was paused; null if it is not paused. */
   note: string | null;
   next: string | null;
   last: { runId: string; startedAt: string; outcome: string | null } | null;
-  /** Starts that the server did not make, because it was down for longer than the catch-up window. */
+  /** Number of starts that the server missed, because it was down for longer than the catch-up window. */
   missed: number;
 }
 
@@ -50,7 +50,7 @@ const minute = (date: string | null) => (date === null ? '' : `${date.slice(0, 1
 
 async function rowOf({ client }: Temporal, description: ScheduleDescription): Promise<ScheduleRow> {
   const { scheduleId, state, info, action } = description;
-  // A schedule's own memo is not replaced with it.
+  // Replacing the action does not replace a schedule's own memo.
   const cron = action.type === 'startWorkflow' ? action.memo?.['cron'] : null;
   const last = info.recentActions.at(-1);
   const runId = last?.action.type === 'startWorkflow' ? last.action.workflow.workflowId : null;
@@ -69,7 +69,7 @@ async function rowOf({ client }: Temporal, description: ScheduleDescription): Pr
   };
 }
 
-/** The outcome of a run, or `running`; null where the server no longer knows the run. */
+/** The outcome of a run, or `running`; null if the server no longer knows the run. */
 async function outcomeOf(client: Temporal['client'], runId: string): Promise<string | null> {
   try {
     const { searchAttributes, status } = await client.workflow.getHandle(runId).describe();
@@ -80,7 +80,7 @@ async function outcomeOf(client: Temporal['client'], runId: string): Promise<str
   }
 }
 
-/** `whet schedule pause AGENT [--note TEXT]`: no night begins until `resume`. A night that has begun continues. */
+/** `whet schedule pause AGENT [--note TEXT]`: no night begins until `resume`. A running night continues. */
 export function schedulePauseCommand(context: Context, agent: string, { note }: { note?: string }): Promise<void> {
   return change(context, agent, async (handle, { state }) => {
     if (!state.paused) await handle.pause(note ?? 'paused with whet schedule pause');
@@ -88,7 +88,7 @@ export function schedulePauseCommand(context: Context, agent: string, { note }: 
   });
 }
 
-/** `whet schedule resume AGENT`: nights begin again. Missed nights are not made up for. */
+/** `whet schedule resume AGENT`: nights begin again. Missed nights are not repeated. */
 export function scheduleResumeCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, async (handle, { state }) => {
     if (state.paused) await handle.unpause('resumed with whet schedule resume');
@@ -98,7 +98,7 @@ export function scheduleResumeCommand(context: Context, agent: string): Promise<
   });
 }
 
-/** `whet schedule trigger AGENT`: a night begins now, also while the schedule is paused. */
+/** `whet schedule trigger AGENT`: a night begins now, even while the schedule is paused. */
 export function scheduleTriggerCommand(context: Context, agent: string): Promise<void> {
   return change(context, agent, async (handle, before, temporal) => {
     await requireSearchAttributes(temporal);
@@ -115,17 +115,17 @@ const runIdOf = ({ action }: ScheduleDescription['info']['recentActions'][number
   action.type === 'startWorkflow' ? action.workflow.workflowId : '';
 
 /**
- * Waits for the next second. The server puts the second of its start into a run's id, and silently drops a trigger if
+ * Waits for the next second. The server puts the second of its start into a run's id. It silently drops a trigger if
  * the run with that id is still open.
  */
 async function nextSecondAfter(last: Date | undefined): Promise<void> {
   if (last === undefined) return;
   const left = Math.floor(last.getTime() / 1000) * 1000 + 1000 - Date.now();
-  // The server's clock may differ from ours: a time that is further away is no reason to wait.
+  // The server's clock may differ from ours: a time further away is no reason to wait.
   if (left > 0 && left <= 1000) await sleep(left);
 }
 
-/** How often the server is asked for the run that it shall start, and the time between. */
+/** How often the server is asked for the started run, and the time between. */
 const LOOKS = 150;
 const BETWEEN_LOOKS_MS = 200;
 
@@ -141,7 +141,7 @@ async function startedRun(handle: ScheduleHandle, known: ReadonlySet<string>): P
   });
 }
 
-/** Changes the schedule of an agent, named by its name or its agent.yaml. @throws CliError (exit 2) without one. */
+/** Changes the schedule of an agent, given by name or agent.yaml. @throws CliError (exit 2) if there is none. */
 async function change(
   { settings, out }: Context,
   agentOrPath: string,

@@ -13,7 +13,7 @@ import { endOf, readRunState } from '../view/run-state';
 import { formatStageLine, stageLines } from '../view/stage-lines';
 import { showEnd } from './run';
 
-/** `whet status [RUN]`: shows a run's stages and what it does now; without a run, the services. */
+/** `whet status [RUN]`: shows a run's stages and current work; without a run, the services. */
 export async function statusCommand(
   context: Context,
   runId: string | undefined,
@@ -37,7 +37,7 @@ export async function statusCommand(
   });
 }
 
-/** `whet why RUN`: says in sentences what waits for what, and why. */
+/** `whet why RUN`: explains in sentences why the parts of a run wait. */
 export async function whyCommand({ settings, out }: Context, runId: string): Promise<void> {
   await withTemporal(settings, async ({ client, address }) => {
     const state = await readRunState(client, runId);

@@ -12,12 +12,12 @@ import { readWholeFile } from '../../store';
 import { withTemporal } from '../temporal';
 import { rootFailure } from '../view/run-state';
 
-/** Most identifications of one study: each costs as much as a run's. */
+/** Largest number of identifications in one study: each costs as much as a run's. */
 const MAX_RUNS = 50;
 
 /**
- * `whet study stability AGENT [--runs N] [--from RUN]`: identifies several times, independently, from trajectories that
- * exist already, and compares the results. AGENT is a name or an agent.yaml.
+ * `whet study stability AGENT [--runs N] [--from RUN]`: identifies several times, independently, from existing
+ * trajectories, and compares the results. AGENT is a name or an agent.yaml.
  */
 export async function studyStabilityCommand(
   { settings, out }: Context,

@@ -58,18 +58,18 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
 
 const fileOf = ({ spec, path }: Agent): string => resolve(dirname(path), spec.environment.path);
 
-/** Where model.path leads to; null where there is a model, or none is asked for. */
+/** The target of model.path if there is no model; null if there is one, or none is required. */
 function missingModel({ path, spec }: Agent): string | null {
   if (spec.model.path === undefined) return null;
   const folder = resolve(dirname(path), spec.model.path);
   return existsSync(join(folder, 'config.json')) ? null : folder;
 }
 
-/** Whether the model may be on the machines of worker and trainers alone: then it is named by an absolute path. */
+/** Whether the model may exist only on the machines of worker and trainers: then its path is absolute. */
 const isElsewhere = ({ spec }: Agent, folder: string): boolean =>
   isAbsolute(spec.model.path ?? '') && !existsSync(folder);
 
-/** @throws CliError when model.path leads to a folder here that holds no model. */
+/** @throws CliError if model.path leads to a local folder without a model. */
 function refuseOtherFolder(agent: Agent): void {
   const folder = missingModel(agent);
   if (folder === null || isElsewhere(agent, folder)) return;
@@ -81,7 +81,7 @@ function refuseOtherFolder(agent: Agent): void {
   );
 }
 
-/** A warning where the model is not on this machine; null where it is. */
+/** A warning if the model is not on this machine; else null. */
 function modelElsewhere(agent: Agent): string | null {
   const folder = missingModel(agent);
   if (folder === null || !isElsewhere(agent, folder)) return null;
@@ -91,7 +91,7 @@ function modelElsewhere(agent: Agent): string | null {
   );
 }
 
-/** Loads the agent's environment and plays it in a process of its own. @throws CliError when it fails. */
+/** Loads the agent's environment and plays it in a separate process. @throws CliError if it fails. */
 async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: TaskTrial[] }> {
   const tools: string[] = [];
   const tried: TaskTrial[] = [];
@@ -121,14 +121,14 @@ function tasksOf(tried: readonly TaskTrial[]): string {
   return `${train} train and ${tried.length - train} held-out tasks`;
 }
 
-/** @throws CliError when what came of the tasks speaks against a run. */
+/** @throws CliError if the results of the tasks rule out a run. */
 function refuseTried(agent: Agent, tried: readonly TaskTrial[]): void {
   const problem = problemOfTrials(tried, fileOf(agent), agent.spec.environment.successReward);
   if (problem === null) return;
   throw new CliError(`${agent.path}: environment.path: ${problem} ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
 }
 
-/** A warning where an agent that says nothing succeeds; null where it does not. */
+/** A warning if an agent that says nothing succeeds; else null. */
 function silentSuccess({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
   const silent = tried.filter((task) => task.idleReward >= spec.environment.successReward);
   const [first] = silent;
@@ -140,7 +140,7 @@ function silentSuccess({ path, spec }: Agent, tried: readonly TaskTrial[]): stri
   );
 }
 
-/** A warning where a held-out task is a train task, too; null where none of those tried is. */
+/** A warning if a tried held-out task is also a train task; else null. */
 function trainedOn({ path }: Agent, tried: readonly TaskTrial[]): string | null {
   const train = new Map(tried.filter(({ range }) => range === 'trainSeeds').map((task) => [task.sha256, task.seed]));
   const same = tried.filter(({ range, sha256 }) => range === 'heldOutSeeds' && train.has(sha256));
@@ -153,7 +153,7 @@ function trainedOn({ path }: Agent, tried: readonly TaskTrial[]): string | null 
   );
 }
 
-/** A warning where solutions have more moves than the agent has turns; null where none of those tried has. */
+/** A warning if a tried solution has more moves than the agent has turns; else null. */
 function longSolutions({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
   const { maxTurns } = spec.environment;
   const long = tried.filter(({ moves }) => moves > maxTurns);
@@ -166,7 +166,7 @@ function longSolutions({ path, spec }: Agent, tried: readonly TaskTrial[]): stri
   );
 }
 
-/** A warning where a run collects too few rollouts to find the successes and failures that it contrasts. */
+/** A warning if a run would collect too few rollouts to contrast successes with failures. */
 function tooFewRollouts({ path, spec }: Agent): string | null {
   const { collect, environment, identify } = spec;
   const rollouts = environment.trainSeeds.count * collect.trials;
@@ -178,7 +178,7 @@ function tooFewRollouts({ path, spec }: Agent): string | null {
   );
 }
 
-/** A warning where an id of `groundTruth` is in no diagnostics of the tasks tried; null where all are. */
+/** A warning if an id of `groundTruth` is in no diagnostics of the tried tasks; else null. */
 function unknownTruth({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
   const seen = new Set(tried.flatMap(({ diagnostics }) => diagnostics));
   const unknown = (['planted', 'decoys'] as const).flatMap((field) =>

@@ -8,10 +8,13 @@ import { agentOf } from '../view/run-state';
 import { idOf, ownerOf, type RunFacts } from './plan';
 import { isRun, type Unit } from './units';
 
-/** Largest document that is searched for references. Documents of a run have a few KB, label plans some MB. */
+/** Largest document that is searched for references. Documents of a run have a few KB; label plans have some MB. */
 const MOST_BYTES = 64 << 20;
 
-/** The registries of all agents. @throws CliError when one cannot be read: what its versions need is then not known. */
+/**
+ * The registries of all agents. @throws CliError if one cannot be read, because the needs of its versions are then
+ * unknown.
+ */
 export async function readRegistries(store: ArtifactStore): Promise<Registry[]> {
   const names = (await store.list('registry')).flatMap((file) => /^(.*)\.json$/.exec(file)?.[1] ?? []);
   return Promise.all(
@@ -52,8 +55,9 @@ async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | 
 }
 
 /**
- * Reads a document as text. Empty if it is gone, or cannot hold references (too large, or a pipe). Rejects with
- * CliError if it cannot be read at the moment: parts that it refers to would look unreferenced and be removed.
+ * Reads a document as text. Empty if it does not exist, or cannot contain references (too large, or a pipe). Rejects
+ * with CliError if it cannot be read at the moment. Otherwise, parts that it refers to would look unused and be
+ * removed.
  */
 export const documentReader =
   (store: ArtifactStore) =>
@@ -80,7 +84,7 @@ export async function openRuns(client: Client): Promise<Map<string, string | nul
 }
 
 /**
- * Asks Temporal about all open runs, and about each run and study of the store: the list may lag behind.
+ * Asks Temporal for all open runs, and for each run and study of the store, because the list may be delayed.
  * @throws errors of the server.
  */
 export async function readFacts(

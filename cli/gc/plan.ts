@@ -3,18 +3,19 @@ import { pruneVersions } from '../../store';
 import { isRun, type Unit } from './units';
 
 const DAY_MS = 86_400_000;
-/** Nothing younger is ever touched: a run that begins now may refer to what nobody referred to a moment ago. */
+/** Nothing younger is ever removed, because a run that begins now may refer to data that was unused a moment ago. */
 export const MIN_AGE_MS = DAY_MS;
 
-/** Least age of a part that is removed, and the number that is kept at any age. */
+/** Smallest age of a removed part, and the numbers of parts that are always kept. */
 export interface GcPolicy {
   /** Milliseconds. */
   olderThan: number;
   /**
-   * For each agent, this many versions below the active one are kept for `whet rollback`, and this many of the newest.
+   * For each agent, this many versions below the active one are kept for `whet rollback`, and also this many of the
+   * newest.
    */
   keepVersions: number;
-  /** Newest runs of each agent. */
+  /** Number of newest runs of each agent that are kept. */
   keepRuns: number;
 }
 
@@ -22,11 +23,11 @@ export interface GcPolicy {
 export interface RunFacts {
   /** Ids of runs and studies that have not ended. */
   open: ReadonlySet<string>;
-  /** Ids of runs and studies that Temporal no longer knows, or never knew. */
+  /** Ids of runs and studies that Temporal does not know. */
   unknown: ReadonlySet<string>;
 }
 
-/** Everything that a decision is made from. */
+/** All inputs of the decisions. */
 export interface GcInput {
   units: readonly Unit[];
   registries: readonly Registry[];
@@ -34,9 +35,9 @@ export interface GcInput {
   policy: GcPolicy;
   /** Milliseconds since 1970. */
   now: number;
-  /** Agent of each run, where it is known. */
+  /** Agent of each run, if known. */
   agents: ReadonlyMap<string, string>;
-  /** Reads a small document of the store as text; empty when there is none. Rejects when it cannot be read. */
+  /** Reads a small document of the store as text; empty if it does not exist. Rejects if it cannot be read. */
   read: (key: string) => Promise<string>;
 }
 
@@ -47,7 +48,7 @@ export interface GcPlan {
   stays: { unit: Unit; why: string }[];
 }
 
-/** Decides about every unit. Where something is not known, the unit stays. */
+/** Decides about every unit. If anything is unknown, the unit stays. */
 export async function planGc(input: GcInput): Promise<GcPlan> {
   const { units, registries, policy, now } = input;
   const pruned = registries.map((registry) => pruneVersions(registry, versionKeeper(registry, input)));
@@ -73,7 +74,7 @@ export async function planGc(input: GcInput): Promise<GcPlan> {
     if (why === null) plan.goes.push(unit);
     else plan.stays.push({ unit, why });
   }
-  // A part that goes with its run is not counted twice.
+  // A part that is removed with its run is not counted twice.
   const goingRuns = plan.goes.filter(isRun).map(({ key }) => `${key}/`);
   plan.goes = plan.goes.filter(({ key }) => !goingRuns.some((run) => key.startsWith(run)));
   plan.stays = plan.stays.filter(({ unit }) => !goingRuns.some((run) => unit.key.startsWith(run)));
@@ -126,7 +127,7 @@ async function keepRunsAndStudies(input: GcInput, served: readonly RegistryVersi
   return kept;
 }
 
-/** Runs that a kept run or study names, such as the one whose trajectories a study uses, and so on. */
+/** Adds runs that a kept run or study names, such as the run whose trajectories a study uses, and so on. */
 async function keepMentioned(input: GcInput, kept: Map<string, string>, owners: readonly Unit[]): Promise<void> {
   const waiting = [...kept.keys()];
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
@@ -136,7 +137,7 @@ async function keepMentioned(input: GcInput, kept: Map<string, string>, owners: 
         for (const [, named] of text.matchAll(/"(?:runs|studies)\/([^"/]+)\//g)) add(named as string, id);
         for (const [, named] of text.matchAll(/"sourceRun": ?"([^"]+)"/g)) add(named as string, id);
       }
-    // The identifications of a study have folders of their own.
+    // The identifications of a study have their own folders.
     for (const unit of owners) if (ownerOf(idOf(unit)) === id) add(idOf(unit), id);
   }
   function add(named: string, by: string): void {
@@ -164,7 +165,7 @@ async function readMentions(input: GcInput, kept: ReadonlyMap<string, string>): 
   return mentions;
 }
 
-/** The small documents of a run. Trajectories and labels are in line-delimited files and name nothing. */
+/** The small documents of a run. Trajectories and labels are in line-delimited files, which name nothing. */
 const documentsOf = ({ files }: Unit): string[] => files.filter((file) => file.endsWith('.json'));
 
 interface Grounds {
@@ -175,7 +176,7 @@ interface Grounds {
   isOpenAgent: (agent: string | null) => boolean;
 }
 
-/** Why a unit of at least a day stays; null when it goes. */
+/** Why a unit of at least a day stays; null if it is removed. */
 function reasonToStay(unit: Unit, isOld: boolean, grounds: Grounds): string | null {
   const { keptRuns, input } = grounds;
   switch (unit.kind) {
@@ -223,7 +224,7 @@ function reasonToKeepAdapter({ key }: Unit, { served, mentions }: Grounds): stri
 }
 
 /**
- * Labels cost money, so a segment is removed only if no kept run wrote it or planned with it, and no run of the agent
+ * Labels cost money. So a segment is removed only if no kept run wrote it or planned with it, and no run of the agent
  * is open.
  */
 function reasonToKeepLabels({ key, agent }: Unit, { keptRuns, mentions, isOpenAgent }: Grounds): string | null {
@@ -233,7 +234,7 @@ function reasonToKeepLabels({ key, agent }: Unit, { keptRuns, mentions, isOpenAg
   return mentions.labelSets.has(set) ? 'a run that stays refers to it' : null;
 }
 
-/** Whether a run of the agent has not ended. A run whose agent is not known counts for every agent. */
+/** Whether a run of the agent has not ended. A run with an unknown agent counts for every agent. */
 function openAgents({ facts, agents }: GcInput): (agent: string | null) => boolean {
   const open = [...facts.open].map((id) => agents.get(id) ?? null);
   return (agent) => open.includes(agent) || open.includes(null);
@@ -242,5 +243,5 @@ function openAgents({ facts, agents }: GcInput): (agent: string | null) => boole
 /** The id of a run or study, from the key of its folder. */
 export const idOf = ({ key }: Pick<Unit, 'key'>): string => key.split('/')[1] as string;
 
-/** The run or study to which a folder belongs: an identification of a study is named `<study>.<number>`. */
+/** The run or study that a folder belongs to: an identification of a study is named `<study>.<number>`. */
 export const ownerOf = (id: string): string => (id.startsWith('study-') ? id.replace(/\.\d+$/, '') : id);

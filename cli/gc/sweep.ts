@@ -2,22 +2,22 @@ import { type ArtifactStore, changeRegistry, pruneVersions } from '../../store';
 import { type GcInput, type GcPlan, idOf, MIN_AGE_MS, ownerOf, versionKeeper } from './plan';
 import { isRun, type Unit, type UnitKind } from './units';
 
-/** The questions of the removal before each step. */
+/** The questions that the removal asks before each step. */
 export interface SweepQuestions {
   /** Whether this run or study has not ended now. */
   isOpen: (id: string) => Promise<boolean>;
-  /** Whether a run is open now that was not when the plan was made. */
+  /** Whether a run is open now that was not open when the plan was made. */
   hasNewRun: () => Promise<boolean>;
   onRemoved: (removed: number, of: number) => void;
 }
 
-/** The fate of a unit. `left`: it changed since the plan was made, or a run began. */
+/** The result for a unit. `left`: it changed after the plan, or a run began. */
 export interface Swept {
   removed: Unit[];
   left: Unit[];
 }
 
-/** Takes the planned versions out of the registries, unless they have come into use meanwhile. */
+/** Removes the planned versions from the registries, unless they are in use by now. */
 export async function pruneRegistries(
   store: ArtifactStore,
   { versions }: GcPlan,
@@ -32,12 +32,12 @@ export async function pruneRegistries(
   }
 }
 
-/** Kinds that an open run may begin to use although its documents did not name them when the plan was made. */
+/** Kinds of units that an open run may begin to use although its documents did not name them in the plan. */
 const SHARED: readonly UnitKind[] = ['adapter', 'label segment', 'live traces'];
 
 /**
- * Removes units, one after the other. A unit that was modified within the last day stays, and so does a run that is
- * open now. Removing what somebody else has removed does nothing, so that two may sweep at the same time.
+ * Removes units, one after the other. A unit that was modified within the last day stays, and so does a currently open
+ * run. Removing an already removed unit does nothing, so that two sweeps may run in parallel.
  */
 export async function sweep(
   store: ArtifactStore,
@@ -46,7 +46,7 @@ export async function sweep(
   { isOpen, hasNewRun, onRemoved }: SweepQuestions,
 ): Promise<Swept> {
   const swept: Swept = { removed: [], left: [] };
-  // Removing a file changes the time of its folder, so what goes as a whole goes first.
+  // Removing a file changes the time of its folder, so whole units are removed first.
   const order = [...goes].sort((a, b) => rankOf(a) - rankOf(b));
   for (const unit of order) {
     const mayBeUsed =

@@ -19,7 +19,7 @@ export type UnitKind = (typeof UNIT_KINDS)[number];
 export interface Unit {
   kind: UnitKind;
   key: string;
-  /** The agent, where the key names it. */
+  /** The agent, if the key names it. */
   agent: string | null;
   bytes: number;
   files: string[];
@@ -51,7 +51,10 @@ export async function readUnits(files: AsyncIterable<StoredFile>): Promise<Unit[
 
 type Place = Pick<Unit, 'kind' | 'key' | 'agent'>;
 
-/** Folders of units: how many parts of the key name one, whether the second is the agent, whether it may be a file. */
+/**
+ * Folders of units: the number of key parts that name a unit, whether the second part is the agent, and whether the
+ * unit may be a file.
+ */
 const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean; mayBeFile?: boolean }> = {
   runs: { kind: 'run', parts: 2, ofAgent: false },
   studies: { kind: 'study', parts: 2, ofAgent: false },
@@ -62,7 +65,10 @@ const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean;
   '.removed': { kind: 'leftover of a removal', parts: 2, ofAgent: false, mayBeFile: true },
 };
 
-/** Labels are in `labels-cache/<agent>/<hash>/sets/<set>/<run>.jsonl`; what else is in that folder goes as a whole. */
+/**
+ * Labels are in `labels-cache/<agent>/<hash>/sets/<set>/<run>.jsonl`; other content of that folder is removed as a
+ * whole.
+ */
 const LABEL_SEGMENT_PARTS = 6;
 
 function folderOf(parts: readonly string[]) {
@@ -80,7 +86,7 @@ function placesOf(key: string): Place[] {
     places.push({ kind: 'temporary file', key: temporary, agent: null });
   const checkpoints = /^runs\/[^/]+\/training\/[^/]+\/checkpoints(?=\/)/.exec(key)?.[0];
   if (checkpoints !== undefined) places.push({ kind: 'checkpoints', key: checkpoints, agent: null });
-  // A file outside of the folders of units, such as one in `runs/` itself, belongs to none.
+  // A file outside the folders of units, such as one in `runs/` itself, belongs to none.
   if (folder === undefined || parts.length < folder.parts + (folder.mayBeFile ? 0 : 1)) return places;
   if (temporary === null || !folder.mayBeFile)
     places.push({
@@ -92,9 +98,9 @@ function placesOf(key: string): Place[] {
 }
 
 /**
- * The file or folder of a key that a writer puts aside and renames or removes at once: it stays when the writer is
- * killed or the disk is full. Null when the key has none. A lock, such as a trainer's, belongs to what it guards:
- * without the lock's file a second holder could take it.
+ * The temporary file or folder in a key, which a writer creates and then renames or removes. It remains if the writer
+ * is killed or the disk is full. Null if the key has none. A lock, such as a trainer's, belongs to the unit that it
+ * guards: without the lock's file a second holder could take it.
  */
 function temporaryPart(parts: readonly string[]): string | null {
   const at = parts.findIndex((part) => /\.tmp$/.test(part) || /^adopted-[0-9a-f]{12}$/.test(part));

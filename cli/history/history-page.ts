@@ -17,11 +17,11 @@ import { markup, type Markup } from '../../activities/html/markup';
 import { dataTable } from '../../activities/html/table';
 import { type AgentHistory, foundText, judgedText, type Night, retiredText } from './read-history';
 
-/** Newest nights that the pictures show; the table has all. */
+/** Number of newest nights that the pictures show; the table has all. */
 const DRAWN = 60;
 const ROW = { wide: 26, narrow: 44 } as const;
 
-/** The history of an agent as one HTML document, without scripts and without anything loaded from elsewhere. */
+/** The history of an agent as one HTML document, without scripts, that loads nothing from elsewhere. */
 export function renderHistoryPage(history: AgentHistory): string {
   const { agent, nights, active, damaged } = history;
   const drawn = nights.slice(-DRAWN);

@@ -3,9 +3,9 @@ import { type RunRecord, runRecordSchema } from '../../contracts/artifacts/run-r
 import { layout, type LocalStore, readNights, readRegistry } from '../../store';
 import { type DamagedFile, readerOf } from '../documents';
 
-/** One run of an agent, with what it changed in the agent's version. Capabilities by name. */
+/** One run of an agent, with its changes of the agent's version. Capabilities by name. */
 export interface Night {
-  /** Number of the measuring night, as its decision and its report have it; null for a run that did not measure. */
+  /** Number of the measuring night, from its decision and its report; null for a run that did not measure. */
   night: number | null;
   runId: string;
   startedAt: string;
@@ -19,13 +19,13 @@ export interface Night {
   drifting: string[];
   /** Capabilities whose adapters were reused, with the run that trained each. */
   reused: { name: string; from: string }[];
-  /** Capabilities with an adapter in the replaced version and none in the night's own; null where that is not known. */
+  /** Capabilities with an adapter in the replaced version but not in the night's own; null if that is unknown. */
   retired: string[] | null;
   /** Capabilities whose adapters the night wanted to leave out, and why, whether or not that was promoted. */
   retires: { id: string; why: 'harms' | 'no-longer-helps' }[];
   version: number | null;
   gain: { estimate: number; low: number; high: number } | null;
-  /** How strictly the gate judged; null where it did not. */
+  /** The gate's comparison and confidence; null if it did not judge. */
   judged: { against: number | null; comparison: number; confidence: number } | null;
   spend: NonNullable<RunRecord['figures']>['spend'] | null;
 }
@@ -38,14 +38,14 @@ export interface AgentHistory {
   damaged: DamagedFile[];
 }
 
-/** Reads the runs of an agent that have ended, from the store alone. A file that is damaged is named and left out. */
+/** Reads the runs of an agent that have ended, using only the store. A damaged file is listed and left out. */
 export async function readHistory(store: LocalStore, agent: string): Promise<AgentHistory> {
   const damaged: DamagedFile[] = [];
   const read = readerOf(store, damaged);
   const records = new Map<string, RunRecord>();
   const keep = (record: RunRecord) => {
     const before = records.get(record.runId);
-    // A run that was repaired has left two.
+    // A repaired run has left two records.
     if (before === undefined || before.endedAt <= record.endedAt) records.set(record.runId, record);
   };
   for (const name of await store.list(layout.history(agent))) {
@@ -69,7 +69,7 @@ export const foundText = (night: Pick<Night, 'new' | 'recurring' | 'regressed' |
   ...night.drifting.map((name) => `${name} (drifting)`),
 ];
 
-/** How strictly a night was judged: `99.24 %, comparison 2 with version 3`. */
+/** The confidence of a night's judgement: `99.24 %, comparison 2 with version 3`. */
 export function judgedText({ judged }: Pick<Night, 'judged'>): string {
   if (judged === null) return '';
   const { against, comparison, confidence } = judged;
@@ -103,8 +103,8 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
 }
 
 /**
- * Capabilities that the replaced version had: not always the one with the number before, since somebody may have rolled
- * back. Null where a version has left the registry since.
+ * Capabilities of the replaced version, which is not always the previous number, since somebody may have rolled back.
+ * Null if a version has left the registry since.
  */
 function retiredBy(figures: RunRecord['figures'], registry: Registry | null): string[] | null {
   const version = figures?.promotedVersion ?? null;
@@ -118,7 +118,7 @@ function retiredBy(figures: RunRecord['figures'], registry: Registry | null): st
   return before.adapters.flatMap(({ capabilityId }) => (has.has(capabilityId) ? [] : [capabilityId]));
 }
 
-/** The capabilities that a night retired, each with the reason where the night had asked for it. */
+/** The capabilities that a night retired, with the reason if the night had asked for it. */
 export const retiredText = ({ retired, retires }: Pick<Night, 'retired' | 'retires'>): string[] =>
   (retired ?? []).map((id) => {
     const why = retires.find((one) => one.id === id)?.why;

@@ -9,7 +9,7 @@ const headSchema = z.object({ id: z.string(), answeredBy: trajectorySchema.shape
 type Head = z.infer<typeof headSchema>;
 const liveSchema = z.object({ task: z.object({ split: z.literal('live') }) });
 
-/** The conversations in a file that a gateway wrote. A line without a head is none. */
+/** The conversations in a file that a gateway wrote. A line without a head is ignored. */
 export async function addTraces(
   graph: LineageGraph,
   store: LocalStore,
@@ -25,8 +25,8 @@ export async function addTraces(
 }
 
 /**
- * The conversations of live traffic that a run learned from, each with the trajectory that it became. The run's file
- * outlives the gateway's, which `whet gc` removes.
+ * The conversations of live traffic that a run learned from, each with its trajectory. The run's file outlives the
+ * gateway's file, which `whet gc` removes.
  */
 export async function addCollected(
   graph: LineageGraph,
@@ -45,13 +45,13 @@ export async function addCollected(
   }
 }
 
-/** Keys of the agent's adapters by their names. */
+/** Keys of the agent's adapters, by name. */
 const adaptersOf = (graph: LineageGraph, agent: string): ReadonlyMap<string, string> =>
   new Map(graph.find((item) => item.kind === 'adapter' && item.agent === agent).map(([key, { id }]) => [id, key]));
 
 /**
- * A conversation came from every adapter that answered it, and from the versions whose routers chose them. A
- * conversation that a run collected is a trajectory of the same id.
+ * A conversation comes from every adapter that answered it, and from the versions whose routers chose them. A
+ * conversation that a run collected is a trajectory with the same id.
  */
 function addConversation(
   graph: LineageGraph,

@@ -1,4 +1,4 @@
-/** Kinds of things in the store, each made from the kinds before it. */
+/** Kinds of items in the store; each kind is made from earlier kinds. */
 export const LINEAGE_KINDS = [
   'trajectory',
   'capability',
@@ -11,10 +11,10 @@ export const LINEAGE_KINDS = [
 /** One of them. */
 export type LineageKind = (typeof LINEAGE_KINDS)[number];
 
-/** One thing in the store. */
+/** An item in the store. */
 export interface LineageItem {
   kind: LineageKind;
-  /** The name that people use, and that `whet lineage` takes. */
+  /** The name that people use, and that `whet lineage` accepts. */
   id: string;
   agent: string;
   /** Further facts. */
@@ -32,13 +32,13 @@ export const keys = {
   conversation: (id: string) => `conversation ${id}`,
 };
 
-/** Things in the store and which came from which. A capability is there once for each run that kept it. */
+/** Items in the store, with the origins of each. A capability occurs once for each run that kept it. */
 export class LineageGraph {
   private readonly items = new Map<string, LineageItem>();
   private readonly from = new Map<string, Set<string>>();
   private readonly to = new Map<string, Set<string>>();
 
-  /** Adds an item, or its `about` where that is still empty. `key` is unique in the whole store. */
+  /** Adds an item, or its `about` if that is still empty. `key` is unique in the whole store. */
   add(key: string, item: LineageItem): void {
     const before = this.items.get(key);
     this.items.set(key, before?.about ? before : item);
@@ -50,17 +50,17 @@ export class LineageGraph {
     this.from.set(later, (this.from.get(later) ?? new Set()).add(earlier));
   }
 
-  /** Keys and items that fit. */
+  /** Keys and items that match. */
   find(fits: (item: LineageItem, key: string) => boolean): [key: string, item: LineageItem][] {
     return [...this.items].filter(([key, item]) => fits(item, key));
   }
 
-  /** All that these came from, over any number of steps. */
+  /** All origins of these items, over any number of steps. */
   ancestors(keys: readonly string[]): LineageItem[] {
     return this.reach(keys, this.from);
   }
 
-  /** All that came from these. */
+  /** All results of these items. */
   descendants(keys: readonly string[]): LineageItem[] {
     return this.reach(keys, this.to);
   }

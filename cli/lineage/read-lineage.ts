@@ -32,10 +32,10 @@ type Report = z.infer<typeof lineageSchema>;
 
 /** What links a training. */
 const beginningSchema = trainingManifestSchema.pick({ beginsFrom: true }).strip();
-/** Role of the rollouts that a run collected, with the live traffic in them. */
+/** Role of the rollouts that a run collected, including live traffic. */
 const COLLECTED = 'trajectories of the base agent on train tasks';
 
-/** Reads reports, registries and live traffic of a store. Damaged files are named and left out. */
+/** Reads reports, registries and live traffic of a store. Damaged files are listed and left out. */
 export async function readLineage(store: LocalStore): Promise<StoreLineage> {
   const graph = new LineageGraph();
   const damaged: DamagedFile[] = [];
@@ -79,7 +79,7 @@ export async function readLineage(store: LocalStore): Promise<StoreLineage> {
   return { graph, damaged };
 }
 
-/** The run that had each environment written, by the hash of its source. */
+/** The run for which each environment was written, by the hash of its source. */
 function firstWriters(reports: readonly Report[]): Map<string, string> {
   const writers = new Map<string, string>();
   for (const isReused of [false, true])
@@ -108,7 +108,7 @@ function addCapability(
   graph.add(keys.capability(runId, id), { kind: 'capability', id, agent, about });
 }
 
-/** The trajectories whose labels say that a sharpened capability is lacking: synthesis chooses among them. */
+/** The trajectories whose labels say that a sharpened capability is lacking; synthesis chooses from them. */
 async function addLabels(graph: LineageGraph, store: LocalStore, report: Report): Promise<void> {
   const sharpened = new Set(report.sharpened.map(({ capability }) => capability.id));
   const labels = report.artifacts.find(({ role }) => role === 'labels')?.ref;
@@ -157,7 +157,10 @@ function addAdapter(
   for (const environment of environments) graph.link(keys.environment(environment), training);
 }
 
-/** Trainings that began from an adapter, each with its manifest: the run's report has no hash of that adapter. */
+/**
+ * Trainings that began from an adapter, each with its manifest, because the run's report does not have that adapter's
+ * hash.
+ */
 function trainingsWithBeginning({ runId, sharpened, mixed, artifacts }: Report) {
   const trained = [
     ...sharpened.map(({ capability, adapter }) => ({ job: capability.id, adapter })),

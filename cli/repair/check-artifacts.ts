@@ -3,7 +3,7 @@ import { type ArtifactRef, artifactRefSchema } from '../../contracts/artifacts/a
 import { type ArtifactStore, isMissing } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 
-/** Something in the store that a run refers to. An adapter's sha256 is its directory's. */
+/** Something in the store that a run refers to. For an adapter, sha256 is the hash of its directory. */
 export type Wanted = ({ kind: 'artifact' } & ArtifactRef) | { kind: 'adapter'; key: string; sha256: string };
 
 /** Everything that a value refers to in the store, at any depth. Two mentions of one artifact give two entries. */
@@ -18,15 +18,17 @@ export function artifactsIn(value: unknown): Wanted[] {
   return found;
 }
 
-/** Its state: as the run left it, gone, or with other bytes. */
+/** Its state: unchanged, missing, or with other bytes. */
 export type State = 'intact' | 'missing' | 'damaged';
 
-/** Reads all of it and compares it with its hash. Throws the file system's error when it cannot be read at all. */
+/**
+ * Reads the whole artifact and compares it with its hash. Throws the file system's error if it cannot be read at all.
+ */
 export async function stateOf(store: ArtifactStore, wanted: Wanted): Promise<State> {
   try {
     if (wanted.kind === 'adapter') {
       const path = store.localPath(wanted.key);
-      // A folder without a readable file has a hash too.
+      // A folder without a readable file has a hash, too.
       if ((await readdir(path)).length === 0) return 'missing';
       return (await modelDirectorySha256(path)) === wanted.sha256 ? 'intact' : 'damaged';
     }

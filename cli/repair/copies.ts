@@ -4,8 +4,8 @@ import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type ArtifactStore, readWholeFile } from '../../store';
 
 /**
- * Restores an artifact from a file of its folder that has the same bytes: a report is there under a plain name, too.
- * Returns that file's key, or null when there is none.
+ * Restores an artifact from a file of its folder with the same bytes: for example, a report also exists under a plain
+ * name. Returns that file's key, or null if there is none.
  */
 export async function restoreFromCopy(store: ArtifactStore, ref: ArtifactRef): Promise<string | null> {
   const directory = dirname(ref.key);

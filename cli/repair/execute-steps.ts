@@ -7,12 +7,13 @@ import { CliError } from '../errors';
 import type { Output } from '../output';
 import { reportedFailure } from '../view/run-state';
 
-/** Most characters of steps in one workflow: the server takes 2 MB, and warns from half of it on. */
+/** Largest number of characters of steps in one workflow: the server accepts 2 MB, and warns from half of that. */
 const MOST_CHARACTERS = 500_000;
 
 /**
- * Executes the steps on the workers, in order, and returns the outcome of each. On a terminal it shows what runs.
- * @throws CliError when another repair of the run is under way.
+ * Executes the steps on the workers, in order, and returns the outcome of each. On a terminal it shows the current
+ * step.
+ * @throws CliError if another repair of the run is in progress.
  */
 export async function executeSteps(
   client: Client,
@@ -70,7 +71,7 @@ function partsOf(steps: readonly RepairStep[]): RepairStep[][] {
 
 type Description = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;
 
-/** Draws the step that is executed now, until the signal aborts. Never throws: a repair does not depend on it. */
+/** Draws the current step until the signal fires. Never throws, because a repair does not depend on it. */
 async function showProgress(describe: () => Promise<Description>, out: Output, signal: AbortSignal): Promise<void> {
   while (out.live && !signal.aborted) {
     const description = await describe().catch(() => null);

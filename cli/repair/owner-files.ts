@@ -7,7 +7,7 @@ import { type ArtifactStore, getJson, readWholeFile } from '../../store';
 
 /**
  * Checks the files of a run that are not artifacts: the base model and the owner's environment. Returns a sentence for
- * each problem. No stage makes these files, so they can only be put back. Empty while the spec cannot be read.
+ * each problem. No stage makes these files, so a person must restore them. Empty if the spec cannot be read.
  */
 export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef | null): Promise<string[]> {
   const prepared = spec && (await getJson(store, spec, preparedSpecSchema).catch(() => null));

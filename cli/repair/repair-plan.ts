@@ -5,7 +5,7 @@ import { REPEATABLE } from './repeatable';
 import type { RunArtifact } from './run-artifacts';
 import type { RunHistory, ScheduledActivity } from './run-histories';
 
-/** How the damaged artifacts of a run can be made again. */
+/** The plan for making the damaged artifacts of a run again. */
 export interface RepairPlan {
   /** Activities to execute again, in the order of the run. */
   steps: PlannedStep[];
@@ -13,11 +13,11 @@ export interface RepairPlan {
   hopeless: { artifact: RunArtifact; reason: string }[];
 }
 
-/** An activity to execute again, and the artifacts that it shall make. */
+/** An activity to execute again, and the artifacts that it should make. */
 export interface PlannedStep {
   activity: ScheduledActivity;
   artifacts: RunArtifact[];
-  /** Whether the analyst must be asked again, because the answers that were paid for are gone. */
+  /** Whether the analyst must be asked again, because the paid answers are missing. */
   asksAgain: boolean;
 }
 
@@ -49,7 +49,7 @@ export async function planRepair(
   return plan;
 }
 
-/** Why an artifact cannot be made again by a step; null when it can. */
+/** Why no step can make an artifact again; null if a step can. */
 function hopelessReason({ origin, wanted }: RunArtifact, { activities }: RunHistory): string | null {
   if (origin.kind === 'person') {
     const [, runId, , capabilityId] = wanted.key.split('/');
@@ -67,7 +67,7 @@ function hopelessReason({ origin, wanted }: RunArtifact, { activities }: RunHist
   return isOpen ? 'The run makes it again itself right now. Look again when it has.' : null;
 }
 
-/** Whether the work file with the answers of an activity is gone. */
+/** Whether the work file with the answers of an activity is missing. */
 async function asksAgain(store: ArtifactStore, { activity, input }: ScheduledActivity): Promise<boolean> {
   const answers = REPEATABLE[activity]?.answers;
   const runId = (input as { context?: { runId?: string } } | undefined)?.context?.runId;
@@ -77,7 +77,7 @@ async function asksAgain(store: ArtifactStore, { activity, input }: ScheduledAct
   return !(await store.list(key.slice(0, key.lastIndexOf('/')))).includes(name);
 }
 
-/** The steps as the workflow takes them. */
+/** The steps in the form of the workflow's input. */
 export function workflowSteps({ steps }: RepairPlan, mayAskAnalyst: boolean): RepairStep[] {
   return steps.map(({ activity: { activity, taskQueue, input, scheduledAtMs } }) => ({
     activity,

@@ -18,11 +18,13 @@ export interface Examination {
   adapters: number;
   bytes: number;
   damaged: { artifact: RunArtifact; state: State }[];
-  /** The run's frozen spec; null where its preparation never ended. */
+  /** The run's frozen spec; null if its preparation never ended. */
   spec: ArtifactRef | null;
 }
 
-/** Reads a run's histories and compares everything that they refer to with its hash. On a terminal it counts. */
+/**
+ * Reads a run's histories and checks everything that they refer to against its hash. On a terminal it shows a count.
+ */
 export async function examineRun(
   client: Client,
   store: ArtifactStore,
@@ -57,25 +59,25 @@ function specOf({ activities }: RunHistory): ArtifactRef | null {
   return null;
 }
 
-/** The fate of one damaged artifact. `how` says where its bytes came from, `reason` why it is not repaired. */
+/** The result for one damaged artifact. `how` says where its bytes came from; `reason` says why it is not repaired. */
 export type RepairedArtifact =
   { key: string; repaired: true; how: string } | { key: string; repaired: false; reason: string };
 
-/** How a repair is made. */
+/** Options of a repair. */
 export interface RepairOptions {
   client: Client;
   store: ArtifactStore;
   out: Output;
   runId: string;
   agent: string | null;
-  /** Whether the analyst may be asked again where its recorded answers are gone. */
+  /** Whether the analyst may be asked again if its recorded answers are missing. */
   mayAskAnalyst: boolean;
 }
 
 /**
- * Repairs the damage that an examination found: from a copy where there is one, else by executing again the activity
- * that made it. Every artifact is compared with its hash afterwards. An artifact with other bytes is removed again,
- * unless it is of use.
+ * Repairs the damage that an examination found. It restores a copy if there is one; otherwise it executes the activity
+ * again that made the artifact. Afterwards every artifact is compared with its hash. An artifact with other bytes is
+ * removed again, unless it is useful.
  */
 export async function repairRun(options: RepairOptions, examination: Examination): Promise<RepairedArtifact[]> {
   const { store, client, out, runId, agent, mayAskAnalyst } = options;
@@ -129,8 +131,8 @@ async function verify(
 }
 
 /**
- * Removes artifacts with other bytes than the first time from the run's own folder: nothing refers to them, and a
- * reader that looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same one.
+ * Removes artifacts with other bytes than the original from the run's own folder. Nothing refers to them, and a reader
+ * that looks for `spec-*.json` would find two. An adapter stays, because another run may have made the same adapter.
  */
 async function removeOthers(
   store: ArtifactStore,

@@ -1,12 +1,12 @@
 /** The facts about an activity whose artifacts can be made again. */
 export interface Repeatable {
-  /** The needs of executing it again, for people. */
+  /** The requirements for executing it again, for people. */
   takes: string;
-  /** Why it may make something else than the first time. */
+  /** Why its result may differ from the original. */
   differs: string;
-  /** Names of the run's work files that hold the answers it has paid for. Absent: it asks the analyst nothing. */
+  /** Names of the run's work files with the answers that were paid for. Absent: it does not ask the analyst. */
   answers?: (input: never) => string;
-  /** Its new artifacts are worth having even where they differ. */
+  /** Whether its new artifacts are useful even if they differ. */
   keepsOther?: boolean;
 }
 

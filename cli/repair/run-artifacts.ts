@@ -2,7 +2,7 @@ import { artifactsIn, type Wanted } from './check-artifacts';
 import type { RunHistory, ScheduledActivity } from './run-histories';
 import { REPEATABLE } from './repeatable';
 
-/** Where an artifact comes from. */
+/** The origin of an artifact. */
 type Origin =
   | { kind: 'activity'; activity: ScheduledActivity }
   /** A person gave it with `whet env edit`. */
@@ -11,15 +11,15 @@ type Origin =
   | { kind: 'other-run'; runId: string }
   | { kind: 'unknown' };
 
-/** Something that a run refers to, and where it comes from. */
+/** Something that a run refers to, with its origin. */
 export interface RunArtifact {
   wanted: Wanted;
   origin: Origin;
 }
 
 /**
- * Everything in the store that a run refers to, each once, in the order in which it was made. Of several activities
- * with the same artifact in their results, the last one counts as its maker.
+ * Everything in the store that a run refers to, each once, in the order of creation. If several activities have the
+ * same artifact in their results, the last one counts as its maker.
  */
 export function runArtifacts(runId: string, { activities, edits }: RunHistory): RunArtifact[] {
   const found = new Map<string, RunArtifact>();
@@ -39,7 +39,7 @@ export function runArtifacts(runId: string, { activities, edits }: RunHistory): 
         : foreign(runId, key),
     );
   for (const edit of edits) add(edit, () => ({ kind: 'person' }));
-  // An artifact that only inputs name was made by an earlier run, such as the trajectories of a study.
+  // If only inputs name an artifact, an earlier run made it, such as the trajectories of a study.
   for (const { input } of activities) add(input, (key) => foreign(runId, key));
   return [...found.values()];
 }

@@ -14,7 +14,7 @@ export interface ScheduledActivity {
   input: unknown;
   /** Milliseconds since 1970. */
   scheduledAtMs: number;
-  /** Absent while it has not ended, and when it failed. */
+  /** Absent if it has not ended, or if it failed. */
   result?: unknown;
   /** Whether it may still end with a result. */
   open: boolean;
@@ -24,14 +24,14 @@ export interface ScheduledActivity {
 export interface RunHistory {
   /** In the order in which they were scheduled. */
   activities: ScheduledActivity[];
-  /** Inputs of the signal `edit`: environments that a person wrote, which no activity can make again. */
+  /** Inputs of the signal `edit`: environments that a person wrote, and that no activity can make again. */
   edits: unknown[];
 }
 
 /**
- * Reads the histories of a run and of all its child workflows. Child workflows `labelChunks` are left out: their
- * activities name no artifact. Throws WorkflowNotFoundError when there is no such run.
- * @param onWorkflow called after each history that was read, with their number.
+ * Reads the histories of a run and of all its child workflows. Child workflows `labelChunks` are left out, because
+ * their activities name no artifact. Throws WorkflowNotFoundError if there is no such run.
+ * @param onWorkflow called after each history, with the number of histories so far.
  */
 export async function readRunHistory(
   client: Client,
@@ -49,7 +49,7 @@ export async function readRunHistory(
   return history;
 }
 
-/** Adds the events of one history. Returns the executions that it leads to. */
+/** Adds the events of one history. Returns the child executions in it. */
 function readEvents(
   workflowId: string,
   events: readonly HistoryEvent[],
@@ -96,7 +96,7 @@ function scheduledActivity(event: HistoryEvent, start: Scheduled): ScheduledActi
   };
 }
 
-/** The first of several payloads: activities and signals take one argument. */
+/** The first of several payloads, because activities and signals have one argument. */
 function decode(payloads: Payloads): unknown {
   const first = payloads?.payloads?.[0];
   return first ? fromPayload(first) : undefined;

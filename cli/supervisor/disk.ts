@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Less free space than this counts as full: databases and checkpoints need more for their next write. */
+/** Less free space counts as full, because databases and checkpoints need more for their next write. */
 const LEAST_BYTES = 1 << 20;
 const PROBE_BYTES = 4_096;
 
@@ -15,9 +15,9 @@ const MEANINGS: Record<string, string> = {
 };
 
 /**
- * The fault of a directory's disk, as a sentence with the remedy; null when it can be written, or the directory does
- * not exist. It writes a small file and removes it: only that shows a quota, or a disk that became read-only. `name` is
- * the variable that sets the directory.
+ * The problem of a directory's disk, as a sentence with the remedy; null if it is writable, or if the directory does
+ * not exist. It writes a small file and removes it. Only this reveals a quota, or a disk that became read-only. `name`
+ * is the variable that sets the directory.
  */
 export function diskProblem(directory: string, name: string): string | null {
   const sentence = (what: string) =>
@@ -40,7 +40,7 @@ export function diskProblem(directory: string, name: string): string | null {
     try {
       rmSync(probe, { force: true });
     } catch {
-      // On a disk that became read-only it was never made.
+      // On a disk that became read-only, the file was never made.
     }
   }
 }

@@ -4,8 +4,8 @@ import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
 
 /**
- * Path of the Temporal CLI: TEMPORAL_CLI_PATH, then `temporal` on the PATH, then the CLI that `make setup` installed.
- * Null when there is none.
+ * Path of the Temporal CLI: TEMPORAL_CLI_PATH, else `temporal` on the PATH, else the CLI that `make setup` installed.
+ * Null if there is none.
  */
 export function findTemporalCli(): string | null {
   const fromPath = (process.env['PATH'] ?? '').split(delimiter).map((directory) => join(directory, 'temporal'));
@@ -14,7 +14,7 @@ export function findTemporalCli(): string | null {
   return candidates.find((path) => path !== undefined && existsSync(path)) ?? null;
 }
 
-/** As `findTemporalCli`. @throws CliError when there is none, or TEMPORAL_CLI_PATH names no file. */
+/** Like `findTemporalCli`. @throws CliError if there is none, or if TEMPORAL_CLI_PATH is not a file. */
 export function requireTemporalCli(): string {
   const explicit = process.env['TEMPORAL_CLI_PATH'];
   if (explicit && !existsSync(explicit)) {
@@ -33,8 +33,8 @@ export function requireTemporalCli(): string {
 }
 
 /**
- * The Python of the policy server, the trainer and recipes: WHET_PYTHON, then the project's environment, then
- * `python3` on the PATH.
+ * The Python of the policy server, the trainer and recipes: WHET_PYTHON, else the project's environment, else `python3`
+ * on the PATH.
  */
 export function pythonCommand(): string {
   const own = join(projectRoot(), '.toolchain', 'venv', 'bin', 'python');
@@ -42,9 +42,9 @@ export function pythonCommand(): string {
 }
 
 /**
- * The Python that has vLLM: WHET_VLLM_PYTHON, else the Python that scripts/vllm.sh installed. The package
+ * The Python with vLLM: WHET_VLLM_PYTHON, else the one that scripts/vllm.sh installed. The package
  * `whetstone.sampling.vllm_command` looks in the same places.
- * @throws CliError when there is none; nothing has been started by then.
+ * @throws CliError if there is none; nothing has been started by then.
  */
 export function requireVllmPython(): string {
   const named = process.env['WHET_VLLM_PYTHON'];

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findProcess } from './processes';
 
 const MOUNT = '/sys/fs/cgroup';
-/** Control groups of jails, by the name that `sandbox/cgroup.ts` gives them: with the process that made each. */
+/** Control groups of jails, by the name from `sandbox/cgroup.ts`, which contains the process that made each. */
 const NAME = /^whetstone-jail-(\d+)-\d+$/;
 /** How long the kernel may still count processes that were just killed. */
 const LIMIT_MS = 2_000;
 
 /**
- * The folders below which a process may have made control groups for jails. Ask while it runs.
+ * The folders in which a process may have made control groups for jails. Call it while that process runs.
  * @param pid default: this process.
  */
 export function jailGroupFolders(pid: number | 'self' = 'self'): string[] {
@@ -23,8 +23,8 @@ export function jailGroupFolders(pid: number | 'self' = 'self'): string[] {
 }
 
 /**
- * Removes the control groups of jails whose process no longer runs. A worker removes those that an earlier one left
- * when it starts; after `whet down` none does. A group that still has processes stays.
+ * Removes the control groups of jails whose process no longer runs. At its start a worker removes the groups of an
+ * earlier worker, but after `whet down` no worker starts. A group that still has processes stays.
  */
 export async function removeLeftJailGroups(folders: Iterable<string>): Promise<void> {
   const left = [...new Set(folders)].flatMap(leftGroups);

@@ -1,15 +1,15 @@
 import { readEnd } from '../../loaders/read-bounded';
 import { startOf, textOfEnd } from '../../contracts/clean-text';
 
-/** Bytes that are read of a log, which grows for as long as its service runs. */
+/** Number of bytes that are read of a log, which grows while its service runs. */
 const READ_BYTES = 1_000_000;
 
-/** The last lines of a log, for messages; empty when it cannot be read. */
+/** The last lines of a log, for messages; empty if it cannot be read. */
 export function logTail(path: string, lines = 15): string {
   return linesOf(path).slice(-lines).join('\n');
 }
 
-/** The line of a service's start. Lines before it are of earlier starts. */
+/** The line that a service's start writes. Earlier lines are from earlier starts. */
 const START = /^--- \S+ start /;
 /** The prefix of vLLM's messages. */
 const PREFIX = /^\([^)]*pid=\d+\) (?:(INFO|WARNING|ERROR|DEBUG) [\d-]+ [\d:]+ \[[^\]]*\] )?/;
@@ -19,8 +19,8 @@ const MOST_LINES = 6;
 const MOST_CHARACTERS = 400;
 
 /**
- * The cause of a service's last end, for messages: the last log lines that name an error, without the tracebacks
- * between them, else the last lines. vLLM writes its root cause hundreds of lines before the end.
+ * The cause of a service's last end, for messages: the last log lines that name an error, without the tracebacks in
+ * between, else the last lines. vLLM writes its root cause hundreds of lines before the end.
  */
 export function errorsOfLog(path: string): string {
   const errors = linesOfLastStart(path)
@@ -32,7 +32,7 @@ export function errorsOfLog(path: string): string {
   return telling.length > 0 ? telling.join('\n') : logTail(path);
 }
 
-/** The present work of a vLLM, in its own words; empty where the log has none of its lines. */
+/** The current work of a vLLM, in its own words; empty if the log has no such line. */
 export function vllmStep(path: string): string {
   const line = linesOfLastStart(path).findLast((one) => PREFIX.exec(one)?.[1] !== undefined);
   return startOf((line ?? '').replace(PREFIX, ''), 100);
@@ -43,7 +43,7 @@ function linesOfLastStart(path: string): string[] {
   return lines.slice(lines.findLastIndex((line) => START.test(line)) + 1);
 }
 
-/** The last lines of a log; none when it cannot be read. */
+/** The last lines of a log; none if it cannot be read. */
 function linesOf(path: string): string[] {
   try {
     return textOfEnd(readEnd(path, READ_BYTES)).trimEnd().split('\n');

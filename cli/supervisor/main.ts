@@ -16,7 +16,7 @@ async function main(): Promise<void> {
 }
 
 main().then(
-  // Everything is stopped: a connection that is still closing must not keep this process alive.
+  // Everything is stopped, so a connection that is still closing must not keep this process alive.
   () => process.exit(0),
   (error: unknown) => {
     const said = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -9,12 +9,12 @@ import type { ServiceState } from './supervisor-state';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 20_000;
-/** A process that ran this long starts again with the first, short delay. */
+/** After this time, the next restart of a process uses the first, short delay again. */
 const STEADY_MS = 30_000;
 const PROBE_MS = 250;
 /**
- * Interval of the checks of a service that was ready, and the number of failed checks in a row after which it counts as
- * hung: two minutes together.
+ * Interval of the checks of a ready service, and the number of failed checks in a row after which it counts as hung:
+ * two minutes in total.
  */
 const WATCH: Watch = { everyMs: 5_000, misses: 24 };
 
@@ -26,10 +26,10 @@ interface Watch {
 /** One service under supervision: it is started, watched, and restarted with growing delays when it dies or hangs. */
 export class ManagedService {
   readonly state: ServiceState;
-  /** Last line of output of a service that ran once and ended well. */
+  /** Last line of output of a run-once service that succeeded. */
   result: string | null = null;
   private child: ChildProcess | null = null;
-  /** The process was killed because it gave no answer. */
+  /** Whether the process was killed because it did not answer. */
   private silent = false;
   private stopping = false;
   private hasWorked = false;
@@ -45,7 +45,7 @@ export class ManagedService {
     this.state = { name: service.name, status: 'waiting', process: null, restarts: 0, url: service.url, log, note };
   }
 
-  /** Keeps the service running until `stop`. Resolves then, or when a service that runs once has ended. */
+  /** Keeps the service running until `stop`. Resolves then, or when a run-once service has ended. */
   async run(): Promise<void> {
     let delay = FIRST_DELAY_MS;
     while (!this.stopping) {
@@ -82,7 +82,7 @@ export class ManagedService {
     else await endProcesses([process], graceMs);
   }
 
-  /** Resolves with true once the service is ready or done, with false once it has failed or stopped. */
+  /** Resolves with true once the service is ready or done, and with false once it has failed or stopped. */
   async settled(): Promise<boolean> {
     for (;;) {
       const { status } = this.state;
@@ -92,12 +92,12 @@ export class ManagedService {
     }
   }
 
-  /** Starts the process; resolves with how it ended, such as `exit code 1` or `signal SIGKILL`. Never throws. */
+  /** Starts the process. Resolves with its end, such as `exit code 1` or `signal SIGKILL`. Never throws. */
   private async start(): Promise<string> {
     try {
       return await this.spawnOnce();
     } catch (error) {
-      // Without memory or file handles the system refuses a process; later it may not.
+      // Without memory or file handles the system cannot start a process; later it may.
       return (error as Error).message;
     }
   }
@@ -110,8 +110,8 @@ export class ManagedService {
       writeLine(log, `--- ${new Date().toISOString()} start ${this.service.name}`);
       child = spawn(this.service.command, this.service.arguments(), {
         env: { ...process.env, ...this.service.environment() },
-        // A process group of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops services in
-        // order.
+        // The process has its own process group. So Ctrl-C in the terminal reaches only the supervisor, which stops
+        // services in order.
         detached: true,
         stdio: ['ignore', output, log],
       });
@@ -132,7 +132,7 @@ export class ManagedService {
     return `${this.state.log}.out`;
   }
 
-  /** Marks the service as failed because another service that it needs failed; `note` says which. */
+  /** Marks the service as failed because a service that it needs failed; `note` says which. */
   block(note: string): void {
     this.update('failed', note);
   }
@@ -155,7 +155,7 @@ export class ManagedService {
     }
   }
 
-  /** Kills a service that was ready and no longer answers; `run` then starts it again. */
+  /** Kills a ready service that no longer answers; `run` then starts it again. */
   private async watchForSilence(): Promise<void> {
     const { process: id } = this.state;
     const stillWorks = () => this.service.stillWorks?.() ?? this.service.isReady(id as ProcessId, 0);
@@ -184,7 +184,7 @@ export class ManagedService {
   }
 }
 
-/** Opens a log. Where that fails, as on a full disk, the service runs without one. */
+/** Opens a log. If that fails, for example on a full disk, the service runs without one. */
 function openLog(path: string, flags: 'a' | 'w' = 'a'): number {
   try {
     return openSync(path, flags);
@@ -197,6 +197,6 @@ function writeLine(log: number, line: string): void {
   try {
     writeSync(log, `${line}\n`);
   } catch {
-    // The disk is full: the supervisor's state says so.
+    // The disk is full, and the supervisor's state says so.
   }
 }

@@ -10,27 +10,27 @@ import { type PortName, PORTS, type Settings } from '../settings';
 import { claimPort, freePort, isFree, whoListens } from './ports';
 import { pythonCommand, requireTemporalCli, requireVllmPython } from './executables';
 
-/** Where the base model comes from: the agent's recipe makes it, or a directory holds it. */
+/** The origin of the base model: the agent's recipe makes it, or a directory contains it. */
 type ModelSource =
   { kind: 'recipe'; script: string; seed: number; arguments: string[] } | { kind: 'directory'; path: string };
 
-/** An analyst that answers without a model: a compiled program, and the recorded answers that it plays. */
+/** An analyst that answers without a model: a compiled program, and the recorded answers that it replays. */
 interface DemoAnalyst {
   script: string;
-  /** Folder `analyst` of a world; null where the program has its own. */
+  /** Folder `analyst` of a world; null if the program has its own. */
   assets: string | null;
 }
 
 /** The vLLM of `model.server: vllm`. */
 export interface VllmPlan {
-  /** The interpreter that has it. */
+  /** The interpreter with vLLM. */
   python: string;
   /** Largest rank of an adapter. */
   rank: number;
   settings: VllmSpec | null;
 }
 
-/** What a supervisor starts. `whet up` decides it once, so that a restart starts the same. */
+/** The services that a supervisor starts. `whet up` decides them once, so that a restart starts the same. */
 export interface Plan {
   instance: string;
   home: string;
@@ -44,7 +44,7 @@ export interface Plan {
     namespace: string;
     start: { cli: string; port: number; uiPort: number; database: string } | null;
   };
-  /** Null: the agent names an endpoint of its own, or there is no agent. */
+  /** Null: the agent names its own endpoint, or there is no agent. */
   model: {
     source: ModelSource;
     servedName: string;
@@ -54,20 +54,20 @@ export interface Plan {
   } | null;
   /** The routing gateway in front of the agent's model; null without an agent. */
   gateway: { agent: string; baseModel: string; replica: string; port: number } | null;
-  /** The demo analyst of the agent's folder; null when a real one is set or the folder has none. */
+  /** The demo analyst of the agent's folder; null if a real one is set or the folder has none. */
   analyst: (DemoAnalyst & { port: number }) | null;
 }
 
 /** What `makePlan` plans for. */
 export interface PlanOptions {
   agent: Agent | null;
-  /** Seed for the model's recipe; the agent's own when undefined. */
+  /** Seed for the model's recipe; undefined means the agent's own seed. */
   modelSeed?: number | undefined;
-  /** true: another port where one is taken; false: a port that is taken is an error. */
+  /** true: use another port if one is taken; false: a taken port is an error. */
   anyPort: boolean;
 }
 
-/** Decides what to start. @throws CliError that names all ports that are taken, or when the Temporal CLI is missing. */
+/** Decides which services to start. @throws CliError that names all taken ports, or if the Temporal CLI is missing. */
 export async function makePlan(settings: Settings, { agent, modelSeed, anyPort }: PlanOptions): Promise<Plan> {
   const taken: PortName[] = [];
   const choose = async (name: PortName): Promise<number> => {
@@ -84,7 +84,7 @@ export async function makePlan(settings: Settings, { agent, modelSeed, anyPort }
   const own = settings.temporalAddress === null;
   const temporalPort = own ? await choose('temporal') : 0;
   const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
-  // Before a port is claimed: without it nothing is started.
+  // This comes before a port is claimed, because without vLLM nothing is started.
   const vllm = source === null || agent === null ? null : vllmOf(agent.spec);
   const analyst =
     settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined
@@ -165,7 +165,7 @@ function vllmOf({ model, training }: AgentSpec): VllmPlan | null {
 
 /**
  * The demo analyst in the folder of an agent.yaml: the compiled `analyst/main` of this project, or the recorded answers
- * of a world, which may be anywhere. Null when there is none.
+ * of a world, which may be in any folder. Null if there is none.
  */
 function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
   const folder = relative(root, dirname(agentPath));
@@ -176,7 +176,7 @@ function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
   return isWorld ? { script: join(root, 'dist', 'examples', 'shared', 'analyst', 'main.js'), assets } : null;
 }
 
-/** The sentence for a start after which a run would find no analyst; null where it will find one. */
+/** A sentence if runs would find no analyst after this start; null if they will find one. */
 export function missingAnalyst(
   { analystConfigured }: Pick<Settings, 'analystConfigured'>,
   agent: PlanOptions['agent'],

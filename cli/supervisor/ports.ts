@@ -6,7 +6,7 @@ import { startOf } from '../../contracts/clean-text';
 
 const LOOPBACK = '127.0.0.1';
 
-/** Whether a process could listen at a port of this machine's loopback address. */
+/** Whether a process could listen at this port of the machine's loopback address. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -27,25 +27,25 @@ const tryConnecting = (host: string, port: number, timeoutMs: number): Promise<'
     socket.once('timeout', () => end('silent'));
   });
 
-/** Whether a TCP connection is accepted there within two seconds. Never throws. */
+/** Whether the port accepts a TCP connection within two seconds. Never throws. */
 export const accepts = async (host: string, port: number): Promise<boolean> =>
   (await tryConnecting(host, port, 2_000)) === 'accepted';
 
-/** Whether nobody listens there: connections are refused. False for a host that is only slow. Never throws. */
+/** Whether nobody listens there, so that connections are refused. False for a slow host. Never throws. */
 export const refuses = async (host: string, port: number): Promise<boolean> =>
   (await tryConnecting(host, port, 2_000)) === 'refused';
 
 /**
- * Ports that no system assigns by itself: below the ports of outgoing connections, above the ports of well-known
- * services, and below the node ports of Kubernetes.
+ * Ports that no system assigns by itself: they are below the ports of outgoing connections, above the ports of
+ * well-known services, and below the node ports of Kubernetes.
  */
 const UNASKED_PORTS = { first: 20_000, count: 10_000 };
-/** Draws before it gives up. If this many fail, the cause is not the ports. */
+/** Number of random tries. If all of them fail, the cause is not the ports. */
 const MOST_TRIES = 1_000;
 
 /**
- * A port at which nobody listens at this moment. No outgoing connection takes it before its service listens. Throws
- * when none was found.
+ * A port at which nobody listens at the moment. No outgoing connection takes it before its service listens. Throws if
+ * none was found.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -61,9 +61,9 @@ export async function freePort(): Promise<number> {
 const claimed = new Set<number>();
 
 /**
- * Claims a port for this process, so that two `whet up` at the same time choose different ports. Minutes may pass
- * between the choice and the first `listen`, while a model is made. A claim ends with its process; by then a service
- * listens at the port, or none needs it. Returns false when another process has claimed it.
+ * Claims a port for this process, so that two parallel `whet up` choose different ports. Minutes may pass between the
+ * choice and the first `listen`, because a model may have to be made. A claim ends with its process; by then a service
+ * listens at the port, or none needs it. Returns false if another process has claimed it.
  */
 export async function claimPort(port: number): Promise<boolean> {
   if (claimed.has(port)) return true;
@@ -73,7 +73,8 @@ export async function claimPort(port: number): Promise<boolean> {
 }
 
 /**
- * Who listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null when that cannot be seen.
+ * The process that listens at a port, for a message: `process 4211 (temporal server start-dev ...)`; null if that is
+ * not visible.
  */
 export function whoListens(port: number): string | null {
   const inode = listeningInode(port);
@@ -88,7 +89,7 @@ export function whoListens(port: number): string | null {
   }
 }
 
-/** Inode of the socket that listens at a port (state 0A in /proc/net/tcp); null when there is none. */
+/** Inode of the socket that listens at a port (state 0A in /proc/net/tcp); null if there is none. */
 function listeningInode(port: number): string | null {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {

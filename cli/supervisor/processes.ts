@@ -10,37 +10,39 @@ export interface ProcessId {
   startTicks: number;
 }
 
-/** Environment variable that marks every process of one `whet up`, their descendants included. */
+/** Environment variable that marks all processes of one `whet up`, including descendants. */
 export const INSTANCE_VARIABLE = 'WHET_INSTANCE';
 
-/** The fields of /proc/PID/stat after the command's name, the state first; null when there is no such process. */
+/**
+ * The fields of /proc/PID/stat after the command's name, beginning with the state; null if there is no such process.
+ */
 function statFields(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command's name is in parentheses and may hold anything, so fields are counted from the last parenthesis.
+    // The command's name is in parentheses and may contain anything, so fields are counted from the last parenthesis.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
   }
 }
 
-/** The process with its start time; null when it does not run (a zombie does not). */
+/** The process with its start time; null if it is not running or a zombie. */
 export function findProcess(pid: number): ProcessId | null {
   const fields = statFields(pid);
   return fields === null || fields[0] === 'Z' ? null : { pid, startTicks: Number(fields[19]) };
 }
 
-/** Whether this very process runs, not another one with its number. */
+/** Whether exactly this process runs, not another one with its number. */
 export const isRunning = ({ pid, startTicks }: ProcessId): boolean => findProcess(pid)?.startTicks === startTicks;
 
 /**
- * Running processes that carry the mark of an instance: only this user's. Jailed processes carry no mark; they end with
- * their parent.
+ * Running processes with the mark of an instance, only of this user. Jailed processes have no mark; they end with their
+ * parent.
  */
 export const processesOfInstance = (instance: string): ProcessId[] =>
   processesWith((environment) => environment.includes(`${INSTANCE_VARIABLE}=${instance}`));
 
-/** As `processesOfInstance`, of every instance of a state directory. */
+/** Like `processesOfInstance`, for every instance of a state directory. */
 export const processesOfHome = (home: string): ProcessId[] =>
   processesWith(
     (environment) =>
@@ -48,13 +50,15 @@ export const processesOfHome = (home: string): ProcessId[] =>
       environment.some((variable) => variable.startsWith(`${INSTANCE_VARIABLE}=`)),
   );
 
-/** Running processes of the process group that a process leads or led, that process included. */
+/** Running processes of the process group that this process leads or led, including itself. */
 export const processesOfGroup = (leader: number): ProcessId[] =>
   processIds()
     .filter((pid) => statFields(pid)?.[2] === String(leader))
     .flatMap((pid) => findProcess(pid) ?? []);
 
-/** Number of a process that holds a socket, by the socket's inode. Null for none, and for one of another user. */
+/**
+ * Id of a process that holds a socket, by the socket's inode. Null if there is none, or if it belongs to another user.
+ */
 export const holderOfSocket = (inode: string): number | null =>
   processIds().find((pid) => orNone(() => readdirSync(`/proc/${pid}/fd`)).some(linksTo(pid, `socket:[${inode}]`))) ??
   null;
@@ -64,7 +68,7 @@ const linksTo =
   (fd: string): boolean =>
     orNone(() => [readlinkSync(`/proc/${pid}/fd/${fd}`)]).includes(target);
 
-/** The lines or names that were read. Empty for a process of another user or one that has just ended. */
+/** The lines or names from `read`. Empty for a process of another user, or for one that has just ended. */
 function orNone(read: () => string[]): string[] {
   try {
     return read();
@@ -86,8 +90,8 @@ function processesWith(isWanted: (environment: readonly string[]) => boolean): P
 }
 
 /**
- * Ends processes: SIGTERM, and SIGKILL for those that still run after `graceMs`. Resolves when none runs. A later
- * process with the same number is left alone.
+ * Ends processes: SIGTERM, and SIGKILL for those that still run after `graceMs`. Resolves when none is running. A later
+ * process with the same number is not touched.
  */
 export async function endProcesses(ids: readonly ProcessId[], graceMs = 10_000): Promise<void> {
   signalAll(ids, 'SIGTERM');
@@ -101,7 +105,7 @@ function signalAll(ids: readonly ProcessId[], signal: NodeJS.Signals): void {
     try {
       process.kill(id.pid, signal);
     } catch (error) {
-      // It ended between the check and the signal.
+      // The process ended between the check and the signal.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }

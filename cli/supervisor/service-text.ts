@@ -14,19 +14,16 @@ export const TITLES: Record<ServiceState['name'], string> = {
 /** Whether a service has not yet reached its wanted state. */
 export const isWaitedFor = ({ status }: ServiceState): boolean => status !== 'ready' && status !== 'done';
 
-/** A sentence for a service that is not ready: its work or the reason of its wait, and the place of its log. */
+/** A sentence for a service that is not ready: its current work or why it waits, and the place of its log. */
 export function waitingText(service: ServiceState): string {
   const { name, status, note, log } = service;
   const detail = (status === 'starting' && currentStep(service)) || note;
-  // A service that waits for another one has written nothing yet.
+  // A service that waits for another one has not written a log yet.
   const where = status === 'waiting' ? '' : `; its log is ${log}`;
   return `The ${TITLES[name]} is ${status}${detail === '' ? '' : ` (${detail})`}${where}.`;
 }
 
-/**
- * The present work of a service that takes minutes to start: the model's recipe, and vLLM. Empty where that is not
- * known.
- */
+/** The current work of a service that takes minutes to start: the model's recipe, and vLLM. Empty if it is unknown. */
 export function currentStep(service: ServiceState): string {
   if (service.name === 'policy') return vllmStep(service.log);
   const line = service.name === 'model' ? logTail(`${service.log}.out`, 1) : '';

@@ -10,8 +10,8 @@ import { accepts } from './ports';
 import type { ServiceName } from './supervisor-state';
 
 /**
- * Server settings without which the fairness keys of runs have no effect. One partition, because the server is fair
- * within each one, and label chunks are far too few to need several.
+ * Server settings that make the fairness keys of runs effective. There is one partition, because the server is fair
+ * only within a partition, and label chunks are far too few to need several.
  */
 const FAIRNESS = [
   'matching.enableFairness=true',
@@ -19,11 +19,11 @@ const FAIRNESS = [
   'matching.numTaskqueueWritePartitions=1',
 ];
 
-/** How a service is started, and how to see that it works. */
+/** How to start a service, and how to check that it works. */
 export interface Service {
   name: ServiceName;
   command: string;
-  /** Read at every start: the model's directory is known only when its recipe has ended. */
+  /** It is called at every start, because the model's directory is known only after its recipe has ended. */
   arguments: () => string[];
   environment: () => Record<string, string>;
   url: string | null;
@@ -32,15 +32,15 @@ export interface Service {
   /** true: it runs once and ends; the last line of its standard output is its result. */
   once?: boolean;
   /**
-   * true: the service has helper processes in its process group. They are ended with it, because they hold its memory.
-   * If the service exits before it was ever ready, it is not started again: a start takes minutes and would end the
-   * same way. Default false.
+   * true: the service has helper processes in its process group. They are ended with it, because they use its memory.
+   * If the service exits before it was ever ready, it is not started again, because a start takes minutes and would end
+   * the same way. Default false.
    */
   isHeavy?: boolean;
   /** Whether the service works now. Never throws. */
   isReady(process: ProcessId, startedAt: number): Promise<boolean>;
   /**
-   * Whether a service that was ready still works; true also where that is not known. Never throws. Default: `isReady`
+   * Whether a service that was ready still works; also true if that is unknown. Never throws. Default: `isReady`
    * decides.
    */
   stillWorks?(): Promise<boolean>;
@@ -59,7 +59,7 @@ async function answersOk(url: string): Promise<boolean> {
 }
 
 /**
- * Whether a worker has asked for workflow tasks since a time (milliseconds since 1970); null when the server does not
+ * Whether a worker has asked for workflow tasks since a time (milliseconds since 1970); null if the server does not
  * answer.
  */
 async function hasPollerSince({ address, namespace }: Plan['temporal'], since: number): Promise<boolean | null> {
@@ -77,8 +77,8 @@ async function hasPollerSince({ address, namespace }: Plan['temporal'], since: n
 }
 
 /**
- * The services of a plan, in the order in which they are started. `modelDirectory` is called when the policy server and
- * the worker start.
+ * The services of a plan, in the order of their starts. `modelDirectory` is called when the policy server and the
+ * worker start.
  */
 export function services(plan: Plan, modelDirectory: () => string | null): Service[] {
   const list: Service[] = [];
@@ -98,7 +98,7 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
       url: `http://${loopback}:${start.uiPort}`,
       needs: [],
       isReady: async () => (await accepts(loopback, start.port)) && (await accepts(loopback, start.uiPort)),
-      // The kernel accepts connections even for a process that is stopped, so an answer is needed here.
+      // The kernel accepts connections even for a stopped process, so the check needs an answer.
       stillWorks: () => answersOk(`http://${loopback}:${start.uiPort}`),
     });
   }
@@ -131,13 +131,13 @@ export function services(plan: Plan, modelDirectory: () => string | null): Servi
     ],
     environment: () => ({ ...shared(), ...workerEnvironment(plan, modelDirectory()) }),
     url: null,
-    // The worker needs the model's directory. Whether the policy server answers yet, its activities find out.
+    // The worker needs the model's directory. Its activities find out whether the policy server answers yet.
     needs: [
       ...(start === null ? [] : ['temporal' as const]),
       ...(plan.model?.source.kind === 'recipe' ? ['model' as const] : []),
     ],
     isReady: async (_, startedAt) => (await hasPollerSince(plan.temporal, startedAt)) === true,
-    // When the server does not answer, nothing is known of the worker.
+    // If the server does not answer, the state of the worker is unknown.
     stillWorks: async () => (await hasPollerSince(plan.temporal, Date.now() - 2.5 * LONG_POLL_MS)) !== false,
   });
   return list;
@@ -149,7 +149,7 @@ function gatewayService(
   { agent, baseModel, replica, port }: NonNullable<Plan['gateway']>,
   shared: () => Record<string, string>,
 ): Service {
-  // One machine does everything here, so the router's call may wait behind a trainer.
+  // One machine does everything here, so the router's call may have to wait for a trainer.
   const router = { timeoutMs: 1_000 };
   const config: GatewayConfigInput = {
     version: 1,
@@ -177,7 +177,7 @@ function modelServices(
     WHET_HOME: plan.home,
     PYTHONPATH: join(plan.root, 'trainer-image'),
     PYTHONUNBUFFERED: '1',
-    // All files are on the disk; asking the hub would only cost time.
+    // All files are on the disk, so asking the hub would only cost time.
     HF_HUB_OFFLINE: process.env['HF_HUB_OFFLINE'] ?? '1',
   });
   const at = () => ['--model', modelDirectory() ?? '', '--port', String(port), '--served-name', servedName];
@@ -220,7 +220,7 @@ function modelServices(
   return [recipe, policy];
 }
 
-/** The settings of agent.yaml for vLLM; its flags are made of them in one place, `whetstone.sampling.vllm_command`. */
+/** The settings of agent.yaml for vLLM; only `whetstone.sampling.vllm_command` makes its flags from them. */
 function vllmArguments({ rank, settings }: VllmPlan): string[] {
   const { maxModelLength, toolCallParser, reasoningParser, maxAdapters, gpuMemoryUtilization } = settings ?? {};
   const given = Object.entries({
@@ -234,10 +234,7 @@ function vllmArguments({ rank, settings }: VllmPlan): string[] {
   return [...given, '--', ...(settings?.arguments ?? [])];
 }
 
-/**
- * Variables of the worker that it does not inherit: the places of the server, the store, the model and the demo
- * analyst.
- */
+/** Variables that the worker does not inherit: the addresses and places of server, store, model and demo analyst. */
 function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<string, string> {
   return {
     WHET_STORE: plan.storeRoot,

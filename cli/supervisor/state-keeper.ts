@@ -3,12 +3,12 @@ import { diskProblem } from './disk';
 import type { Plan } from './plan';
 import { isStateKept, removeSupervisorState, type SupervisorState, writeSupervisorState } from './supervisor-state';
 
-/** How often the disk is looked at, and a state that could not be written is written again. */
+/** Time between two checks of the disk; a state that could not be written is then written again. */
 const LOOK_MS = 2_000;
 
 /**
- * Keeps a supervisor's state in its file. A write that fails ends nothing: it is repeated until it succeeds, and so is
- * one whose file was damaged or removed. Meanwhile the supervisor answers for itself (`askSupervisor`).
+ * Keeps a supervisor's state in its file. A failed write ends nothing: it is repeated until it succeeds. If the file
+ * was damaged or removed, it is written again. Meanwhile the supervisor itself answers questions (`askSupervisor`).
  */
 export class StateKeeper {
   private timer: NodeJS.Timeout | null = null;
@@ -19,7 +19,7 @@ export class StateKeeper {
     private readonly state: SupervisorState,
   ) {}
 
-  /** Writes the state, and from then on writes it again whenever the file does not hold it. */
+  /** Writes the state. From then on, writes it again whenever the file differs. */
   start(): void {
     this.look();
     this.timer = setInterval(() => this.look(), LOOK_MS);
@@ -34,7 +34,7 @@ export class StateKeeper {
     }
   }
 
-  /** Stops looking and removes the file: nothing is up any more. Never throws. */
+  /** Stops the checks and removes the file, because no service is up any more. Never throws. */
   end(): void {
     if (this.timer !== null) clearInterval(this.timer);
     this.timer = null;
@@ -53,7 +53,7 @@ export class StateKeeper {
     else if (this.state.disk === null) this.said = null;
   }
 
-  /** To the log, once for each trouble. The log may be on the same disk: then the words are lost, and nothing else. */
+  /** Writes to the log, once for each problem. The log may be on the same disk; then only this message is lost. */
   private say(text: string): void {
     if (this.said === text) return;
     this.said = text;

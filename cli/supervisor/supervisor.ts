@@ -9,7 +9,7 @@ import { type Service, services } from './services';
 import { StateKeeper } from './state-keeper';
 import { askSupervisor, type ServiceName, supervisorLock, type SupervisorState } from './supervisor-state';
 
-/** Time in which a worker's trainers write a checkpoint, and Temporal closes its database. */
+/** Time for a worker's trainers to write a checkpoint, and for Temporal to close its database. */
 const GRACE_MS = 15_000;
 const STOP_ORDER: ServiceName[] = ['worker', 'gateway', 'model', 'policy', 'analyst', 'temporal'];
 
@@ -20,9 +20,9 @@ interface Part {
 
 /**
  * Starts the services of a plan and keeps them running, with their state in `<home>/supervisor.json`, until `signal`
- * aborts. Then stops them, the worker first and Temporal last, and removes the state. A state or a log that cannot be
- * written ends nothing.
- * @throws CliError when another supervisor runs for this state directory.
+ * fires. Then stops them, the worker first and Temporal last, and removes the state. If a state or a log cannot be
+ * written, nothing ends.
+ * @throws CliError if another supervisor runs for this state directory.
  */
 export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> {
   mkdirSync(plan.logs, { recursive: true });
@@ -49,7 +49,7 @@ export async function supervise(plan: Plan, signal: AbortSignal): Promise<void> 
   await aborted;
   for (const name of STOP_ORDER) await parts.get(name)?.managed.stop(GRACE_MS);
   await Promise.all(running);
-  // Processes that services left behind, such as a trainer whose worker was killed.
+  // Ends processes that services left behind, such as a trainer whose worker was killed.
   await endProcesses(processesOfInstance(plan.instance), GRACE_MS);
   keeper.end();
   await lock.release();
@@ -60,7 +60,7 @@ async function whoSupervises(home: string): Promise<string> {
   return `A supervisor${pid === undefined ? '' : ` (process ${pid})`} runs for ${home} already. Stop it with \`whet down\`.`;
 }
 
-/** Starts a service when those it needs are ready, and keeps it running until it is stopped. */
+/** Starts a service when the services that it needs are ready, and keeps it running until it is stopped. */
 async function startInTurn(
   { service, managed }: Part,
   parts: ReadonlyMap<ServiceName, Part>,
@@ -92,7 +92,7 @@ function initialState(plan: Plan): SupervisorState {
   };
 }
 
-/** The directory that a recipe's last line of output names: JSON with `path`. */
+/** The directory in a recipe's last line of output: JSON with `path`. */
 function modelPath(result: string | null): string | null {
   if (result === null) return null;
   const { path } = JSON.parse(result) as { path?: unknown };

@@ -8,11 +8,11 @@ import type { StageName } from '../../contracts/names';
 
 type ActivityName = keyof OrchestrationActivities | keyof LlmActivities | keyof SandboxActivities | keyof JobActivities;
 
-/** The work of an activity, and its stage of a run. */
+/** The work of an activity, and its stage. */
 interface ActivityView {
-  /** Null for what belongs to no stage. */
+  /** Null if it belongs to no stage. */
   stage: StageName | 'prepare' | 'study' | null;
-  /** The beginning of a sentence. */
+  /** The title is the beginning of a sentence. */
   title: string;
 }
 
@@ -56,6 +56,8 @@ const ACTIVITIES: Record<ActivityName, ActivityView> = {
 
 const isActivityName = (name: string): name is ActivityName => Object.hasOwn(ACTIVITIES, name);
 
-/** An activity as people see it. An activity of a newer worker has its own name as title, and no stage. */
+/**
+ * An activity in the form that people see. An activity of a newer worker has its own name as its title, and no stage.
+ */
 export const activityView = (name: string): ActivityView =>
   isActivityName(name) ? ACTIVITIES[name] : { stage: null, title: name };

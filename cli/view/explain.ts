@@ -10,12 +10,12 @@ import type { PendingActivity, RunState } from './run-state';
 import type { QueueWorker } from './task-queue-workers';
 import { failingText, sinceText, untilText, WAITS_FOR } from './waits';
 
-/** Silence after which a worker counts as gone: its next poll is late. */
+/** After this time without a poll, a worker counts as gone: its next poll is late. */
 const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
-/** Silence of an activity that is worth a word: several heartbeats are missing. */
+/** After this time without a heartbeat, an activity is reported: several heartbeats are missing. */
 const HEARTBEAT_SILENT_MS = 8 * HEARTBEAT_MS.every;
 
-/** A run keeps the addresses that it began with, so that its results stay comparable. */
+/** A run keeps its original addresses, so that its results stay comparable. */
 const FROZEN_ADDRESS: Record<string, string> = {
   'Model.Unreachable':
     ' The run keeps the address that it began with: let the server listen there again; a change of agent.yaml or of ' +
@@ -24,10 +24,10 @@ const FROZEN_ADDRESS: Record<string, string> = {
     ' The run keeps the address that it began with: a change of agent.yaml has no effect on this run.',
 };
 
-/** The queue's short name, as `whet worker --queues` takes it. */
+/** The queue's short name, as in `whet worker --queues`. */
 const shortQueue = (queue: string) => queue.replace(/^whet-/, '');
 
-/** Progress as people read it: `412 of 1400 labels, 23/s, 43 s left`. */
+/** Progress in readable form: `412 of 1400 labels, 23/s, 43 s left`. */
 export function progressText(progress: StageProgress): string {
   // Nothing is counted yet.
   if (progress.total === 0 && progress.note !== undefined) return progress.note;
@@ -50,7 +50,7 @@ function failureText({ lastFailure }: PendingActivity): string {
   return `${lastFailure.type ?? 'Error'}: ${lastFailure.message}${remedy === null ? '' : ` What to do: ${remedy}`}${frozen}`;
 }
 
-/** Why no worker has taken an activity yet, and what to do; the end of a sentence. */
+/** Why no worker has taken an activity yet, and what to do, as the end of a sentence. */
 function whyNotTaken({ taskQueue }: PendingActivity, state: RunState): string {
   const start = `start one with \`whet up\`, or \`whet worker --queues ${shortQueue(taskQueue)}\``;
   const known = state.workers?.filter((worker) => worker.taskQueue === taskQueue) ?? [];
@@ -68,7 +68,7 @@ function whyNotTaken({ taskQueue }: PendingActivity, state: RunState): string {
   return `${count} busy with ${used} other tasks of that kind, and takes it when one ends. More at once: ${start}`;
 }
 
-/** That workers are stopped or gone, since when, and what to do. */
+/** A sentence about workers that are stopped or gone: since when, and what to do. */
 function stoppedWorkers(workers: readonly QueueWorker[], now: number): string {
   const last = workers.reduce((a, b) => (b.heartbeatAt > a.heartbeatAt ? b : a));
   if (last.shuttingDown) return `the worker ${last.identity} is shutting down: wait until it is back`;
@@ -78,7 +78,7 @@ function stoppedWorkers(workers: readonly QueueWorker[], now: number): string {
   );
 }
 
-/** That the worker of a running activity gives no sign of life; empty when it does. */
+/** A sentence if the worker of a running activity shows no sign of life; else empty. */
 function signsOfLife({ heartbeatAt, workerIdentity, taskQueue }: PendingActivity, { workers, now }: RunState): string {
   const worker = workers?.find((one) => one.identity === workerIdentity && one.taskQueue === taskQueue);
   if (worker?.silent === true) return ` But ${stoppedWorkers([worker], now)}; Temporal then starts it again elsewhere.`;
@@ -86,7 +86,7 @@ function signsOfLife({ heartbeatAt, workerIdentity, taskQueue }: PendingActivity
   return ` No sign of life for ${ago(heartbeatAt, now)}: if its worker died, Temporal starts it again soon.`;
 }
 
-/** Describes one activity: its work, its progress, and the reason of its wait. */
+/** Describes one activity: its work, its progress, and why it waits. */
 function explainActivity(activity: PendingActivity, state: RunState): string {
   const { now } = state;
   const where =
@@ -122,7 +122,7 @@ function explainActivity(activity: PendingActivity, state: RunState): string {
   }
 }
 
-/** Why the next step of a workflow was not made yet; empty while that is a matter of moments. */
+/** Why the next step of a workflow was not made yet; empty if only moments have passed. */
 function explainStep({ workflowId, taskQueue, attempt }: RunState['steps'][number], state: RunState): string[] {
   if (attempt > 1)
     return [
@@ -140,8 +140,8 @@ function explainStep({ workflowId, taskQueue, attempt }: RunState['steps'][numbe
 }
 
 /**
- * Says in sentences what a run does and what it waits for, the most important first. `localTrouble`: what is wrong with
- * the services on this machine, where the run uses them.
+ * Says in sentences what a run does and why it waits, the most important first. `localTrouble` has the problems of the
+ * services on this machine, if the run uses them.
  */
 export function explainRun(state: RunState, localTrouble: readonly string[] = []): string[] {
   if (state.status !== 'running') return explainEnd(state);
@@ -162,17 +162,20 @@ export function explainRun(state: RunState, localTrouble: readonly string[] = []
   return sentences;
 }
 
-/** The obstacles to the end of a run that was asked to stop. Its own waits do not matter any more. */
+/** The obstacles to the end of a run that was asked to stop. Its own waits no longer matter. */
 export function explainStopping(state: RunState): string[] {
   const sentences = [...state.steps.flatMap((step) => explainStep(step, state)), ...explainActivities(state)];
   return sentences.length > 0 ? sentences : ['Nothing of it is under way; a worker ends it.'];
 }
 
-/** A sentence for each activity that a run has asked for. */
+/** A sentence for each activity that a run has requested. */
 const explainActivities = (state: RunState): string[] =>
   state.activities.map((activity) => explainActivity(activity, state));
 
-/** The waits for a person, and since when. Also the failures, which are otherwise in the line of their stage. */
+/**
+ * The waits for a person, with the time of their start. It also has the failures, which are otherwise shown in their
+ * stage's line.
+ */
 function waitSentences({ waits, failing }: RunProgress, now: number): string[] {
   return [
     ...waits.map(

@@ -5,14 +5,14 @@ import { explainRun } from './explain';
 import { readRunState, type RunState } from './run-state';
 
 const POLL_MS = 250;
-/** The checks of a large model's files take minutes; nobody wants to wait for those. */
+/** Checking a large model's files takes minutes, which is too long to wait for. */
 const PATIENCE_MS = 15_000;
 
-/** The outcome of a run's first checks: agent.yaml, environment, model, analyst and jail. */
+/** The results of a run's first checks: agent.yaml, environment, model, analyst and jail. */
 export interface FirstChecks {
-  /** Whether the run has got past them. */
+  /** Whether the run has passed them. */
   passed: boolean;
-  /** Sentences that say why it does not continue; empty where it does, or where the checks still run. */
+  /** Sentences that say why it does not continue; empty if it does, or if the checks still run. */
   trouble: string[];
 }
 
@@ -27,7 +27,7 @@ export async function watchFirstChecks(
     try {
       state = await readRunState(client, runId);
     } catch (error) {
-      // The run has begun, so a later failure of the server is not the run's.
+      // The run has begun, so a later failure of the server is not the run's failure.
       if (!isTroubleOfServer(error)) throw error;
       break;
     }
@@ -37,7 +37,7 @@ export async function watchFirstChecks(
   return { passed: false, trouble: [] };
 }
 
-/** Whether it has failed, waits for a person, or repeats a check that failed, or nobody works on it. */
+/** Whether the run has failed, waits for a person, repeats a failed check, or has no worker. */
 function isStuck({ status, result, progress, activities, steps, pollers }: RunState): boolean {
   if (status !== 'running') return result === null;
   const waits = (progress?.waitingFor ?? null) !== null;
@@ -46,6 +46,6 @@ function isStuck({ status, result, progress, activities, steps, pollers }: RunSt
   return waits || fails || isAlone;
 }
 
-/** Whether a stage has begun: the first one begins after the checks. */
+/** Whether a stage has begun, since the first stage begins after the checks. */
 const isPast = ({ progress }: RunState): boolean =>
   progress?.stages.some(({ status }) => status !== 'waiting') ?? false;

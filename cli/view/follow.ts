@@ -8,21 +8,23 @@ import { readRunState, type RunState } from './run-state';
 import { formatStageLine, type StageLine, stageLines } from './stage-lines';
 import { createWaitLines, liveWaitLines } from './wait-lines';
 
-/** Without a terminal, a line about the running stage is printed this often. */
+/** Without a terminal, this is the time between lines about a running stage with news. */
 const PLAIN_EVERY_MS = 10_000;
-/** Without a terminal, a stage that runs or waits without anything new is printed again this often. */
+/** Without a terminal, this is the time between lines about a stage without news. */
 const STILL_EVERY_MS = 60_000;
 const POLL_MS = 1_000;
-/** A server that restarts, or whose disk gets space again, is back within this time; a longer silence is a failure. */
+/**
+ * A server that restarts, or whose disk gets free space again, is back within this time; longer silence is a failure.
+ */
 const PATIENCE_MS = 600_000;
 
 /**
- * Shows one live line for each stage until the run ends or `signal` aborts, and returns the last state. Without a
- * terminal it prints a line when a stage changes, one every ten seconds for a stage that has news, and one a minute for
- * a stage that has none. A wait is printed with the commands that answer it, when it begins or changes, and without a
- * terminal every five minutes.
- * While the server has trouble it says so, asks again, and says when it is back.
- * @throws the server's error when that lasts ten minutes.
+ * Shows one live line for each stage until the run ends or `signal` fires, and returns the last state. Without a
+ * terminal it prints a line when a stage changes, every ten seconds for a stage with news, and every minute for a stage
+ * without news. A wait is printed, with the commands that answer it, when it begins or changes. Without a terminal it
+ * is also repeated every five minutes. While the server has trouble, it says so and asks again; it also says when the
+ * server is back.
+ * @throws the server's error if it lasts ten minutes.
  */
 export async function followRun(client: Client, runId: string, out: Output, signal: AbortSignal): Promise<RunState> {
   const printer = createPrinter(out);
@@ -59,7 +61,7 @@ export async function followRun(client: Client, runId: string, out: Output, sign
  */
 export async function followToEnd(client: Client, runId: string, out: Output): Promise<RunState> {
   const state = await withInterrupt((signal) => followRun(client, runId, out, signal));
-  // Only Ctrl-C ends it before the run has ended.
+  // Only Ctrl-C can end it before the run has ended.
   if (state.status !== 'running') return state;
   throw new CliError(
     `${runId} goes on. \`whet status ${runId} --follow\` shows it again; \`whet cancel ${runId}\` ends it for good.`,
@@ -68,8 +70,8 @@ export async function followToEnd(client: Client, runId: string, out: Output): P
 }
 
 /**
- * Makes a printer of run states for `followRun`. It remembers when each stage was first seen running, because the
- * workflow gives the time of ended stages only.
+ * Makes a printer of run states for `followRun`. It records when each stage was first seen running, because the
+ * workflow gives only the times of ended stages.
  */
 export function createPrinter(out: Output): { show(state: RunState): void } {
   const since = new Map<string, number>();
@@ -91,7 +93,7 @@ export function createPrinter(out: Output): { show(state: RunState): void } {
 
   return {
     show(state) {
-      // A worker that restarts does not answer for a moment; the last lines stay.
+      // A restarting worker does not answer for a moment; meanwhile the last lines stay.
       if (state.progress === null && state.status === 'running') return;
       const lines = stageLines(state).map((line) => timed(line, state.now));
       const { progress, runId, now } = state;

@@ -10,7 +10,7 @@ import { table } from '../output';
 
 const BESIDE = 'report.html beside it shows the same result.';
 
-/** Reads `report.json` of a report's directory. @throws CliError when it is missing or not a report of this version. */
+/** Reads `report.json` in a report's directory. @throws CliError if it is missing or not a report of this version. */
 export async function readReport(directory: string): Promise<Report> {
   const path = join(directory, 'report.json');
   const bytes = await readWholeFile(path).catch((error: unknown) => {
@@ -39,9 +39,9 @@ const signed = (x: number) => `${x < 0 ? '-' : '+'}${Math.abs(x).toFixed(3)}`;
 const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [${signed(low)}, ${signed(high)}]`;
 
 /**
- * A table with a row for base, best single adapter, mixed (where there is one), routed and oracle: the pass rate in
- * [0, 1] and its paired difference to base, each with its interval; then what must be read with it. Without an
- * evaluation, a sentence says why.
+ * A table with rows for base, best single adapter, mixed (if there is one), routed and oracle. Each row has the pass
+ * rate in [0, 1] and its paired difference to base, both with intervals; caveats follow. Without an evaluation, a
+ * sentence says why.
  */
 function resultTable({ evaluation, night }: Report): string {
   if (evaluation === null) return night?.sentence ?? 'Nothing was evaluated: no adapter was trained.';
@@ -88,7 +88,7 @@ export function reportText(report: Report): string {
       ({ capability, status, reason }) => `  without an adapter: ${capability.id}, ${status}: ${reason}`,
     ),
     ...(reused.length === 0 ? [] : [`adapters of earlier runs: ${list(reused)}`]),
-    // Without an evaluation the sentence is in the table's place.
+    // Without an evaluation, the sentence replaces the table.
     ...(report.night && report.evaluation !== null ? [report.night.sentence] : []),
     ...(planted === undefined
       ? []

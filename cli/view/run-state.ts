@@ -8,7 +8,7 @@ import { fromPayload } from '../temporal';
 import { promptly } from '../temporal-errors';
 import { type QueueWorker, readWorkers } from './task-queue-workers';
 
-/** A failure as the server reports it. */
+/** A failure in the server's words. */
 export interface ReportedFailure {
   type: string | null;
   message: string;
@@ -32,7 +32,7 @@ export interface PendingActivity {
   workerIdentity: string | null;
 }
 
-/** A workflow of the run whose next workflow task no worker has taken yet, or has failed. */
+/** A workflow of the run whose next workflow task no worker has taken yet, or whose last one failed. */
 interface PendingWorkflowTask {
   workflowId: string;
   taskQueue: string;
@@ -47,16 +47,16 @@ export interface RunState {
   status: 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed-out' | 'unknown';
   startedAt: number;
   closedAt: number | null;
-  /** Null when no worker answered the query. */
+  /** Null if no worker answered the query. */
   progress: RunProgress | null;
   activities: PendingActivity[];
   steps: PendingWorkflowTask[];
   /**
-   * When a worker last asked for work, by task queue; null: none did within the last minutes. Only queues on which
-   * something waits.
+   * Time of the last poll by task queue; null: no worker polled within the last minutes. It contains only queues on
+   * which something waits.
    */
   pollers: Record<string, number | null>;
-  /** Workers by their heartbeats to the server; null where it keeps none. */
+  /** Workers according to their heartbeats to the server; null if it records none. */
   workers: QueueWorker[] | null;
   result: ImprovementRunResult | null;
   failure: ReportedFailure | null;
@@ -79,7 +79,10 @@ interface RawFailure {
   timeoutFailureInfo?: unknown;
 }
 
-/** The application failure or time-out at the bottom: failures of activities and child workflows only wrap it. */
+/**
+ * The application failure or time-out at the bottom of the chain: failures of activities and child workflows only wrap
+ * it.
+ */
 export function reportedFailure(failure: RawFailure | null | undefined): ReportedFailure | null {
   if (failure === null || failure === undefined) return null;
   if (failure.applicationFailureInfo)
@@ -131,8 +134,8 @@ const STATUS: Partial<Record<WorkflowExecutionDescription['status']['name'], Run
 };
 
 /**
- * Asks the server and the run's workflow how far the run is, child workflows included.
- * Rejects when it has not answered within fifteen seconds. @throws WorkflowNotFoundError when there is no such run.
+ * Asks the server and the run's workflow for the run's progress, including child workflows. Rejects if there is no
+ * answer within fifteen seconds. @throws WorkflowNotFoundError if there is no such run.
  */
 export function readRunState(client: Client, runId: string): Promise<RunState> {
   return promptly(client, () => askServer(client, runId));
@@ -178,7 +181,7 @@ async function askServer(client: Client, runId: string): Promise<RunState> {
 /** The server's query for improvement runs that have not ended. */
 export const OPEN_RUNS = `WorkflowType = '${WORKFLOWS.improvementRun}' AND ExecutionStatus = 'Running'`;
 
-/** The end of a run: its verdict, else the server's word. */
+/** The end of a run: its verdict, else the server's status. */
 export const endOf = ({ result, status }: Pick<RunState, 'result' | 'status'>): string => result?.verdict ?? status;
 
 /** Refuses a run that has ended; `consequence` is the end of the sentence. @throws CliError `Run.Ended` */
@@ -187,7 +190,7 @@ export function requireRunning(state: RunState, consequence: string): void {
   throw new CliError(`${state.runId} has ended (${endOf(state)}), ${consequence}.`, { type: 'Run.Ended' });
 }
 
-/** The agent that a run's search attribute or memo names; null when neither does. */
+/** The agent according to a run's search attribute or memo; null if neither names it. */
 export function agentOf(description: {
   memo?: Record<string, unknown>;
   searchAttributes: Record<string, unknown>;
@@ -227,7 +230,7 @@ function pendingStep(description: WorkflowExecutionDescription): PendingWorkflow
   ];
 }
 
-/** The worker's view of a run; null when no worker answers within two seconds. */
+/** The worker's view of a run; null if no worker answers within two seconds. */
 export async function readProgress(client: Client, runId: string): Promise<RunProgress | null> {
   try {
     // Two seconds: without a worker, the server would let the query wait for half a minute.

@@ -6,19 +6,19 @@ import { activityView } from './activities';
 import { progressText } from './explain';
 import type { RunState } from './run-state';
 
-/** One stage of a run, as the live table shows it. */
+/** One stage of a run in the form of the live table. */
 export interface StageLine {
   name: StageName;
   status: string;
-  /** Seconds since it began, or that it took; null before it began. */
+  /** Seconds since its beginning, or its duration; null before it began. */
   seconds: number | null;
   text: string;
 }
 
-/** Most notes of activities side by side that are named. */
+/** Largest number of parallel activities whose notes are shown. */
 const NAMED = 6;
 
-/** The notes of activities that run side by side, such as the arms that are rolled out: `base, a, b`. */
+/** The notes of parallel activities, such as the arms that are played: `base, a, b`. */
 function notesOf(all: readonly StageProgress[]): string | undefined {
   const notes = [...new Set(all.flatMap(({ note }) => note ?? []))];
   if (notes.length === 0) return undefined;
@@ -27,8 +27,8 @@ function notesOf(all: readonly StageProgress[]): string | undefined {
 }
 
 /**
- * Adds up the progress of activities that count the same unit: two trainers at 5 of 40 are at 10 of 80 together. Their
- * notes are kept side by side.
+ * Sums the progress of activities with the same unit: two trainers at 5 of 40 are at 10 of 80 together. Their notes are
+ * joined.
  */
 function addUp(all: readonly StageProgress[]): StageProgress[] {
   const units = [...new Set(all.map((p) => p.unit))];
@@ -54,7 +54,7 @@ function addUp(all: readonly StageProgress[]): StageProgress[] {
   });
 }
 
-/** The run's stages in the order of the paper; those that run, with what their heartbeats say. */
+/** The run's stages in the order of the paper; running stages show their heartbeats. */
 export function stageLines(state: RunState): StageLine[] {
   return STAGES.map((name) => {
     const stage = state.progress?.stages.find((s) => s.name === name);
@@ -78,7 +78,10 @@ export function stageLines(state: RunState): StageLine[] {
   });
 }
 
-/** A stage as one line of text. The workflow gives no time of a running stage: whoever follows the run adds it. */
+/**
+ * A stage as one line of text. The workflow gives no time for a running stage, so the caller that follows the run adds
+ * it.
+ */
 export function formatStageLine({ name, status, seconds, text }: StageLine): string {
   const marks: Record<string, string> = {
     done: 'done',

@@ -3,29 +3,29 @@ import { WORKER_HEARTBEAT_MS } from '../../contracts/limits';
 import { TASK_QUEUES } from '../../contracts/names';
 import { toMilliseconds } from '../pollers';
 
-/** Silence after which a worker counts as stopped: several of its heartbeats are missing. */
+/** After this time without a heartbeat, a worker counts as stopped: several heartbeats are missing. */
 const SILENT_MS = 4 * WORKER_HEARTBEAT_MS;
 
 /** temporal.api.enums.v1.WorkerStatus */
 const SHUTTING_DOWN = 2;
 const SHUTDOWN = 3;
 
-/** A worker of one task queue, as its last heartbeat to the server describes it. */
+/** A worker of one task queue, according to its last heartbeat to the server. */
 export interface QueueWorker {
   /** Process and machine, such as `28455@host`. */
   identity: string;
   taskQueue: string;
   /** Milliseconds since 1970. */
   heartbeatAt: number;
-  /** No heartbeat for twenty seconds: the process is stopped, or it or its machine is gone. */
+  /** No heartbeat for twenty seconds: the process is stopped, or the process or its machine is gone. */
   silent: boolean;
   shuttingDown: boolean;
-  /** Tasks that it works on, and further tasks that it has room for. */
+  /** Number of its current tasks, and number of its free slots. */
   used: number;
   free: number;
 }
 
-/** The workers of our task queues that have not shut down. Null where the server does not keep their heartbeats. */
+/** The workers of our task queues that have not shut down. Null if the server does not record their heartbeats. */
 export async function readWorkers(client: Client, now: number): Promise<QueueWorker[] | null> {
   const { namespace } = client.options;
   const queues: readonly string[] = Object.values(TASK_QUEUES);

@@ -3,10 +3,10 @@ import type { RunProgress } from '../../contracts/messages/run';
 import { duration } from '../output';
 import { sinceText, untilText, type Wait, WAITS_FOR, waitsOf } from './waits';
 
-/** A wait for a person is printed again this often. */
+/** Time after which a wait for a person is printed again. */
 const WAIT_EVERY_MS = 300_000;
 
-/** A wait as it was printed, and when. */
+/** A printed wait, and the time of printing. */
 interface Printed {
   text: string;
   at: number;
@@ -27,7 +27,7 @@ function waitText({ key, who, since, until, reason, commands }: Wait, runId: str
   ].join('\n');
 }
 
-/** A reason without its last sentence, where that names only the commands: they are printed below it. */
+/** A reason without its last sentence if that only names the commands, which are printed below it. */
 function withoutCommands(reason: string, commands: readonly string[]): string {
   const at = reason.lastIndexOf(' Then: ');
   if (at < 0) return reason;
@@ -35,16 +35,16 @@ function withoutCommands(reason: string, commands: readonly string[]): string {
   return last.every((part) => commands.includes(part)) ? reason.slice(0, at) : reason;
 }
 
-/** Says which waits of a run to print, and remembers the printed ones. */
+/** Decides which waits of a run to print, and records the printed ones. */
 interface WaitLines {
   /**
-   * The text of each wait that began or changed since the last call and, with `repeats`, of each that was printed
-   * five minutes ago.
+   * The text of each wait that began or changed since the last call. With `repeats`, it also has each wait that was
+   * printed five minutes ago.
    */
   news(runId: string, progress: RunProgress, now: number, repeats: boolean): string[];
 }
 
-/** The waits of one run, of which none was printed yet. */
+/** The waits of one run, with none printed yet. */
 export function createWaitLines(): WaitLines {
   let known = new Map<string, Printed>();
   return {
@@ -66,7 +66,7 @@ export function createWaitLines(): WaitLines {
   };
 }
 
-/** The waits of a run as lines of the table that is drawn again and again; each may be cut at the terminal's width. */
+/** The waits of a run as lines of the table that is redrawn; each may be cut at the terminal's width. */
 export function liveWaitLines(runId: string, progress: RunProgress, now: number): string[] {
   return personsWaits(runId, progress).map(({ key, who, since, commands }) => {
     const answers = commands.length > 0 ? commands.join(' | ') : `whet why ${runId}`;

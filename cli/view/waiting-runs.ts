@@ -3,25 +3,25 @@ import { SEARCH_ATTRIBUTES, type WaitingFor } from '../../contracts/names';
 import { agentOf, OPEN_RUNS, readProgress } from './run-state';
 import { type Wait, WAITS_FOR, waitsOf } from './waits';
 
-/** Something that waits, and its run. */
+/** A wait, and its run. */
 export interface WaitingRow extends Omit<Wait, 'key' | 'since'> {
-  /** Null where no worker answers. */
+  /** Null if no worker answers. */
   key: string | null;
-  /** As an ISO date; null where no worker answers. */
+  /** As an ISO date; null if no worker answers. */
   since: string | null;
   runId: string;
   agent: string | null;
-  /** The stage that the run is in. */
+  /** The current stage of the run. */
   stage: string | null;
 }
 
-/** Runs that are asked at the same time how far they are. */
+/** Number of runs that are asked in parallel for their progress. */
 const AT_ONCE = 8;
 
 /**
- * Everything that waits in the runs of all agents or of one, the longest wait first. The worker of a run knows its
- * waits. For a run without a worker, only the search attribute says that it waits.
- * @param agent a name that was checked: it goes into the query.
+ * All waits in the runs of all agents or of one, the longest wait first. Only a run's worker knows its waits. For a run
+ * without a worker, only the search attribute shows that it waits.
+ * @param agent a checked name, because it becomes part of the query.
  */
 export async function waitingRuns(client: Client, agent: string | undefined): Promise<WaitingRow[]> {
   const values = Object.keys(WAITS_FOR).map((who) => `'${who}'`);
@@ -38,7 +38,7 @@ export async function waitingRuns(client: Client, agent: string | undefined): Pr
   return rows.sort((a, b) => (a.since ?? '').localeCompare(b.since ?? ''));
 }
 
-/** Whom a run in a list waits for; null when it does not. */
+/** Whom a run in a list waits for; null if it does not wait. */
 export function waitingForOf({ status, searchAttributes }: WorkflowExecutionInfo): WaitingFor | null {
   const [who] = (searchAttributes[SEARCH_ATTRIBUTES.waiting] as string[] | undefined) ?? [];
   return status.name === 'RUNNING' && who !== undefined && Object.hasOwn(WAITS_FOR, who) ? (who as WaitingFor) : null;
@@ -49,7 +49,7 @@ async function rowsOf(client: Client, info: WorkflowExecutionInfo): Promise<Wait
   const [stage = null] = (info.searchAttributes[SEARCH_ATTRIBUTES.stage] as string[] | undefined) ?? [];
   const run = { runId, agent: agentOf(info), stage };
   const progress = await readProgress(client, runId);
-  // A run that somebody has answered since the list was made no longer waits.
+  // A run that was answered after the list was made no longer waits.
   if (progress !== null) return waitsOf(runId, progress).map((wait) => ({ ...run, ...wait }));
   const who = waitingForOf(info) ?? 'operator';
   const reason = `No worker answers, so nobody can say why: start one with \`whet up\`, then ask \`whet why ${runId}\`.`;

@@ -13,17 +13,17 @@ export const WAITS_FOR: Record<WaitingFor, string> = {
   'repeated-failure': 'until what fails works again',
 };
 
-/** Something that waits in a run. */
+/** A wait in a run. */
 export interface Wait {
-  /** What `whet retry RUN KEY` calls it. */
+  /** Its name in `whet retry RUN KEY`. */
   key: string;
   who: WaitingFor;
   /** As an ISO date. */
   since: string;
-  /** When its deadline passes, as an ISO date; null: never. */
+  /** Its deadline as an ISO date; null: none. */
   until: string | null;
   reason: string;
-  /** The commands that answer it. Empty where it continues by itself. */
+  /** The commands that answer it. Empty if it continues by itself. */
   commands: string[];
 }
 
@@ -50,12 +50,15 @@ export function waitsOf(runId: string, { waits, failing }: Pick<RunProgress, 'wa
   ];
 }
 
-/** That an activity fails again and again, without the time since when. Not every attempt is reported to the run. */
+/**
+ * A text that an activity keeps failing, without the time of the first failure. Not every attempt is reported to the
+ * run.
+ */
 export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempts' | 'reason'>): string =>
   `At least ${attempts} attempts have failed. The last one: ${reason}`;
 
 /**
- * Lets those parts of a run try again that wait because of a failure of one type, and returns their keys.
+ * Retries the parts of a run that wait because of a failure of one type, and returns their keys.
  * @param isChosen gets the reason of such a wait, which begins with the failure's type.
  */
 export async function retryWaits(
@@ -69,7 +72,7 @@ export async function retryWaits(
   return keys;
 }
 
-/** The commands that a wait's reason names, as a person types them. */
+/** The commands in a wait's reason, as a person types them. */
 function commandsIn(runId: string, { key, reason }: RunWait): string[] {
   const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const command = new RegExp(
