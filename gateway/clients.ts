@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { GatewayKey } from '../contracts/config/gateway-config';
 import { ApiError } from './http/errors';
 
-/** A token bucket that holds one minute's requests. */
+/** A token bucket with the capacity of one minute's requests. */
 class MinuteBucket {
   private tokens: number;
   private filledAt = performance.now();
@@ -22,7 +22,7 @@ class MinuteBucket {
   }
 }
 
-/** A client application: limits its requests per minute and those in flight. */
+/** A client application, with limits on its requests per minute and in flight. */
 export class Client {
   private inFlight = 0;
   private readonly requests: MinuteBucket | null;
@@ -34,7 +34,7 @@ export class Client {
     this.outcomes = limit === undefined ? null : new MinuteBucket(limit);
   }
 
-  /** As in the configuration; `anonymous` where no keys are configured. */
+  /** The name in the configuration; `anonymous` if no keys are configured. */
   get name(): string {
     return this.settings.client;
   }
@@ -44,7 +44,7 @@ export class Client {
     return this.settings.agents?.includes(agent) ?? true;
   }
 
-  /** Counts a request. Throws ApiError 429 when a limit is reached. */
+  /** Counts a request. Throws ApiError 429 if a limit is reached. */
   enter(): void {
     const { concurrent } = this.settings;
     if (concurrent !== undefined && this.inFlight >= concurrent) {
@@ -83,7 +83,7 @@ export class Client {
   }
 }
 
-/** Finds the client that a key belongs to. Without configured keys, every request comes from `anonymous`. */
+/** Finds the client of a key. Without configured keys, every request comes from `anonymous`. */
 export class Clients {
   private readonly byHash: Map<string, Client>;
   private readonly anonymous = new Client({ client: 'anonymous' });
@@ -93,7 +93,7 @@ export class Clients {
   }
 
   /**
-   * The client whose key the Authorization header has. Throws ApiError 401 for a missing or unknown key. It compares
+   * The client whose key is in the Authorization header. Throws ApiError 401 for a missing or unknown key. It compares
    * hashes, so that its duration reveals nothing about the key.
    */
   identify(authorization: string | undefined): Client {

@@ -1,14 +1,14 @@
 import { createHash, hash } from 'node:crypto';
 import { ApiError } from './http/errors';
 
-/** Where a conversation goes. Decided at its first turn. */
+/** The target of a conversation. It is decided at the first turn. */
 export interface RoutingDecision {
   agent: string;
-  /** Version of the registry. Null when none is active: then the base model answers. */
+  /** Version of the registry. Null if none is active: then the base model answers. */
   version: number | null;
   arm: 'active' | 'canary';
   /**
-   * The canary that ran when this was decided, for either arm; null: none ran. Only conversations that began while a
+   * The canary at the time of the decision, for both arms; null: there was none. Only conversations that began while a
    * canary ran are compared.
    */
   canaryId: string | null;
@@ -16,17 +16,17 @@ export interface RoutingDecision {
   adapter: string | null;
   /** A capability of the version, or `none`. */
   capabilityId: string;
-  /** Why, as in the header x-whet-route. */
+  /** The reason, as in the header x-whet-route. */
   reason: string;
-  /** Calibrated probability of the choice; null where there is none. */
+  /** Calibrated probability of the choice; null if there is none. */
   probability: number | null;
 }
 
-/** Why the base model gets a conversation for which a version's router should have chosen. */
+/** Why the base model gets a conversation although a version's router should have chosen. */
 export type NoChoice = 'router-timeout' | 'router-failed';
 
 /**
- * Whether the decision was made as intended: by a router, even if for the base model, or because there was no router to
+ * Whether the decision was made as intended: a router made it, even if for the base model, or there was no router to
  * ask. False if the router failed or took too long.
  */
 export const wasChosen = ({ reason }: RoutingDecision): boolean =>
@@ -34,16 +34,16 @@ export const wasChosen = ({ reason }: RoutingDecision): boolean =>
 
 /** Identifies a conversation. */
 export interface ConversationKey {
-  /** As in the header x-whet-conversation. */
+  /** The name, as in the header x-whet-conversation. */
   name: string;
-  /** Unique in this process: two clients, or two agents, never share one. */
+  /** The key is unique in this process: two clients, or two agents, never share one. */
   key: string;
 }
 
 const ALLOWED = /^[\x21-\x7e]{1,200}$/;
 
 /**
- * The conversation that the client's header names. Without a header, requests that begin with the same texts are one
+ * The conversation that the client's header names. Without this header, requests that begin with the same texts are one
  * conversation. Throws ApiError 400 for a header that the answer could not repeat.
  */
 export function conversationKey(
@@ -64,7 +64,10 @@ export function conversationKey(
   return { name: header, key: cacheKey(client, agent, header) };
 }
 
-/** Texts that are shorter than this together are hashed at once. Joining longer ones takes longer than it saves. */
+/**
+ * Texts with a shorter total length are joined and hashed at once. For longer texts, joining costs more time than it
+ * saves.
+ */
 const JOINED_CHARACTERS = 16_384;
 
 /** SHA-256 of the texts, each followed by a zero character. */

@@ -34,7 +34,7 @@ export interface GatewayDeps {
   tracing: Tracing | null;
 }
 
-/** All parts of a gateway except its HTTP server, wired together. */
+/** All parts of a gateway except its HTTP server, connected with each other. */
 export class Gateway {
   readonly agents = new Map<string, ServedAgent>();
   readonly clients: Clients;
@@ -55,7 +55,7 @@ export class Gateway {
   private readonly adapterCheck: AdapterCheck;
   /** Emits `ready`. Every request that waits for a server listens, so it does not warn about many listeners. */
   private readonly events = new EventEmitter().setMaxListeners(0);
-  /** Keys of routers that cannot be read, which the log has said. */
+  /** Keys of unreadable routers that are already in the log. */
   private readonly unreadableRouters = new Set<string>();
 
   constructor(
@@ -87,7 +87,7 @@ export class Gateway {
     for (const reconciler of this.reconcilers.values()) reconciler.start();
   }
 
-  /** Stops all timers and loops, writes the traces that are waiting, and closes the connections to model servers. */
+  /** Stops all timers and loops, writes the waiting traces, and closes the connections to model servers. */
   async stop(): Promise<void> {
     await Promise.all([
       this.registryPoller.stop(),
@@ -99,7 +99,7 @@ export class Gateway {
     await this.deps.tracing?.stop();
   }
 
-  /** One sentence for each thing that is missing. Empty when every agent can be served. */
+  /** One sentence for each missing thing. Empty if every agent can be served. */
   unready(): string[] {
     if (this.draining) return ['The gateway is shutting down.'];
     return [...this.agents.values()].flatMap(({ settings: { name }, known, replicas }) => [
@@ -108,7 +108,7 @@ export class Gateway {
     ]);
   }
 
-  /** Reads a version's router. While that fails, base gets the version's conversations; the log says so once. */
+  /** Reads a version's router. While that fails, base gets the version's conversations, and the log says so once. */
   private async readJudgedRouter(agent: string, artifact: ArtifactRef): Promise<Router> {
     const { store, log } = this.deps;
     try {
@@ -144,7 +144,7 @@ export class Gateway {
     );
   }
 
-  /** The model server at an address; agents that name the same address share it. */
+  /** The model server at an address; agents with the same address share it. */
   private replica(url: string, adminPort?: number): Replica {
     const address = url.replace(/\/$/, '');
     const existing = this.replicas.get(address);

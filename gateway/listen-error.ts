@@ -2,7 +2,7 @@
 interface Fault {
   what: string;
   todo: string;
-  /** Whether the configuration is wrong. False: something else on the machine is in the way. */
+  /** True: the configuration is wrong. False: something else on the machine prevents it. */
   isConfiguration: boolean;
 }
 
@@ -42,7 +42,7 @@ const FAULTS: Record<string, Fault> = {
 
 /** The gateway cannot listen on its configured address. The message names the address, the reason and the remedy. */
 export class ListenError extends Error {
-  /** Whether the configuration is wrong. False: something else on the machine is in the way. */
+  /** True: the configuration is wrong. False: something else on the machine prevents it. */
   readonly isConfiguration: boolean;
 
   constructor(field: 'host' | 'admin.host', address: string, cause: NodeJS.ErrnoException) {

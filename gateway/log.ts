@@ -6,7 +6,7 @@ export type Log = Pick<pino.Logger, 'info' | 'warn' | 'error' | 'debug'>;
 
 /**
  * A log of this level; default WHET_LOG_LEVEL, or `info`. Single requests are in metrics and spans, not in the log.
- * `destination` takes its lines; default: standard output.
+ * `destination` receives its lines; default: standard output.
  */
 export function createLog(
   level: string = process.env['WHET_LOG_LEVEL'] || 'info',
@@ -18,7 +18,7 @@ export function createLog(
 
 function standardOutput(): pino.DestinationStream {
   const destination = pino.destination({ sync: false });
-  // A full disk, or a reader who closed the pipe: lines are lost until it can be written again, and nothing else.
+  // On a full disk or a closed pipe, lines are lost until it can be written again; nothing else happens.
   destination.on('error', () => undefined);
   return destination;
 }

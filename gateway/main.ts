@@ -1,6 +1,4 @@
-/**
- * Entry point of the gateway process. cli/supervisor/gateway-arguments.ts has the arguments that it is started with.
- */
+/** Entry point of the gateway process. cli/supervisor/gateway-arguments.ts has its start arguments. */
 import { cleanStandardStreams } from '../contracts/clean-streams';
 import { logFatalErrors } from '../contracts/log-fatal-errors';
 import { GatewayConfigError } from '../loaders/gateway-config';
@@ -35,7 +33,7 @@ async function main(): Promise<void> {
   let stopping = false;
   const hurry = new AbortController();
   const stop = async (signal: NodeJS.Signals) => {
-    // A person at a terminal does not wait for a load balancer, nor does one who asks twice.
+    // The wait for load balancers is skipped after Ctrl-C in a terminal, and after a second signal.
     if (stopping || signal === 'SIGINT') hurry.abort();
     if (stopping) return;
     stopping = true;

@@ -5,9 +5,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const OVERHEAD_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.1];
 const SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1];
 
-/**
- * The gateway's Prometheus metrics. Values of labels come from the configuration and the registry, never from clients.
- */
+/** The gateway's Prometheus metrics. Label values come from the configuration and the registry, never from clients. */
 export class Metrics {
   readonly registry = new Registry();
   private readonly registers = [this.registry];
@@ -88,7 +86,7 @@ export class Metrics {
     SHARES,
   );
 
-  /** Counts a routing decision; `answer` is null where the router gave none. */
+  /** Counts a routing decision; `answer` is null if the router gave none. */
   routed(agent: string, outcome: string, seconds: number, answer: RoutingAnswer | null): void {
     this.router.inc({ agent, outcome });
     this.routerSeconds.observe({ agent }, seconds);
@@ -96,7 +94,7 @@ export class Metrics {
     if (answer?.probability != null) this.confidence.observe({ agent }, answer.probability);
   }
 
-  /** Adds a gauge whose values are read on each scrape. */
+  /** Adds a gauge whose values are computed at each scrape. */
   gaugeOnScrape(
     name: string,
     help: string,

@@ -1,7 +1,7 @@
 /**
  * OpenTelemetry: one span per inference request, with the gen_ai attributes of the semantic conventions. The contents
- * of messages are never attributes. On when OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set;
- * otherwise the libraries are not even loaded.
+ * of messages are never attributes. It is on if OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is
+ * set; otherwise the libraries are not even loaded.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Attributes, Span, Tracer } from '@opentelemetry/api';
@@ -9,7 +9,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 
 /** The span of one request. */
 export interface RequestSpan {
-  /** Header `traceparent` for the model server, which makes its spans children of this one. */
+  /** Header `traceparent` for the model server, whose spans then become children of this one. */
   readonly traceparent: string;
   /** Adds attributes. */
   set(attributes: Attributes): void;
@@ -21,11 +21,11 @@ export interface RequestSpan {
 export interface Tracing {
   /** Starts a span; `operation` is its name and `gen_ai.operation.name`. */
   start(request: IncomingMessage, operation: string): RequestSpan;
-  /** Exports the spans that are waiting. */
+  /** Exports the waiting spans. */
   stop(): Promise<void>;
 }
 
-/** Null when no endpoint is set, unless an exporter is given, as tests do. */
+/** Null if no endpoint is set, unless an exporter is given, as in tests. */
 export async function createTracing(
   environment: NodeJS.ProcessEnv = process.env,
   exporter?: SpanExporter,
@@ -75,7 +75,7 @@ function requestSpan(span: Span, errorCode: number): RequestSpan {
   };
 }
 
-/** The span that a `traceparent` header names (W3C trace context, version 00); null for anything else. */
+/** The span in a `traceparent` header (W3C trace context, version 00); null for anything else. */
 function parentOf(
   header: string | string[] | undefined,
 ): { traceId: string; spanId: string; traceFlags: number } | null {

@@ -14,9 +14,9 @@ export interface ProcessConfig {
 }
 
 /**
- * Reads the configuration from the descriptor WHET_GATEWAY_CONFIG_FD (JSON; `whet gateway` sets it, since a variable of
- * the environment holds 128 KB), from WHET_GATEWAY_CONFIG (JSON), or else from the file WHET_GATEWAY_FILE (default
- * gateway.yaml), and the store's folder from WHET_STORE or WHET_HOME. Throws GatewayConfigError.
+ * Reads the configuration from the first of these: the descriptor WHET_GATEWAY_CONFIG_FD (JSON; `whet gateway` uses it,
+ * because an environment variable holds at most 128 KB), WHET_GATEWAY_CONFIG (JSON), and the file WHET_GATEWAY_FILE
+ * (default gateway.yaml). Reads the store's folder from WHET_STORE or WHET_HOME. Throws GatewayConfigError.
  */
 export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env): ProcessConfig {
   const { WHET_GATEWAY_CONFIG_FD: descriptor, WHET_GATEWAY_FILE: file } = environment;

@@ -9,14 +9,14 @@ export interface RegistryPollerOptions {
   store: ArtifactStore;
   agents: readonly string[];
   everyMs: number;
-  /** Called with each agent's registry when it is first read, and whenever it has changed. */
+  /** Called with each agent's registry after its first reading, and after every change. */
   onChange: (agent: string, registry: Registry) => void;
   log: Log;
 }
 
 /**
- * Reads the agents' registries at an interval. Each reading costs one small file. Notifications can stop unnoticed,
- * polling cannot. When a registry cannot be read, the last one stays in force.
+ * Reads the agents' registries at an interval. Each reading costs one small file. Notifications can stop unnoticed, but
+ * polling cannot. If a registry cannot be read, the last one stays valid.
  */
 export class RegistryPoller {
   private readonly stopping = new AbortController();
@@ -32,7 +32,7 @@ export class RegistryPoller {
     this.loop = this.run();
   }
 
-  /** Stops. Resolves when the reading that is under way has ended. */
+  /** Stops. Resolves when the current reading has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.loop;

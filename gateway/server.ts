@@ -1,7 +1,7 @@
 /**
- * The HTTP servers, of the API and for operators: they find the route, identify the client, turn errors into answers,
- * and drain. They use `node:http` without a framework, because a framework took a measurable part of the 0.3 ms that a
- * request costs here.
+ * The two HTTP servers, for the API and for operators: they find the route, identify the client, turn errors into
+ * answers, and drain. They use `node:http` without a framework, because a framework took a measurable part of the 0.3
+ * ms that a request costs here.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -24,11 +24,11 @@ const OPTIONS = {
   requestTimeout: 0,
   headersTimeout: 15_000,
   noDelay: true,
-  // Node's own refusal has no body. `checkHost` refuses with one.
+  // Node's own refusal has no body. `checkHost` refuses with a body.
   requireHostHeader: false,
 };
 
-/** The HTTP servers of a gateway. They listen once `listen` and `listenForOperators` are called. */
+/** The HTTP servers of a gateway. They start listening with `listen` and `listenForOperators`. */
 export class GatewayServer {
   readonly http: Server;
   /** Serves /metrics and the other routes for operators; null while it does not listen. */
@@ -43,12 +43,12 @@ export class GatewayServer {
     answerOddRequests(this.http);
   }
 
-  /** Resolves with the port of the API; `port` 0 takes a free one. Rejects with ListenError when it cannot. */
+  /** Resolves with the port of the API; `port` 0 takes a free one. Rejects with ListenError if it cannot listen. */
   listen(host: string, port: number): Promise<number> {
     return listenOn(this.http, 'host', host, port);
   }
 
-  /** The same for the port of operators. From then on the API's port does not answer for them. */
+  /** The same for the port of operators. From then on the API's port does not answer these routes. */
   listenForOperators(host: string, port: number): Promise<number> {
     this.admin = createServer(OPTIONS, (request, response) => {
       this.answerOperator(request, response).catch((error: unknown) => this.fail(response, error, {}));
@@ -58,9 +58,9 @@ export class GatewayServer {
   }
 
   /**
-   * Reports not ready and continues to serve for `unreadyMs`, so that load balancers take the gateway out. Then accepts
-   * no more connections, waits up to `limitMs` for the requests in flight, and closes all connections. Resolves with
-   * the number of requests that were cut off. `hurry` ends the first wait.
+   * For `unreadyMs`, reports not ready but continues to serve, so that load balancers remove the gateway. Then it
+   * accepts no more connections, waits up to `limitMs` for the requests in flight, and closes all connections. Resolves
+   * with the number of requests that were cut off. `hurry` ends the first wait.
    */
   async drain(limitMs: number, unreadyMs = 0, hurry?: AbortSignal): Promise<number> {
     this.gateway.draining = true;
@@ -148,7 +148,7 @@ export class GatewayServer {
       status = String(this.fail(response, error, exchange.headers()));
     } finally {
       exchange.memory.end();
-      // A slow client has not got all of it yet.
+      // A slow client has not received everything yet.
       if (response.writableFinished || response.destroyed) exchange.answerMemory.end();
       else response.once('close', () => exchange.answerMemory.end());
       metrics.inFlight.dec();
@@ -172,8 +172,8 @@ export class GatewayServer {
   }
 
   /**
-   * Answers with the error and returns the status. Only an ApiError's text reaches the client; any other error is a
-   * fault of the gateway and goes to the log.
+   * Answers with the error and returns the status. The client only sees the text of an ApiError. Any other error is a
+   * fault of the gateway and is logged.
    */
   private fail(response: ServerResponse, error: unknown, headers: Record<string, string>): number {
     if (error instanceof ApiError) {

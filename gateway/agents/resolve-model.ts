@@ -6,7 +6,7 @@ import { startOf } from '../../contracts/clean-text';
 /** The meaning of a client's `model`. */
 export interface ModelTarget {
   agent: ServedAgent;
-  /** The adapter that the name means, null for the base model. A null pin leaves the choice to the router. */
+  /** The adapter that the name selects; null for the base model. A null pin leaves the choice to the router. */
   pin: { adapter: string | null; version: number | null } | null;
 }
 

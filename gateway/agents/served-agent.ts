@@ -12,20 +12,22 @@ import type { ConversationRouter, RoutingAnswer } from '../routing/conversation-
 import type { ReplicaSet } from '../upstream/replica-set';
 import { TimeOver, withinTime } from './within-time';
 
-/** Where a conversation goes, and whether that was decided at an earlier turn. */
+/** The target of a conversation, and whether it was decided at an earlier turn. */
 interface MadeDecision {
   decision: RoutingDecision;
   sticky: boolean;
 }
 
-/** One agent as it is served now: its registry, its router, its model servers, and where its conversations go. */
+/**
+ * The current state of one agent: its registry, its router, its model servers, and the targets of its conversations.
+ */
 export class ServedAgent {
   registry: Registry;
   /** Whether the registry has been read at least once. */
   known = false;
   /**
-   * The reader of the later messages of a version's conversations; null where they keep their adapter. A version never
-   * changes.
+   * The reader of later messages for a version's conversations; null if they keep their adapter. A version never
+   * changes, so the reader is cached.
    */
   private readonly turnReaders = new WeakMap<RegistryVersion, LaterTurnsReader | null>();
   private readonly deciding = new Map<string, Promise<RoutingDecision>>();
@@ -40,22 +42,22 @@ export class ServedAgent {
     this.registry = emptyRegistry(settings.name);
   }
 
-  /** Follows a new registry, and opens the routers of its versions in advance. Does not wait for that. */
+  /** Applies a new registry, and starts to open the routers of its versions in advance. It does not wait for them. */
   update(registry: Registry): void {
     this.registry = registry;
     this.known = true;
-    // A router that cannot be opened is tried again at each conversation, so the failure is ignored here.
+    // The failure is ignored here, because each conversation tries again to open such a router.
     for (const version of this.wantedVersions()) this.router.open(version).catch(() => undefined);
   }
 
-  /** The version with this number; null when there is none, and for null, which means the base model. */
+  /** The version with this number. Null if there is none, and for null, which means the base model. */
   version(number: number | null): RegistryVersion | null {
     return this.registry.versions.find(({ version }) => version === number) ?? null;
   }
 
   /**
-   * Versions whose adapters the model servers must have: the active one, the canary, and the one before the active one,
-   * so that a rollback has nothing to load.
+   * Versions whose adapters the model servers must have: the active version, the canary, and the previous version, so
+   * that a rollback has nothing to load.
    */
   wantedVersions(): RegistryVersion[] {
     const { active, canary, versions } = this.registry;
@@ -64,27 +66,27 @@ export class ServedAgent {
     return versions.filter(({ version }) => numbers.has(version));
   }
 
-  /** The latest version that has the adapter; null when none has. */
+  /** The latest version with this adapter; null if there is none. */
   adapterVersion(name: string): RegistryVersion | null {
     return this.registry.versions.findLast(({ adapters }) => adapters.some((adapter) => adapter.name === name)) ?? null;
   }
 
   /**
-   * Where a conversation goes. An earlier decision holds (`sticky`) while its version is served. Otherwise the router
-   * decides now, by the text of the first user turn. A later message changes the adapter where the version says so.
-   * Never rejects because of the router: without its answer the base model gets the conversation.
+   * The target of a conversation. An earlier decision stays valid (`sticky`) while its version is served. Otherwise the
+   * router decides now, by the text of the first user turn. If the version says so, a later message changes the
+   * adapter. It never rejects because of the router: without the router's answer, the base model gets the conversation.
    */
   async decide(conversation: ConversationKey, opening: Opening): Promise<MadeDecision> {
     const { decision, sticky } = await this.decideByOpening(conversation, opening.task);
     const version = this.version(decision.version);
     if (version === null || this.turnReaders.get(version) === null) return { decision, sticky };
-    // The mixed adapter was trained for everything that later messages can call for.
+    // The mixed adapter was trained for all needs of later messages.
     if (decision.capabilityId === MIXED) return { decision, sticky };
     const switched = await this.switched(decision, version, opening.messages).catch(() => null);
     return switched === null ? { decision, sticky } : { decision: switched, sticky: false };
   }
 
-  /** The decision after later messages; null when they change nothing. */
+  /** The decision after later messages; null if they change nothing. */
   private async switched(
     decision: RoutingDecision,
     version: RegistryVersion,
@@ -143,7 +145,7 @@ export class ServedAgent {
     return { ...base, adapter, capabilityId, reason, probability };
   }
 
-  /** The router's answer; or why there is none, as a word for the header x-whet-route. */
+  /** The router's answer; or the reason why there is none, as a word for the header x-whet-route. */
   private async askRouter(version: RegistryVersion, prefix: string, task: string): Promise<RoutingAnswer | NoChoice> {
     const began = performance.now();
     let outcome: NoChoice;

@@ -1,10 +1,10 @@
-/** The time of `withinTime` is over. */
+/** The time limit of `withinTime` has passed. */
 export class TimeOver extends Error {}
 
 /**
- * The result of `work`. Rejects with TimeOver when it takes longer than `limitMs`. The work's signal
- * aborts then; nobody waits for work that does not listen to it. `AbortSignal.timeout` would do the same, but its
- * timers run on after the work has ended, which at many requests a second costs more than the work.
+ * The result of `work`. Rejects with TimeOver if it takes longer than `limitMs`. Then the work's signal fires; work
+ * that ignores it continues, but nobody waits for it. `AbortSignal.timeout` would do the same, but its timers keep
+ * running after the work has ended. With many requests a second, that costs more than the work.
  */
 export async function withinTime<T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();

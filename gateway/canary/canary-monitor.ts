@@ -7,17 +7,17 @@ import type { Log } from '../log';
 import type { Metrics } from '../metrics';
 import { CanaryOutcomes } from './canary-outcomes';
 
-/** Interval between readings of the other gateways' counts. */
+/** Time between two readings of the other gateways' counts. */
 const READ_EVERY_MS = 2_000;
 
 /** Whether a posted outcome was counted. */
 export interface OutcomeReceipt {
   counted: boolean;
-  /** Why it was not counted; null when it was. */
+  /** Why it was not counted; null if it was counted. */
   reason: string | null;
 }
 
-/** Compares each agent's canary with the active version, and rolls it back when it is worse. */
+/** Compares each agent's canary with the active version, and rolls it back if it is worse. */
 export class CanaryMonitor {
   private readonly outcomes = new Map<string, CanaryOutcomes>();
   private readonly instance = [
@@ -36,7 +36,7 @@ export class CanaryMonitor {
     this.timer.unref();
   }
 
-  /** Begins to compare the registry's canary, or stops when there is none. */
+  /** Starts the comparison for the registry's canary, or stops it if there is none. */
   registryChanged(agent: string, { canary }: Registry): void {
     const outcomes = this.outcomes.get(agent);
     if (outcomes?.canary.id === canary?.id) return;
@@ -49,7 +49,7 @@ export class CanaryMonitor {
 
   /**
    * Counts an outcome, once for each conversation, and rolls the canary back if it is now significantly worse. `reward`
-   * is in [0, 1]. Rejects when the store cannot be written.
+   * is in [0, 1]. Rejects if the store cannot be written.
    */
   async add(agent: string, key: string, decision: RoutingDecision, reward: number): Promise<OutcomeReceipt> {
     this.metrics.outcomes.inc({ agent, arm: decision.arm });

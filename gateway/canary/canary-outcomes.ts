@@ -5,7 +5,7 @@ import { type ArtifactStore, layout, type Segment } from '../../store';
 import { SequentialTest } from './sequential-test';
 
 const lineSchema = z.strictObject({
-  /** First 24 hex digits of the sha256 of the conversation's key: enough to count it once. */
+  /** First 24 hex digits of the sha256 of the conversation's key, which is enough to count it only once. */
   conversation: z.string(),
   arm: z.enum(['active', 'canary']),
   reward: z.number().min(0).max(1),
@@ -13,13 +13,13 @@ const lineSchema = z.strictObject({
 type Line = z.infer<typeof lineSchema>;
 
 /**
- * The outcomes that were posted while a canary runs, of all gateways together. Each gateway appends to its own file in
- * the store and reads the files of the others. A restarted gateway begins a new file and reads its former one.
+ * The outcomes posted while a canary runs, from all gateways. Each gateway appends to its own file in the store and
+ * reads the other gateways' files. A restarted gateway begins a new file and reads its old one.
  */
 export class CanaryOutcomes {
   readonly test: SequentialTest;
   private readonly counted = new Set<string>();
-  /** By file of another gateway: the offset behind the last line that was read. */
+  /** For each file of another gateway: the offset after the last line that was read. */
   private readonly readUpTo = new Map<string, number>();
   private readonly own: Segment;
   private readonly directory: string;
@@ -38,8 +38,8 @@ export class CanaryOutcomes {
   }
 
   /**
-   * Counts an outcome and resolves with true once the operating system has it; false when the conversation was counted
-   * before. `reward` is in [0, 1]. Rejects when the file cannot be written.
+   * Counts an outcome. Resolves with true once the operating system has it, and with false if the conversation was
+   * counted before. `reward` is in [0, 1]. Rejects if the file cannot be written.
    */
   async add(key: string, arm: Line['arm'], reward: number): Promise<boolean> {
     const line: Line = { conversation: hash('sha256', key, 'hex').slice(0, 24), arm, reward };
@@ -49,8 +49,8 @@ export class CanaryOutcomes {
   }
 
   /**
-   * Adds the outcomes that the other gateways have counted since the last call. Rejects when a file cannot be read.
-   * @returns a sentence for each file with lines that were left out.
+   * Adds the outcomes that the other gateways have counted since the last call. Rejects if a file cannot be read.
+   * @returns a sentence for each file with omitted lines.
    */
   async readOthers(): Promise<string[]> {
     const leftOut: string[] = [];

@@ -1,7 +1,7 @@
 import { percentText } from '../../contracts/share-text';
 
 /**
- * Tests after every outcome whether a canary is worse than the active version, its control.
+ * After every outcome, tests whether a canary is worse than the active version, its control.
  *
  * Conversations are assigned by hash: with probability p (`share`) to the canary, else to the control. Let r be the
  * reward of an outcome and m the mean reward before it. Let Z = (r - m)/p for the canary, -(r - m)/(1 - p) for the
@@ -9,9 +9,9 @@ import { percentText } from '../../contracts/share-text';
  * the product of (1 - lambda Z) over outcomes is a non-negative supermartingale, for each lambda > 0 that is fixed
  * beforehand and small enough to keep all factors positive. So is the mean of these products over a grid of lambdas. By
  * Ville's inequality that mean reaches 1/alpha with probability at most alpha over the whole life of the canary,
- * however often it is looked at (testing by betting, Waudby-Smith and Ramdas 2024; inverse-propensity weights as in
- * Howard et al. 2021). No horizon has to be chosen. Outcomes may come late or be missing, as long as that does not
- * depend on the arm.
+ * however often it is tested (testing by betting, Waudby-Smith and Ramdas 2024; inverse-propensity weights as in Howard
+ * et al. 2021). No horizon has to be chosen. Outcomes may be late or missing, as long as that does not depend on the
+ * arm.
  */
 
 import { hash } from 'node:crypto';
@@ -26,7 +26,7 @@ const BETS = [0.5, 0.25, 0.125, 0.0625, 0.03125];
 /** The test of one canary; see the head of this file. */
 export class SequentialTest {
   private readonly lambdas: Float64Array;
-  /** One product for each lambda. A product that underflows to 0 stays 0, whatever losses follow. */
+  /** One product for each lambda. A product that underflows to 0 stays 0, even if losses follow. */
   private readonly products: Float64Array;
   private readonly sums = { active: 0, canary: 0 };
   private readonly counts = { active: 0, canary: 0 };
@@ -44,7 +44,7 @@ export class SequentialTest {
   /** Adds an outcome; `reward` in [0, 1]. */
   add(arm: 'active' | 'canary', reward: number): void {
     const { sums, counts, lambdas, products, share } = this;
-    // It counts half a conversation with reward 0 and half a one with reward 1, so that there is a mean from the start.
+    // Half a conversation with reward 0 and half a one with reward 1 are added, so that there is a mean from the start.
     const mean = (sums.active + sums.canary + 0.5) / (counts.active + counts.canary + 1);
     const z = arm === 'canary' ? (reward - mean) / share : (mean - reward) / (1 - share);
     for (let i = 0; i < products.length; i++) products[i] = (products[i] as number) * (1 - (lambdas[i] as number) * z);
@@ -52,7 +52,7 @@ export class SequentialTest {
     counts[arm] += 1;
   }
 
-  /** Evidence that the canary is worse: none below 1, enough from 1 / falseRollback on. */
+  /** Evidence that the canary is worse: below 1 there is none, and 1 / falseRollback or more is enough. */
   get evidence(): number {
     let sum = 0;
     for (let i = 0; i < this.products.length; i++) sum += this.products[i] as number;
@@ -75,7 +75,7 @@ export class SequentialTest {
   }
 }
 
-/** Whether the canary gets a conversation. It depends on canary and key only, so that all gateways agree. */
+/** Whether the canary gets a conversation. This depends only on canary and key, so that all gateways agree. */
 export function isInCanary({ id, share }: Pick<Canary, 'id' | 'share'>, conversation: string): boolean {
   return Number.parseInt(hash('sha256', `${id}\u0000${conversation}`, 'hex').slice(0, 13), 16) / 2 ** 52 < share;
 }

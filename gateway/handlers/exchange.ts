@@ -6,43 +6,43 @@ import type { Client } from '../clients';
 import type { MemoryLease } from '../http/memory-budget';
 import type { RequestSpan } from '../opentelemetry';
 
-/** Where a request was sent. The answer's headers, the metrics and the span report it. */
+/** The target of a request. The answer's headers, the metrics and the span report it. */
 export interface Routed {
   agent: ServedAgent;
-  /** Null for a request that belongs to no conversation: embeddings. */
+  /** Null for a request without a conversation: embeddings. */
   conversation: ConversationKey | null;
   /** Version of the registry; null: the base model. */
   version: number | null;
   /** Immutable name of the adapter; null: the base model. */
   adapter: string | null;
-  /** Why, as in the header x-whet-route. */
+  /** The reason, as in the header x-whet-route. */
   reason: string;
   /** Whether the base model answers only because a router or an adapter failed. */
   standsIn: boolean;
 }
 
-/** One inference request in progress: its timing, where it was routed, and the headers that say so. */
+/** One inference request in progress: its timing, its target, and the headers that describe both. */
 export class Exchange {
   readonly began = performance.now();
-  /** Time spent waiting for clients and model servers, in milliseconds. The rest is the gateway's own. */
+  /** Time spent waiting for clients and model servers, in milliseconds. The rest of the time is the gateway's own. */
   private waited = 0;
   private waitingSince: number | null = null;
   /** Null until the request has been routed. */
   routed: Routed | null = null;
-  /** Null where requests are not traced. */
+  /** Null if requests are not traced. */
   span: RequestSpan | null = null;
 
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     readonly client: Client,
-    /** Memory that its body takes. */
+    /** Memory for its body. */
     readonly memory: MemoryLease,
-    /** Memory that its answer takes. */
+    /** Memory for its answer. */
     readonly answerMemory: MemoryLease,
   ) {}
 
-  /** Awaits a promise whose time does not count as the gateway's own. Rejects as the promise does. */
+  /** Awaits a promise, and does not count that time as the gateway's own. Rejects if the promise does. */
   async waiting<T>(wait: Promise<T>): Promise<T> {
     this.waitingSince = performance.now();
     try {
@@ -52,7 +52,7 @@ export class Exchange {
     }
   }
 
-  /** Ends the running wait, when a stream begins before its promise resolves. */
+  /** Ends the current wait, when a stream begins before its promise resolves. */
   stopWaiting(): void {
     if (this.waitingSince !== null) this.waited += performance.now() - this.waitingSince;
     this.waitingSince = null;

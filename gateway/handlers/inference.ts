@@ -26,7 +26,7 @@ import type { Exchange, Routed } from './exchange';
 export interface InferenceRoute {
   /** Without /v1. */
   path: '/chat/completions' | '/completions' | '/embeddings';
-  /** Reads the opening of the conversation. Null for requests that are not routed: the base model answers them. */
+  /** Reads the opening of the conversation. Null for requests without routing: the base model answers them. */
   opening: ((fields: Record<string, unknown>) => Opening) | null;
 }
 
@@ -38,7 +38,7 @@ export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
 };
 
 /**
- * Answers one inference request. Resolves with false when the client went away. Rejects with ApiError, but only while
+ * Answers one inference request. Resolves with false if the client disconnected. Rejects with ApiError, but only while
  * nothing has been written to the client.
  */
 export async function handleInference(gateway: Gateway, exchange: Exchange, route: InferenceRoute): Promise<boolean> {
@@ -105,8 +105,8 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
 }
 
 /**
- * Parses a body and decides where it goes. Does not return the parsed value: it may take many times the memory of the
- * body, and an answer may take minutes.
+ * Parses a body and decides its target. It does not return the parsed value, which may need many times the memory of
+ * the body, while an answer may take minutes.
  */
 async function open(gateway: Gateway, exchange: Exchange, route: InferenceRoute, received: ReceivedBody) {
   const asked = parseInference(received);
@@ -159,7 +159,7 @@ async function decide(
   return { agent, conversation, version, adapter, reason: parts.join('; '), standsIn: !wasChosen(decision) };
 }
 
-/** Headers of the request to a model server. The client's API key is not among them. */
+/** Headers of the request to a model server. They do not contain the client's API key. */
 function upstreamHeaders({ headers }: IncomingMessage, span: Exchange['span']): Record<string, string> {
   const sent: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
   for (const name of ['accept', 'traceparent', 'tracestate', 'x-request-id'] as const) {

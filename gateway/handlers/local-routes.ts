@@ -19,13 +19,13 @@ const OUTCOME_BYTES = 8_192;
 /** A route that the gateway answers itself. */
 export interface LocalRoute {
   method: 'GET' | 'POST';
-  /** Whether it shows clients and servers. Then it is answered on the admin port, where there is one. */
+  /** Whether it reveals clients and servers. Then it is answered on the admin port, if there is one. */
   isAdmin?: boolean;
-  /** Whether it needs no API key. For probes and scrapers inside the deployment. */
+  /** Whether it needs no API key. Such routes are for probes and scrapers inside the deployment. */
   isPublic: boolean;
   /**
-   * Answers a request. `client` is null where the route is public. `isInside`: it came by a way that only operators
-   * have. Rejects with ApiError.
+   * Answers a request. `client` is null if the route is public. `isInside` means that the request came on a port for
+   * operators only. Rejects with ApiError.
    */
   answer(
     gateway: Gateway,
@@ -36,7 +36,7 @@ export interface LocalRoute {
   ): Promise<void> | void;
 }
 
-/** Seconds since 1970; OpenAI's list of models wants a time of creation. */
+/** Seconds since 1970, because OpenAI's list of models requires a time of creation. */
 const STARTED = Math.floor(Date.now() / 1000);
 
 /** Routes that the gateway answers itself, by path. */
@@ -72,7 +72,7 @@ export const LOCAL_ROUTES: Record<string, LocalRoute> = {
     answer(gateway, _request, response, _client, isInside) {
       const missing = gateway.unready();
       if (missing.length === 0) return sendJson(response, 200, { status: 'ready' });
-      // Names of agents are for operators, not for whoever reaches the API.
+      // Names of agents are only for operators, not for everyone who reaches the API.
       sendJson(response, 503, { status: 'not ready', ...(isInside ? { missing } : {}) });
     },
   },
@@ -128,7 +128,7 @@ async function takeOutcome(gateway: Gateway, client: string, { conversation, rew
   return { ...answer, agent: name, ...receipt };
 }
 
-/** Reads a posted outcome. Throws ApiError 400 that names the field and what is allowed. */
+/** Reads a posted outcome. Throws ApiError 400 that names the field and the allowed values. */
 function parseOutcome(body: Buffer): Outcome {
   let raw: unknown;
   try {

@@ -1,6 +1,6 @@
 /**
- * The gateway's OpenAPI document, served at /openapi.json. It describes bodies of OpenAI's API as far as the gateway
- * reads them.
+ * The gateway's OpenAPI document, served at /openapi.json. It describes the part of OpenAI's bodies that the gateway
+ * reads.
  */
 import { z } from 'zod';
 import { GATEWAY_HEADERS, outcomeSchema } from '../../contracts/config/gateway-config';
@@ -24,7 +24,7 @@ const error = {
 const json = (schema: unknown) => ({ 'application/json': { schema } });
 const failure = (description: string) => ({ description, content: json({ $ref: '#/components/schemas/Error' }) });
 const object = { type: 'object' };
-/** An answer whose content is JSON. */
+/** An answer with JSON content. */
 const answer = (description: string) => ({ description, content: json(object) });
 /** A route that takes GET. */
 const get = (summary: string, responses: Record<number, unknown>) => ({ get: { summary, responses } });
@@ -83,7 +83,7 @@ function inference(
   };
 }
 
-/** A message, as far as the gateway reads it. */
+/** The part of a message that the gateway reads. */
 const message = {
   type: 'object',
   required: ['role'],

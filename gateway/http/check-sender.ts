@@ -22,10 +22,10 @@ export function checkHost({ headers, httpVersion }: IncomingMessage): void {
 }
 
 /**
- * For a gateway that listens on this machine only and asks for no key. Throws ApiError 403 for a request that a web
- * page of another site sends through its reader's browser. A page may call the gateway by its address; then the header
- * Origin names the page's site. Or an attacker lets a name of his own point to 127.0.0.1; then the header Host has that
- * name. `names` are further names under which the gateway is reached.
+ * For a gateway that only listens on this machine and requires no key. Throws ApiError 403 for a request that a web
+ * page of another site sends through the user's browser. A page may call the gateway by its address; then the header
+ * Origin names the page's site. Or an attacker points his own domain name to 127.0.0.1; then the header Host has that
+ * name. `names` has further host names of the gateway.
  */
 export function checkSender({ headers, rawHeaders }: IncomingMessage, names: readonly string[]): void {
   // If a request has two Host headers, a proxy may have checked the other one.
@@ -48,17 +48,17 @@ export function checkSender({ headers, rawHeaders }: IncomingMessage, names: rea
     });
 }
 
-/** A header Host as it is read. */
+/** A parsed Host header. */
 interface ReadHost {
-  /** Null when it is none. */
+  /** Null if it is invalid. */
   name: string | null;
-  /** Whether it is this machine or an address. No attacker can let those point elsewhere. */
+  /** Whether it is this machine or an IP address. No attacker can redirect those. */
   isOpen: boolean;
 }
 
 /**
- * Number of parsed hosts that are kept. Nearly all requests name one of a few hosts, and parsing a host takes as long
- * as parsing a small body.
+ * Number of parsed hosts in the cache. Nearly all requests name one of a few hosts, and parsing a host takes as long as
+ * parsing a small body.
  */
 const MOST_READ_HOSTS = 64;
 const readHosts = new Map<string, ReadHost>();

@@ -1,8 +1,8 @@
 import { openAiError, type OpenAiErrorBody } from '../../contracts/messages/openai-error';
 
 /**
- * An error that the client gets as an answer in OpenAI's format. Its message must not hold stacks, paths or bodies of
- * model servers.
+ * An error that the client gets as an answer in OpenAI's format. Its message must not contain stacks, paths or bodies
+ * of model servers.
  */
 export class ApiError extends Error {
   /** Headers of this answer, in addition to the headers of every answer. */

@@ -6,18 +6,18 @@ import { RequestBody } from './replace-model-name';
 import type { ReceivedBody } from './read-body';
 import { startOf } from '../../contracts/clean-text';
 
-/** An inference request as far as the gateway reads it. The rest goes to the model server unchanged. */
+/** The part of an inference request that the gateway reads. The rest is sent to the model server unchanged. */
 export interface InferenceRequest {
   model: string;
   stream: boolean;
   /** All fields, as the client sent them. */
   parsed: Record<string, unknown>;
-  /** Memory that `parsed` takes at most, in bytes. */
+  /** Upper bound of the memory of `parsed`, in bytes. */
   parsedBytes: number;
   body: RequestBody;
 }
 
-/** Reads a body. Throws ApiError 400 when it is not a JSON object with a model name, or is too deep or bloated. */
+/** Reads a body. Throws ApiError 400 if it is not a JSON object with a model name, or if it is too deep or bloated. */
 export function parseInference(body: ReceivedBody): InferenceRequest {
   const { bytes } = body;
   if (!isUtf8(bytes)) throw new ApiError(400, 'The request body is not UTF-8.', { code: 'invalid_json' });
@@ -51,20 +51,20 @@ export function parseInference(body: ReceivedBody): InferenceRequest {
   return { model, stream: stream === true, parsed: fields, parsedBytes, body: new RequestBody(body, fields) };
 }
 
-/** The opening of a conversation, which identifies it and which the router reads. */
+/** The opening of a conversation. It identifies the conversation, and the router reads it. */
 export interface Opening {
   /**
-   * Role and text of each message up to and including the first user turn, alternating. The same at every turn of a
-   * conversation.
+   * Role and text of each message up to and including the first user turn, alternating. They are the same at every turn
+   * of a conversation.
    */
   texts: string[];
   /** Text of the first user turn, which the router reads. */
   task: string;
-  /** The conversation until now, as far as a router may read it. Read when it is asked for. */
+  /** The conversation so far, as far as a router may read it. It is read on demand. */
   messages: () => ReadMessage[];
 }
 
-/** Opening of a chat. Throws ApiError 400 when `messages` is not a list of objects. */
+/** Opening of a chat. Throws ApiError 400 if `messages` is not a list of objects. */
 export function chatOpening({ messages }: Record<string, unknown>): Opening {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw new ApiError(400, 'messages is missing: it must be a list with at least one message.', { param: 'messages' });
@@ -84,7 +84,7 @@ export function chatOpening({ messages }: Record<string, unknown>): Opening {
   return { texts, task, messages: () => readMessages(messages) };
 }
 
-/** Messages that are no objects are left for the model server to refuse. */
+/** Messages that are not objects are skipped, because the model server refuses them. */
 function readMessages(messages: readonly unknown[]): ReadMessage[] {
   return messages.map((message) => {
     const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };
@@ -99,7 +99,7 @@ export function promptOpening({ prompt }: Record<string, unknown>): Opening {
   return { texts: [text], task: text, messages: () => [] };
 }
 
-/** A message's text. A list gives the texts of its parts; a part without text gives its JSON. */
+/** A message's text. For a list it is the texts of the parts; for a part without text, the part's JSON. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === null || content === undefined) return '';
@@ -112,7 +112,9 @@ function contentText(content: unknown): string {
     .join('\n');
 }
 
-/** The words of a message. If it is a list, only its texts count. An image is not read at every turn. */
+/**
+ * The words of a message. If it is a list, only its texts count. Images are skipped, because this runs at every turn.
+ */
 function saidText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';

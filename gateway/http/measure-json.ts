@@ -1,13 +1,13 @@
 import { ApiError } from './errors';
 
-/** Objects and lists within each other. Servers behind the gateway read JSON by recursion. */
+/** Largest nesting of objects and lists. The servers behind the gateway read JSON recursively. */
 const DEEPEST = 100;
-/** A body may hold this many strings, objects and lists, and one more for each BYTES_PER_VALUE of its bytes. */
+/** A body may have this many strings, objects and lists, and one more for each BYTES_PER_VALUE of its bytes. */
 const FREE_VALUES = 20_000;
 const BYTES_PER_VALUE = 20;
 /** Memory of an object, a list or a string without its text. */
 const VALUE_BYTES = 100;
-/** Memory of a number, true, false or null, with its place in a list that has grown. */
+/** Memory of a number, true, false or null, including its place in a list that has grown. */
 const PLAIN_BYTES = 40;
 /** Bodies up to this size are parsed before their values are counted. Counting in the bytes would take longer. */
 const SMALL_BYTES = 262_144;
@@ -15,8 +15,8 @@ const SMALL_BYTES = 262_144;
 const [QUOTE, BACKSLASH, BRACE, BRACKET] = [0x22, 0x5c, 0x7b, 0x5b];
 
 /**
- * Refuses a large body that would take far more memory when it is parsed than as text, such as `[[],[],[],...]`. Throws
- * ApiError 400. Bodies of the usual size are not read here: `measureParsed` does the same for them, after parsing.
+ * Refuses a large body that would need far more memory when parsed than as text, such as `[[],[],[],...]`. Throws
+ * ApiError 400. Bodies of the usual size are not checked here: `measureParsed` checks them after parsing.
  */
 export function refuseBloated(body: Buffer): void {
   if (body.length <= SMALL_BYTES) return;
@@ -36,8 +36,8 @@ export function refuseBloated(body: Buffer): void {
 }
 
 /**
- * Memory that a parsed body of `bytes` bytes takes at most, in bytes. Throws ApiError 400 when it has too many strings,
- * keys, objects and lists, or one is too deep. Not recursive, because the input is a client's.
+ * Upper bound of the memory of a parsed body of `bytes` bytes, in bytes. Throws ApiError 400 if it has too many
+ * strings, keys, objects and lists, or if one is too deep. It is not recursive, because the input is a client's.
  */
 export function measureParsed(value: object, bytes: number): number {
   const limit = mostValues(bytes);

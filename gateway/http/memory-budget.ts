@@ -1,25 +1,24 @@
 import { getHeapStatistics } from 'node:v8';
 import { ApiError } from './errors';
 
-/** Memory that one request takes. */
+/** Memory that one request needs. */
 export interface MemoryLease {
   /**
-   * Sets the memory that the request takes now, in bytes. Throws ApiError 503 when all requests together would take too
-   * much.
+   * Sets the current memory of the request, in bytes. Throws ApiError 503 if all requests together would need too much.
    */
   take(bytes: number): void;
   /** Ends the request. */
   end(): void;
 }
 
-/** Limits the memory that requests under way and their answers take together, so that many of them end no process. */
+/** Limits the total memory of requests in progress and their answers, so that many of them cannot crash the process. */
 export class MemoryBudget {
   private taken = 0;
 
   /** `limit` in bytes; default: half of the process's heap. */
   constructor(private readonly limit: number = getHeapStatistics().heap_size_limit / 2) {}
 
-  /** A lease of nothing yet. */
+  /** A lease for 0 bytes. */
   lease(): MemoryLease {
     let own = 0;
     return {

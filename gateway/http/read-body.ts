@@ -2,21 +2,22 @@ import type { IncomingMessage } from 'node:http';
 import { ApiError } from './errors';
 import { startOf } from '../../contracts/clean-text';
 
-/** A body, followed in memory by free space, so that a longer model name fits in without a copy. */
+/** A body, followed in memory by free space, so that a longer model name fits without a copy. */
 export interface ReceivedBody {
   bytes: Buffer;
-  /** Free bytes that follow `bytes` in the same memory. */
+  /** Number of free bytes after `bytes` in the same memory. */
   spare: number;
 }
 
 const SPARE_BYTES = 256;
-/** Largest announced length for which memory is allocated before the body has come. */
+/** Largest announced length for which memory is allocated before the body arrives. */
 const ANNOUNCED_BYTES = 1_048_576;
 
 /**
- * Reads the whole body. Rejects with ApiError 413 when it is larger than `limit` bytes (at once, if its announced
- * length is), 408 when it has not arrived within `timeoutMs`, 415 when it is compressed; and with the connection's
- * error when the client goes away. `onSize` gets the size before memory is taken for it, and may throw.
+ * Reads the whole body. Rejects with ApiError 413 if it is larger than `limit` bytes (at once, if its announced length
+ * is), with 408 if it has not arrived within `timeoutMs`, and with 415 if it is compressed. Rejects with the
+ * connection's error if the client disconnects. `onSize` gets the size before memory is allocated for it, and may
+ * throw.
  */
 export function readBody(
   request: IncomingMessage,
@@ -42,7 +43,7 @@ export function readBody(
   if (announced > limit) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
     onSize(announced);
-    // Not from Node's pool, because other buffers share its memory.
+    // The memory is not from Node's pool, which other buffers share.
     const memory =
       announced > 0 && announced <= ANNOUNCED_BYTES ? Buffer.allocUnsafeSlow(announced + SPARE_BYTES) : null;
     const chunks: Buffer[] = [];
@@ -58,7 +59,7 @@ export function readBody(
     const fail = (error: Error) => {
       clearTimeout(timer);
       request.removeAllListeners('data');
-      // The rest is discarded as it arrives, so that the answer reaches a client that is still sending.
+      // The rest is discarded on arrival, so that the answer reaches a client that is still sending.
       request.resume();
       reject(error);
     };
@@ -76,7 +77,7 @@ export function readBody(
     const gone = () => fail(new Error('The client went away.'));
     request.once('end', () => {
       clearTimeout(timer);
-      // Every request is closed some time. An error for each, with its stack, took a twelfth of the gateway's time.
+      // Every request is closed at some time. An error with its stack for each took a twelfth of the gateway's time.
       request.off('close', gone);
       if (memory !== null) return resolve({ bytes: memory.subarray(0, size), spare: memory.length - size });
       resolve({ bytes: Buffer.concat(chunks, size), spare: 0 });

@@ -8,15 +8,15 @@ import type { ReceivedBody } from './read-body';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const KEY = '"model"';
-/** The same without its first quote: texts have many quotes. */
+/** The key without its first quote, because texts have many quotes. */
 const RARE_IN_KEY = 'model"';
-/** Letters of `model` may be written as escapes, which all begin so. */
+/** The letters of `model` may be written as escapes, which all begin like this. */
 const ESCAPE = '\\u006';
-/** The same without the backslash. Searching 100 KB of prose for it takes 10 us instead of 27. */
+/** The same beginning without the backslash. Searching 100 KB of prose for it takes 10 us instead of 27. */
 const RARE_IN_ESCAPE = 'u006';
 /** Longest spelling of `"model"`: every letter as an escape. */
 const LONGEST_KEY = 2 + 5 * 6;
-/** For a `"model"` this near to the start or the end, only the bytes between are scanned. */
+/** If `"model"` is this near to the start or the end, only the bytes in between are scanned. */
 const NEAR_BYTES = 4_096;
 
 /** Index just after the string that begins at `start`. The text must be valid JSON. */
@@ -42,10 +42,10 @@ interface Range {
   end: number;
 }
 
-/** A member whose value is no string. */
+/** A member whose value is not a string. */
 const NO_STRING: Range = { start: -1, end: -1 };
 
-/** Range of the value of the key that ends at `end`, or NO_STRING; null when there is no key. */
+/** Range of the value of the key that ends at `end`, or NO_STRING; null if there is no key. */
 function valueRange(text: Buffer, end: number): Range | null {
   const colon = skipSpace(text, end);
   if (text[colon] !== 0x3a) return null;
@@ -78,7 +78,7 @@ function modelRanges(text: Buffer, until: number): Range[] {
   return found;
 }
 
-/** Where the next `"model"` begins; -1 when there is none. */
+/** Start of the next `"model"`; -1 if there is none. */
 function nextKey(text: Buffer, from: number): number {
   let at = text.indexOf(RARE_IN_KEY, from);
   while (at !== -1 && text[at - 1] !== QUOTE) at = text.indexOf(RARE_IN_KEY, at + 1);
@@ -86,8 +86,8 @@ function nextKey(text: Buffer, from: number): number {
 }
 
 /**
- * The same for the whole text. In the usual case, a single `"model"` near one end, it reads only the text between that
- * end and the key.
+ * The same for the whole text. In the usual case, with a single `"model"` near one end, it reads only the text between
+ * that end and the key.
  */
 function allModelRanges(text: Buffer): Range[] {
   const at = nextKey(text, 0);
@@ -98,7 +98,7 @@ function allModelRanges(text: Buffer): Range[] {
   if (isLone && at <= NEAR_BYTES) return modelRanges(text, at + 1);
   if (isLone && text.length - at <= NEAR_BYTES) {
     const range = valueRange(text, at + KEY.length);
-    // A brace and the rest of the text are a whole object only if the key is at the top level.
+    // A brace and the rest of the text form a complete object only if the key is at the top level.
     if (range !== null && range !== NO_STRING && isObject(`{${text.toString('utf8', at)}`)) return [range];
   }
   return modelRanges(text, text.length);
@@ -113,11 +113,11 @@ function isObject(text: string): boolean {
   }
 }
 
-/** The body of a request. Its model name can be replaced. */
+/** The body of a request with a replaceable model name. */
 export class RequestBody {
-  /** Where the model name is; null when `model` occurs twice or is written with escapes. */
+  /** Range of the model name; null if `model` occurs twice or is written with escapes. */
   private name: Range | null;
-  /** The JSON value of the body; null where it is not needed again, because it may take much more memory. */
+  /** The JSON value of the body; null if it is not needed again, because it may need much more memory. */
   private readonly parsed: Record<string, unknown> | null;
   private usedInPlace = false;
 
@@ -135,7 +135,7 @@ export class RequestBody {
     return this.parsed !== null;
   }
 
-  /** The body as it is now: with the name that was put in last, where that had room. */
+  /** The current body: with the last inserted name, if that had room. */
   get bytes(): Buffer {
     return this.body.bytes;
   }
@@ -143,8 +143,8 @@ export class RequestBody {
   /**
    * The body with this model name. The first call changes the bytes in place if there is room, because copies of 100 KB
    * make garbage collections more frequent. Later calls copy, because a server that failed may still be reading the
-   * bytes. A body in which `model` occurs twice or is written with escapes is serialised again from `parsed`: no server
-   * must read another name in it than the gateway has read. Throws ApiError 400 where that makes it much larger.
+   * bytes. If `model` occurs twice or is written with escapes, the body is serialised again from `parsed`: no server
+   * must read another name in it than the gateway has read. Throws ApiError 400 if that makes the body much larger.
    */
   withModel(model: string): Buffer {
     if (this.name === null) return this.written({ ...this.parsed, model });
@@ -166,7 +166,7 @@ export class RequestBody {
 
   private written(fields: object): Buffer {
     const text = JSON.stringify(fields);
-    // 9e20 is written with 21 digits.
+    // For example, 9e20 is written with 21 digits.
     if (text.length > MOST_GROWTH.factor * this.body.bytes.length + MOST_GROWTH.bytes)
       throw new ApiError(400, 'The request body names model twice or with escapes. Name it once, in plain letters.', {
         param: 'model',

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ApiError } from './errors';
 
-/** Sends a JSON answer. Does nothing if an answer has begun or the client has gone. */
+/** Sends a JSON answer. Does nothing if an answer has begun or the client has disconnected. */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -11,7 +11,7 @@ export function sendJson(
   sendBytes(response, status, Buffer.from(JSON.stringify(value)), { 'content-type': 'application/json', ...headers });
 }
 
-/** Sends a whole answer. Does nothing if an answer has begun or the client has gone. */
+/** Sends a complete answer. Does nothing if an answer has begun or the client has disconnected. */
 export function sendBytes(
   response: ServerResponse,
   status: number,
@@ -23,7 +23,7 @@ export function sendBytes(
   response.end(body);
 }
 
-/** Sends an error in OpenAI's format. Does nothing if an answer has begun or the client has gone. */
+/** Sends an error in OpenAI's format. Does nothing if an answer has begun or the client has disconnected. */
 export function sendError(response: ServerResponse, error: ApiError, headers: Record<string, string> = {}): void {
   sendJson(response, error.status, error.body(), { ...headers, ...error.headers });
 }

@@ -21,11 +21,11 @@ const answerSchema = z.object({
 });
 
 /**
- * Asks the base model which capability a task needs, with the prompt of the evaluation (docs/reference/protocols.md,
- * section 7), and reads the probabilities of the labels. When a server fails, the next ready server is asked. While
- * none is ready it waits, so that new conversations do not go to the base model because a server is restarted. When a
- * connection broke, the servers are asked a second time once they are ready again. Rejects when the signal is aborted,
- * and when no server answers with status 200 and a chat completion.
+ * Asks the base model which capability a task needs, and reads the probabilities of the labels. The prompt is the
+ * evaluation's (docs/reference/protocols.md, section 7). If a server fails, the next ready server is asked. While none
+ * is ready it waits. Otherwise new conversations would go to the base model just because a server is restarted. If a
+ * connection broke, the servers are asked a second time once they are ready again. Rejects when the signal fires, and
+ * if no server answers with status 200 and a chat completion.
  */
 export async function askBaseModel(
   { replicas, baseModel }: Pick<RouterDeps, 'replicas' | 'baseModel'>,
@@ -66,7 +66,8 @@ export async function askBaseModel(
 /** The connection to a model server failed, not its answer. */
 class ConnectionBroken extends Error {
   /**
-   * @param verified resolves when the server has been asked for its models. If it has gone, it is then out of service.
+   * @param verified resolves when the server has been asked for its models. If the server is gone, it is out of service
+   *   by then.
    */
   constructor(
     cause: Error,
@@ -76,7 +77,7 @@ class ConnectionBroken extends Error {
   }
 }
 
-/** Asks one server after the other. Rejects with the failure of the last one, or when the signal is aborted. */
+/** Asks one server after the other. Rejects with the failure of the last one, or when the signal fires. */
 async function askInTurn<Answer>(
   able: () => Replica[],
   ask: (replica: Replica) => Promise<Answer>,

@@ -4,10 +4,10 @@ import { RecentCache } from '../../store';
 import type { ReplicaSet } from '../upstream/replica-set';
 import { askBaseModel } from './ask-base-model';
 
-/** Versions whose routers are kept in memory: the active one, the canary, and those before. */
+/** Number of versions whose routers stay in memory: the active version, the canary, and earlier ones. */
 const KEPT_VERSIONS = 4;
 
-/** A conversation for which a router has to choose. */
+/** A conversation that needs a router's choice. */
 export interface RoutingQuestion {
   version: RegistryVersion;
   /** Text of its first user turn. */
@@ -22,38 +22,38 @@ export interface RoutingAnswer {
   capabilityId: string;
   /** The reason, in one or two words, for the header x-whet-route and the metrics. */
   reason: string;
-  /** Calibrated probability of the choice; null where there is none. */
+  /** Calibrated probability of the choice; null if there is none. */
   probability: number | null;
-  /** Probability mass on the menu's labels; null for routers without labels. */
+  /** Total probability of the menu's labels; null for routers without labels. */
   coveredMass: number | null;
 }
 
-/** Where one agent's router finds the base model and the routers of the versions. */
+/** The sources from which one agent's router gets the base model and the routers of the versions. */
 export interface RouterDeps {
   replicas: ReplicaSet;
   /** Served name of the base model. */
   baseModel: string;
-  /** Reads the router that a version was judged with. Rejects when it cannot be read. */
+  /** Reads the router that was judged with a version. Rejects if it cannot be read. */
   readJudgedRouter: ReadRouter;
 }
 
 /**
- * Serves each version with the router that it was judged with, so that a conversation goes where the evaluation would
- * have sent it. The caller enforces the time limit.
+ * Serves each version with the router that was judged with it, so that each conversation goes to the same arm as in the
+ * evaluation. The caller enforces the time limit.
  */
 export class ConversationRouter {
   private readonly opened = new RecentCache<OpenedVersion>(KEPT_VERSIONS);
 
   constructor(private readonly deps: RouterDeps) {}
 
-  /** A version's router. Rejects when it cannot be read. */
+  /** A version's router. Rejects if it cannot be read. */
   open(version: RegistryVersion): Promise<OpenedVersion> {
     return this.opened.get(`${version.version}/${version.runId}`, () =>
       openVersion(version, this.deps.readJudgedRouter),
     );
   }
 
-  /** Chooses a capability. Rejects when the router cannot; `signal` aborts it when the time limit is over. */
+  /** Chooses a capability. Rejects if the router fails; `signal` fires when the time limit has passed. */
   async route(question: RoutingQuestion, signal: AbortSignal): Promise<RoutingAnswer> {
     const router = await this.open(question.version);
     const answer = router.menu && (await askBaseModel(this.deps, router.menu, question, signal));

@@ -7,10 +7,9 @@ import { REDACTION_FINDERS } from '../../contracts/redaction-rules';
 export type Redaction = (message: ChatMessage) => ChatMessage;
 
 /**
- * The redaction that the settings ask for. Their own patterns are applied first. Unlike the analyst's redaction, it
- * cannot be reversed and gives equal values no common name. So its rules also replace text that only may be personal
- * data.
- * Throws SyntaxError for an invalid pattern.
+ * The redaction for these settings. Their own patterns are applied first. Unlike the analyst's redaction, it cannot be
+ * reversed, and equal values get no common placeholder. So its rules also replace text that is only possibly personal
+ * data. Throws SyntaxError for an invalid pattern.
  */
 export function createRedaction({ redact, redactPatterns }: TraceSettings): Redaction {
   const own = redactPatterns.map((pattern) => ({ pattern: new RegExp(pattern, 'g'), word: '[redacted]' }));

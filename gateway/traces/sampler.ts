@@ -22,9 +22,9 @@ import type { TraceWriter } from './writer';
 const KEPT_BYTES = 64_000_000;
 /** Of longer answers nothing is kept. */
 const LONGEST_ANSWER_BYTES = 1_000_000;
-/** Number of sampled conversations whose models are remembered. */
+/** Number of sampled conversations whose models are recorded. */
 const REMEMBERED = 200_000;
-/** Most lists of models that conversations share. Further lists take memory for each conversation. */
+/** Largest number of model lists that conversations share. Further lists need memory for each conversation. */
 const SHARED_LISTS = 1_000;
 
 /** Records the answer to one request. */
@@ -37,9 +37,7 @@ export interface AnswerRecorder {
   whole(bytes: Buffer): void;
 }
 
-/**
- * The last turn of a conversation, as bytes. A parsed body may take many times their memory.
- */
+/** The last turn of a conversation, as bytes. A parsed body may need many times their memory. */
 interface KeptTurn {
   agent: string;
   answeredBy: readonly AnsweringModel[];
@@ -53,13 +51,14 @@ interface KeptTurn {
 /** Memory of an entry without its texts. */
 const ENTRY_BYTES = 1_000;
 
-/** Memory of a turn, in bytes. A buffer may be a part of a larger one, which it keeps. */
+/** Memory of a turn, in bytes. A buffer may be part of a larger one, which then stays in memory. */
 const occupied = (key: string, { body, answer }: KeptTurn): number =>
   ENTRY_BYTES + 2 * key.length + body.buffer.byteLength + answer.buffer.byteLength;
 
 /**
  * Keeps sampled conversations until their outcome is posted, then writes them as trajectories, from which the agent's
- * next run learns. Only the last request of a conversation is kept: with its answer it holds the whole conversation.
+ * next run learns. Only the last request of a conversation is kept: together with its answer it contains the whole
+ * conversation.
  */
 export class TraceSampler {
   private readonly kept: ClientShares<KeptTurn>;
@@ -82,7 +81,7 @@ export class TraceSampler {
   }
 
   /**
-   * Records the answer to a request; null when its conversation is not sampled. `answering` gives the model that
+   * Records the answer to a request; null if its conversation is not sampled. `answering` returns the model that
    * answers.
    */
   recorderFor(
@@ -152,7 +151,7 @@ export class TraceSampler {
     await this.writer.add({ client, agent: name, trajectory });
   }
 
-  /** Adds the model of a turn. Returns the models of all turns that this gateway remembers. */
+  /** Adds the model of a turn. Returns the models of all turns that this gateway has recorded. */
   private rememberModel(key: string, answering: AnsweringModel): readonly AnsweringModel[] {
     const before = this.models.get(key) ?? [];
     const { model, version, standsIn } = answering;
@@ -177,14 +176,15 @@ export class TraceSampler {
   }
 }
 
-/** By hash, so that all gateways agree, and a conversation is sampled with all of its turns or not at all. */
+/** A hash decides, so that all gateways agree, and either all turns of a conversation are sampled or none. */
 const isSampled = (key: string, share: number): boolean => seedOf(`trace\u0000${key}`) / 2 ** 52 < share;
 
 /** 52 bits of a hash, because a task seed must be a safe integer. */
 const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 13), 16);
 
 /**
- * A kept conversation as a trajectory. Throws when it does not fit the format, which the next run must be able to read.
+ * Converts a kept conversation to a trajectory. Throws if it does not fit the format, because the next run must be able
+ * to read it.
  */
 function toTrajectory(
   { answeredBy, body, answer, isStream, isComplete }: KeptTurn,

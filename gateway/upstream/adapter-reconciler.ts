@@ -17,19 +17,19 @@ export interface AdapterReconcilerOptions {
   adapterCheck: AdapterCheck;
   /** Names of all adapters in the registries, wanted or not. Others belong to somebody else and are left alone. */
   known: () => ReadonlySet<string>;
-  /** Called when the server has become ready, and when a ready server takes traffic for a further adapter. */
+  /** Called when the server has become ready, and when a ready server can take traffic for a further adapter. */
   onReady: () => void;
   log: Log;
 }
 
 const LONGEST_BACKOFF_MS = 30_000;
-/** Interval between checks of a server that does not answer. */
+/** Time between two checks of a server that does not answer. */
 const DOWN_EVERY_MS = 250;
 
 /**
- * Makes one model server serve the adapters that the registries want. Each time it asks the server for its loaded
- * adapters, because a restarted server has lost them. An adapter is loaded, probed with one token, then routed to. An
- * unwanted adapter gets no further requests, waits for those in flight, and is then unloaded.
+ * Makes one model server serve the adapters that the registries want. Each check asks the server for its loaded
+ * adapters, because a restarted server has lost them. An adapter is first loaded, then probed with one token, and only
+ * then used. An unwanted adapter gets no further requests. Once its requests in flight have ended, it is unloaded.
  */
 export class AdapterReconciler {
   private readonly server: ReplicaAdmin;
@@ -49,7 +49,7 @@ export class AdapterReconciler {
     this.loop = this.run();
   }
 
-  /** Stops. Resolves when the check that is under way has ended. */
+  /** Stops. Resolves when the current check has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.wake?.();
@@ -62,8 +62,8 @@ export class AdapterReconciler {
   }
 
   /**
-   * Asks the server now whether it still serves all that it should, and marks it unready if not. Calls at the same time
-   * share one question. Never rejects.
+   * Asks the server now whether it still serves everything that it should, and marks it unready if not. Simultaneous
+   * calls share one question. Never rejects.
    */
   verify(): Promise<void> {
     this.verifying ??= this.askAgain().finally(() => (this.verifying = null));
@@ -81,7 +81,7 @@ export class AdapterReconciler {
     replica.markUnready();
   }
 
-  /** Models that get traffic, or should, and that the server does not serve. */
+  /** Models that get traffic, or should get it, but that the server does not serve. */
   private async lost(): Promise<string[]> {
     const served = new Set(await this.server.models());
     const wanted = new Set(this.options.wanted().map(({ name }) => name));
@@ -109,7 +109,7 @@ export class AdapterReconciler {
     }
   }
 
-  /** Compares the wanted models with the served ones, once. Rejects when the server does not answer as it should. */
+  /** Compares the wanted models with the served models once. Rejects if the server does not answer as it should. */
   private async check(): Promise<void> {
     const { replica, adapterCheck, onReady, log } = this.options;
     let { epoch } = replica;
@@ -150,7 +150,7 @@ export class AdapterReconciler {
       if (replica.ready) onReady();
       log.info({ replica: replica.url, adapter: name }, 'adapter takes traffic');
     } catch (error) {
-      // The server was restarted meanwhile, so the adapter may be sound: the next check tries it at once.
+      // The server was restarted meanwhile, so the adapter may be intact: the next check tries it at once.
       if (replica.epoch !== epoch) return;
       const waitMs = Math.min((failure?.waitMs ?? 500) * 2, LONGEST_BACKOFF_MS);
       this.failed.set(name, { until: Date.now() + waitMs, waitMs });
@@ -167,8 +167,8 @@ export class AdapterReconciler {
       if (wanted.has(name) || !known().has(name)) continue;
       const since = this.unwantedSince.get(name) ?? Date.now();
       this.unwantedSince.set(name, since);
-      // Other gateways may send requests until they have read the registry: `drainMs` is for those. The count is for
-      // ours.
+      // Other gateways may send requests until they have read the registry, so `drainMs` waits for them. The count of
+      // requests in flight covers only this gateway.
       if (Date.now() - since < settings.drainMs || replica.inFlightByModel.has(name)) continue;
       await this.server.unload(name);
       log.info({ replica: replica.url, adapter: name }, 'adapter was unloaded');

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Headers of a model server's answer that its client gets. All others are dropped: they are about the connection, or
- * give orders to browsers and proxies about the gateway's own address.
+ * Headers of a model server's answer that are passed to the client. All others are dropped: they concern the
+ * connection, or instruct browsers and proxies about the gateway's own address.
  */
 const FORWARDED = new Set(['cache-control', 'retry-after', 'server-timing', 'x-accel-buffering', 'x-request-id']);
 const FORWARDED_PREFIXES = ['openai-', 'x-ratelimit-'];
 
-/** Visible ASCII: other bytes are control characters for some readers of headers. */
+/** Visible ASCII, because some readers of headers treat other bytes as control characters. */
 const PLAIN = /^[\t\u0020-\u007e]*$/;
 
-/** Headers for a client, of a model server's answer whose content has been checked to be of this type. */
+/** The client's headers for a model server's answer whose content was checked to be of this type. */
 export function answerHeaders(
   headers: IncomingHttpHeaders,
   contentType: 'application/json' | 'text/event-stream',

@@ -15,17 +15,17 @@ export interface UpstreamRequest {
   path: string;
   body: Buffer | null;
   headers: Record<string, string>;
-  /** Served name of the model, by which requests in flight are counted. */
+  /** Served name of the model; requests in flight are counted by it. */
   model: string;
-  /** Largest allowed answer that is not streamed. */
+  /** Largest allowed answer without streaming. */
   answerBytes: number;
-  /** Memory that the answer takes until it has gone to the client. */
+  /** Memory of the answer until the client has received it. */
   answerMemory: MemoryLease;
-  /** Longest time until an answer begins, and from then on until a whole one has arrived, in milliseconds. */
+  /** Time limit in milliseconds, first until an answer begins, and then again until a complete one has arrived. */
   answerMs: number;
 }
 
-/** How an attempt ended. Only with `streamed` has anything been written to the client. */
+/** The result of an attempt. Only `streamed` means that something has been written to the client. */
 export type AttemptResult =
   | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'streamed'; complete: boolean }
@@ -33,14 +33,14 @@ export type AttemptResult =
   /** The gateway itself refuses the request. */
   | { kind: 'refused'; error: ApiError };
 
-/** Opens the client's stream. Called with the headers of a model server's answer that is a stream of events. */
+/** Opens the client's stream. Called with the headers of a model server's answer that is an event stream. */
 export type OpenRelay = (headers: IncomingHttpHeaders) => SseRelay;
 
-/** The client of a request, as far as attempts follow it. */
+/** The client of a request, with the state that attempts need. */
 export interface ClientState {
   /** Whether it has gone. */
   gone: boolean;
-  /** Set while an attempt runs. Called when the client goes. */
+  /** It is set while an attempt runs. Called when the client disconnects. */
   abort: (() => void) | null;
 }
 
@@ -82,7 +82,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   constructor(
     private readonly request: UpstreamRequest,
     private readonly openRelay: OpenRelay | null,
-    /** The gateway's own key, which model servers repeat in their errors. */
+    /** The gateway's own key, because model servers repeat keys in their errors. */
     private readonly secret: string | null,
     private readonly client: ClientState,
     private readonly settle: (result: AttemptResult) => void,
@@ -111,7 +111,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     try {
       if (this.relay === null) this.keep(chunk);
-      // The chunk may be kept: undici does not use its memory again.
+      // The chunk may be kept, because undici does not reuse its memory.
       else if (!this.relay.push(chunk)) {
         controller.pause();
         this.relay.onDrain(() => controller.resume());

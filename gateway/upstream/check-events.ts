@@ -9,8 +9,8 @@ const OTHER_LINES = /^(?::|(?:event|id|retry)(?::|$))/;
 const NO_JSON = 'data that is not JSON';
 
 /**
- * Control characters but tab and line ends. JSON never has them. Comments, other fields, and data that is too large to
- * parse may have them.
+ * Control characters except tab and line ends. JSON never contains them. Comments, other fields, and data that is too
+ * large to parse may contain them.
  */
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 

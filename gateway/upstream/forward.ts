@@ -10,24 +10,24 @@ import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
 import { isError, isJsonObject, refusalOf, saysUnknownModel, statusOfError } from './response-checks';
 
-/** A request to forward, and how. */
+/** A request to forward, with its options. */
 export interface ForwardPlan {
   replicas: ReplicaSet;
   /** Null: the base model. */
   adapter: string | null;
   baseModel: string;
-  /** When the adapter cannot answer: the base model, or an error. */
+  /** The reaction if the adapter cannot answer: the base model, or an error. */
   fallback: 'base' | 'error';
   /** Key of the conversation. It selects the model server. */
   prefix: string;
   /** The request for a model by its served name. */
   requestFor(model: string): UpstreamRequest;
-  /** Null when the client did not ask for a stream. */
+  /** Null if the client did not ask for a stream. */
   openRelay: OpenRelay | null;
   client: ClientState;
-  /** Further attempts after the first. */
+  /** Number of further attempts after the first. */
   retries: number;
-  /** How long to wait for a model server when none is ready, in milliseconds. */
+  /** How long to wait for a model server if none is ready, in milliseconds. */
   replicaMs: number;
   /** Called before the base model is asked instead of the adapter. */
   onFallback(reason: string): void;
@@ -35,21 +35,20 @@ export interface ForwardPlan {
   onRetry(reason: string): void;
 }
 
-/** What the client gets. With `streamed` it has been written already. */
+/** The client's answer. `streamed` means that it has already been written. */
 export type ForwardResult =
   | { kind: 'whole'; status: number; headers: IncomingHttpHeaders; body: Buffer }
   | { kind: 'streamed'; complete: boolean }
   | { kind: 'client-gone' };
 
-/** The outcome of an attempt: the request is done, or it may be tried again. */
+/** The result of an attempt: the request is done, or it may be tried again. */
 type AttemptOutcome =
   | { done: ForwardResult }
   /** `doubtful`: the server may have been restarted. */
   | { retry: string; error: ApiError; mayFallBack: boolean; doubtful?: boolean };
 
 /**
- * Forwards a request. Rejects with ApiError when no server answered, but never after something was written to the
- * client.
+ * Forwards a request. Rejects with ApiError if no server answered, but never after something was written to the client.
  */
 export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
   let { adapter } = plan;
@@ -107,15 +106,15 @@ export async function forward(plan: ForwardPlan): Promise<ForwardResult> {
 }
 
 /**
- * The outcome of an attempt. Marks a server unready when nothing listens there. Throws ApiError for a failure that a
- * further attempt would not change.
+ * Evaluates an attempt. Marks a server unready if nothing listens there. Throws ApiError for a failure that a further
+ * attempt would not change.
  */
 function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | null, triedAll: boolean): AttemptOutcome {
   if (result.kind === 'streamed') return { done: result };
   if (result.kind === 'refused') throw result.error;
   if (result.kind === 'failed') {
     if (result.why === 'client-gone') return { done: { kind: 'client-gone' } };
-    // A second attempt would make the client wait as long again.
+    // With a second attempt the client would have to wait just as long again.
     if (result.why === 'timeout')
       throw new ApiError(504, 'The model server did not answer in time.', { code: 'upstream_timeout' });
     if (result.why === 'too-large') throw new ApiError(502, result.message, { code: 'upstream_too_large' });
@@ -139,7 +138,8 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
     return junk('The model server answered with something that is not JSON.');
   }
   if (status === 404 && saysUnknownModel(body)) {
-    // It was restarted, or the adapter was unloaded by somebody else, or the request names its model in an odd way.
+    // The server was restarted, or somebody else unloaded the adapter, or the request names its model in an unusual
+    // way.
     const name = adapter === null ? 'the base model' : `adapter ${adapter}`;
     return {
       retry: 'lost-model',
@@ -148,7 +148,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
       doubtful: true,
     };
   }
-  // Redirections are neither followed nor passed to the client, which would send its key wherever they lead.
+  // Redirects are neither followed nor passed to the client, because the client would send its key to the new address.
   if (status >= 400 && status < 500) {
     if (status === 429 && !triedAll)
       return { retry: 'busy', error: refusalOf(status, headers, body, replica.apiKey), mayFallBack: false };

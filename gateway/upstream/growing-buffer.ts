@@ -2,8 +2,8 @@
 const FIRST_BYTES = 16_384;
 
 /**
- * Bytes that arrive in chunks. A single chunk is not copied. Further ones are copied into a buffer that doubles: many
- * small chunks take at most twice the memory of their bytes, or 16 KB, and the time is linear in them.
+ * Bytes that arrive in chunks. A single chunk is not copied. Further chunks are copied into a buffer that doubles. So
+ * many small chunks need at most twice the memory of their bytes, or 16 KB, and the time is linear in their size.
  */
 export class GrowingBuffer {
   private buffer: Buffer | null = null;
@@ -11,12 +11,12 @@ export class GrowingBuffer {
   /** Bytes so far. */
   length = 0;
 
-  /** Memory that is held, in bytes. */
+  /** Memory of the buffer, in bytes. */
   get held(): number {
     return this.buffer?.length ?? 0;
   }
 
-  /** Adds a chunk. It is kept: do not write to it afterwards. */
+  /** Adds a chunk. The chunk is kept: do not write to it afterwards. */
   append(chunk: Buffer): void {
     const length = this.length + chunk.length;
     if (this.buffer === null) this.buffer = chunk;
@@ -32,7 +32,7 @@ export class GrowingBuffer {
     return this.buffer === null ? Buffer.alloc(0) : this.buffer.subarray(start, this.length);
   }
 
-  /** All bytes. The buffer is empty afterwards. */
+  /** All bytes. Afterwards the buffer is empty. */
   take(): Buffer {
     const bytes = this.from(0);
     this.buffer = null;

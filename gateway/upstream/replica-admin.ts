@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Replica } from './replica';
 
-/** Most models that a server may list: it is asked each second. */
+/** Largest number of models that a server may list, because it is asked every second. */
 const MOST_MODELS = 10_000;
 const modelsSchema = z.object({ data: z.array(z.object({ id: z.string().max(500) })).max(MOST_MODELS) });
 
@@ -12,12 +12,12 @@ const LOAD_MS = 120_000;
 
 /**
  * Management calls to a model server: OpenAI's list of models, and vLLM's calls that load and unload adapters. Every
- * method rejects when the server does not answer with status 200, or not in time.
+ * method rejects if the server does not answer with status 200 in time.
  */
 export class ReplicaAdmin {
   constructor(private readonly replica: Replica) {}
 
-  /** Names of the models that are served now. */
+  /** Names of the currently served models. */
   async models(): Promise<string[]> {
     const text = await this.replica.ask('/models', null, AbortSignal.timeout(LIST_MS));
     return modelsSchema.parse(JSON.parse(text)).data.map(({ id }) => id);
@@ -33,7 +33,7 @@ export class ReplicaAdmin {
     await this.replica.ask('/unload_lora_adapter', { lora_name: name }, AbortSignal.timeout(LOAD_MS));
   }
 
-  /** Generates one token, so that an adapter which cannot be run never takes traffic. */
+  /** Generates one token, so that an adapter that does not work never gets traffic. */
   async probe(model: string): Promise<void> {
     const question = { model, messages: [{ role: 'user', content: 'ping' }], max_tokens: 1, temperature: 0 };
     const text = await this.replica.ask('/chat/completions', question, AbortSignal.timeout(PROBE_MS));

@@ -14,7 +14,7 @@ export class ReplicaSet {
     return this.all.some((replica) => replica.ready);
   }
 
-  /** Waits until a server is ready, or `signal` aborts. Resolves with whether one is ready. */
+  /** Waits until a server is ready, or `signal` fires. Resolves with whether one is ready. */
   async readyBefore(signal: AbortSignal): Promise<boolean> {
     while (!this.anyReady() && !signal.aborted) await once(this.events, 'ready', { signal }).catch(() => undefined);
     return this.anyReady();

@@ -3,11 +3,12 @@ import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import { startOf } from '../../contracts/clean-text';
 import { GrowingBuffer } from './growing-buffer';
 
-/** Most bytes of an answer to a question of the gateway's own. */
+/** Largest number of bytes in an answer to one of the gateway's own questions. */
 const MOST_ANSWER_BYTES = 4_000_000;
 
 /**
- * Thrown into a request that the gateway itself gave up. A connection that this breaks does not make a server unready.
+ * Thrown into a request that the gateway itself aborted. A connection that breaks because of this does not make a
+ * server unready.
  */
 export class ClientGone extends Error {
   constructor() {
@@ -17,15 +18,15 @@ export class ClientGone extends Error {
 }
 
 /**
- * Codes of errors that end a connection when its server has died. A timeout of an idle connection is not among them,
- * and neither is a request that the gateway gave up.
+ * Codes of errors that end a connection when its server has died. A timeout of an idle connection is not one of them,
+ * nor is a request that the gateway aborted.
  */
 const BROKEN = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /** One model server: its connections, its model and adapters, and its requests in flight. */
 export class Replica {
   readonly pool: Pool;
-  /** Connections for loading and unloading adapters; `pool` where the server has no port of its own for that. */
+  /** Connections for loading and unloading adapters; equal to `pool` if the server has no separate port for that. */
   readonly adminPool: Pool;
   /** Headers that carry the API key. */
   readonly authorization: Readonly<Record<string, string>>;
@@ -39,7 +40,7 @@ export class Replica {
   inFlight = 0;
   /** Requests in flight by model name. */
   readonly inFlightByModel = new Map<string, number>();
-  /** Incremented whenever the server is marked unready, so that a check which began before cannot make it ready. */
+  /** Incremented whenever the server is marked unready, so that an earlier check cannot make it ready. */
   epoch = 0;
 
   constructor(
@@ -58,7 +59,7 @@ export class Replica {
       headersTimeout: timeouts.firstByteMs,
       bodyTimeout: timeouts.idleMs,
       keepAliveTimeout: 4_000,
-      // One request per connection at a time, so that a long answer does not delay a short one.
+      // Each connection handles one request at a time, so that a long answer does not delay a short one.
       pipelining: 1,
     });
     const admin = new URL(origin);
@@ -70,8 +71,8 @@ export class Replica {
   }
 
   /**
-   * Asks the server a question of the gateway's own; null as `body` is a GET. Resolves with the text of an answer with
-   * status 200, and rejects for any other, for one of more than 4 MB, and when the signal is aborted.
+   * Asks the server one of the gateway's own questions; null as `body` means a GET. Resolves with the text of an answer
+   * with status 200. Rejects for any other status, for an answer of more than 4 MB, and when the signal fires.
    */
   async ask(path: string, body: unknown, signal: AbortSignal): Promise<string> {
     const pool = path.endsWith('_lora_adapter') ? this.adminPool : this.pool;
@@ -93,9 +94,9 @@ export class Replica {
   }
 
   /**
-   * Call this after a broken connection or an unknown model, because the server may have been restarted. Asks the
-   * server, and marks it unready only if it has lost something. Traffic continues meanwhile, because one odd request
-   * must not take a server away from all others. Never rejects.
+   * Call this after a broken connection or an unknown model, because the server may have been restarted. It asks the
+   * server, and marks it unready only if it has lost something. Traffic continues meanwhile, because one unusual
+   * request must not remove a server for all others. Never rejects.
    */
   doubt(): Promise<void> {
     if (this.ready) return this.verify();
@@ -103,7 +104,7 @@ export class Replica {
     return Promise.resolve();
   }
 
-  /** Stops all traffic until the server has been checked: it may have been restarted and have lost its adapters. */
+  /** Stops all traffic until the server has been checked: it may have been restarted and lost its adapters. */
   markUnready(): void {
     this.epoch += 1;
     this.ready = false;
@@ -127,8 +128,8 @@ export class Replica {
 }
 
 /**
- * The text of an answer to a question of the gateway's own. Rejects, and closes the connection, when it is larger than
- * `most` bytes: a model server must not fill the gateway's memory, not even with many small chunks.
+ * The text of an answer to one of the gateway's own questions. If it is larger than `most` bytes, it rejects and closes
+ * the connection: a model server must not fill the gateway's memory, not even with many small chunks.
  */
 export async function readText(body: Dispatcher.ResponseData['body'], most = MOST_ANSWER_BYTES): Promise<string> {
   const answer = new GrowingBuffer();

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { hideSecret } from '../../contracts/hide-secret';
 import { ApiError } from '../http/errors';
 
-/** Of larger answers, such as embeddings, only the first and last bytes are checked. */
+/** For larger answers, such as embeddings, only the first and last bytes are checked. */
 const PARSED_BYTES = 64_000;
 
 /** Seconds, or a date (RFC 9110, section 10.2.3). */
@@ -88,7 +88,10 @@ export function saysUnknownModel(body: Buffer): boolean {
   );
 }
 
-/** Whether a message has 'model ' and behind it 'does not exist'. Searched once: a server may send a long one. */
+/**
+ * Whether a message contains 'model ' and later 'does not exist'. Each is searched only once, because a server may send
+ * a long message.
+ */
 function namesNoModel(message: string): boolean {
   const text = message.toLowerCase();
   const model = text.indexOf('model ');
@@ -96,12 +99,12 @@ function namesNoModel(message: string): boolean {
 }
 
 /**
- * The error for a client whose request a model server refused. It keeps the server's message, which is about the
- * client's own request, `param`, `code` and `retry-after`. `secret` is the gateway's own key.
+ * The error for a client whose request a model server refused. It keeps the server's message, which concerns the
+ * client's own request, and `param`, `code` and `retry-after`. `secret` is the gateway's own key.
  */
 export function refusalOf(status: number, headers: IncomingHttpHeaders, body: Buffer, secret: string | null): ApiError {
   const error = errorOf(body);
-  // Before the body was parsed, escapes may have hidden the secret.
+  // Before parsing, escapes may have hidden the secret.
   const text = (value: unknown): string | null => (typeof value === 'string' ? hideSecret(value, secret) : null);
   const message = text(error?.message) ?? `The model server refused the request with status ${status}.`;
   const retryAfter = headers['retry-after'];

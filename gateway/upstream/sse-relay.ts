@@ -50,15 +50,15 @@ function after(data: Buffer, mark: string): number {
   return at < 0 ? 0 : at + mark.length;
 }
 
-/** The needs of a relay, other than the client's response. */
+/** The options of a relay, apart from the client's response. */
 export interface RelayOptions {
   /** Called once, before the first event is written. */
   start: () => void;
-  /** Called with every piece that is written. */
+  /** Called with every written piece. */
   onPiece: ((piece: Buffer) => void) | null;
-  /** How long a stream may last without an event that has data, in milliseconds. */
+  /** Longest time without an event with data, in milliseconds. */
   silentMs: number;
-  /** Called with the memory that an event takes until it is complete, in bytes. May throw. */
+  /** Called with the memory of an incomplete event, in bytes. May throw. */
   hold: (bytes: number) => void;
 }
 
@@ -76,7 +76,7 @@ export class SseRelay {
   failed = false;
   /** Whether anything has been written to the client. */
   started = false;
-  /** The gateway's own key. Model servers repeat keys in their errors; no client gets it. */
+  /** The gateway's own key. Model servers repeat keys in their errors; no client may get it. */
   secret: string | null = null;
 
   constructor(
@@ -94,7 +94,7 @@ export class SseRelay {
     const before = rest.length;
     if (before === 0 && endOfLastEvent(chunk) === chunk.length) return this.write(chunk);
     rest.append(chunk);
-    // A blank line may have begun in the bytes before.
+    // A blank line may have begun in the earlier bytes.
     const seen = Math.max(before - 3, 0);
     const found = endOfLastEvent(rest.from(seen));
     if (found > 0) {
@@ -115,7 +115,9 @@ export class SseRelay {
     return true;
   }
 
-  /** Calls `resume` once, when the client can take more. Its pause does not count as the server's silence. */
+  /**
+   * Calls `resume` once, when the client can receive more. The client's pause does not count as the server's silence.
+   */
   onDrain(resume: () => void): void {
     this.response.once('drain', () => {
       this.lastData = performance.now();
@@ -142,7 +144,9 @@ export class SseRelay {
     this.response.end();
   }
 
-  /** Ends the client's stream after the server's has broken: with an error event, as OpenAI's clients expect it. */
+  /**
+   * Ends the client's stream after the server's stream has broken, with the error event that OpenAI's clients expect.
+   */
   fail(message: string): void {
     this.failed = true;
     this.send(Buffer.from(`data: ${JSON.stringify(openAiError(message, 'server_error', null, 'upstream_error'))}\n\n`));
