@@ -36,9 +36,9 @@ import { startTrial } from '../stages/trainer-trial';
 const MAX_REASON = 1_500;
 
 /**
- * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report.
- * A failure in any stage makes it wait for a person. It throws when nothing was paid yet and nobody could correct the
- * cause, and when it is cancelled.
+ * One improvement run of one agent, in the order of the paper: collect, identify, sharpen, evaluate, promote, report. A
+ * failure in any stage makes it wait for a person. It throws if it is cancelled. It also throws if nothing was paid yet
+ * and nobody can correct the cause.
  */
 export async function improvementRun(given: ImprovementRunInput): Promise<ImprovementRunResult> {
   const run = openRun(given);
@@ -60,9 +60,9 @@ export async function improvementRun(given: ImprovementRunInput): Promise<Improv
   }
 }
 
-/** Handles queries, signals and updates from here on. */
+/** From this call on, the run handles queries, signals and updates. */
 function openRun(given: ImprovementRunInput): Run {
-  // A schedule gives each of its runs the same input; the workflow's id tells them apart.
+  // All runs of a schedule have the same input; the workflow's id distinguishes them.
   const input = given.runId === '' ? { ...given, runId: workflowInfo().workflowId, scheduled: true } : given;
   const notices = new RunNotices(input.runId, input.agent);
   const table = new RunProgressTable(input.runId, input.agent, notices);
@@ -121,7 +121,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     'sharpen',
     async () => {
       const worked = await sharpenAll(run, plan, collected, identified, measured?.decision);
-      // Without a new adapter, and without a retired one, the candidate would be the same as the served version.
+      // Without a new or a retired adapter, the candidate would be the same as the served version.
       const isSame = retires === undefined && worked.every(({ adapter }) => adapter === null);
       if (!night.measure || isSame) return worked;
       return [...worked, ...(await keepMembers(run, plan, night.measure.version, worked, retires))];
@@ -142,7 +142,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
   });
 }
 
-/** Ends a run that found nothing to pay for. Its report has the measurement. */
+/** Ends a run that found no work worth paying for. Its report has the measurement. */
 function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<ImprovementRunResult> {
   const { learned, identified, decision } = measured;
   for (const stage of ['sharpen', 'evaluate', 'promote'] as const) run.table.skip(stage, decision.outcome);
@@ -156,7 +156,7 @@ function endNight(run: Run, plan: RunPlan, measured: MeasuredNight): Promise<Imp
   });
 }
 
-/** The last stage of a run. `why`: the reasons for the verdict. Returns the result of the run. */
+/** The last stage of a run. `why` has the reasons for the verdict. Returns the result of the run. */
 async function reportRun(
   { table, gates, early, input }: Run,
   plan: RunPlan,
@@ -256,11 +256,11 @@ function sharpenAll(
     });
   };
   const showText = (key: string, text: string) => table.update({ key, text, waitingFor: null });
-  // Each waits for itself: a capability that failed must not end the training of the others.
+  // Each waits separately: a failed capability must not end the training of the others.
   return settleAll(
     kept.map(async (capability) => {
       const gone = [...retires, ...retiredBefore].includes(capability.id);
-      // The same content would give the same adapter.
+      // The same inputs would give the same adapter.
       if (gone) return skipped(capability, 'its adapter is retired');
       if (retires.length > 0)
         return skipped(capability, 'this night tries what is served without an adapter, and nothing else');
@@ -276,13 +276,13 @@ function sharpenAll(
   );
 }
 
-/** Why there is nothing to evaluate: each capability that was kept, with what became of it. */
+/** Why there is nothing to evaluate: each kept capability with its outcome. */
 const whyNotEvaluated = (sharpened: readonly SharpenResult[], { candidates }: IdentifyResult): string[] =>
   sharpened.length === 0
     ? [candidates === 0 ? 'The analyst named no capability.' : 'No capability was kept.']
     : sharpened.map(({ capability, reason }) => `${capability.id} has no adapter: ${reason}`);
 
-/** A capability for which nothing was made. */
+/** The result for a capability without an adapter. */
 const skipped = (capability: SharpenResult['capability'], reason: string): SharpenResult => ({
   capability,
   status: 'skipped',

@@ -4,13 +4,14 @@ import { activityOptions } from '../shared/activities';
 import { applicationFailureOf } from '../shared/failure-causes';
 
 /**
- * Most attempts of one step. A person waits for the outcome, so a service that is down is reported and not waited for.
+ * Most attempts of one step. A person waits for the outcome. So the step reports a service that is down, and does not
+ * wait for it.
  */
 const ATTEMPTS = 5;
 
 /**
- * Executes completed activities of a run again, one after the other, because a later one may need an earlier one's
- * artifacts. A step that fails does not end the others. The caller compares the results with the first time's.
+ * Executes completed activities of a run again, one after the other: a later one may need the artifacts of an earlier
+ * one. A step that fails does not end the others. The caller compares the new results with the original ones.
  */
 export async function repairArtifacts({ steps }: RepairInput): Promise<RepairOutcome[]> {
   const outcomes: RepairOutcome[] = [];

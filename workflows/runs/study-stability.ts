@@ -6,7 +6,9 @@ import { orchestration } from '../shared/activities';
 import { nameInSummary } from '../shared/single-line';
 import type { identifyCapabilities } from '../stages/identify-capabilities';
 
-/** Identifications that run at once. They share the analyst; a second and third only fill its pauses. */
+/**
+ * Number of identifications that run in parallel. They share the analyst; a second and third only use its idle time.
+ */
 const CONCURRENT_IDENTIFICATIONS = 3;
 
 /** Identifies several times from the same trajectories, independently, and compares the results (paper, figure 2). */
@@ -33,7 +35,8 @@ async function identifyRepeatedly(
       results[i] = await executeChild<typeof identifyCapabilities>(WORKFLOWS.identifyCapabilities, {
         workflowId: childWorkflowId.studied(studyId, i),
         staticSummary: `identification ${i + 1} of ${identifications}`,
-        // The seed gives each its own discovery batches, the number of its labelling run its own labels.
+        // The seed gives each identification its own discovery batches, and the number of its labelling run gives it
+        // its own labels.
         args: [
           {
             context: { ...context, runId: `${studyId}.${i}`, seed: context.seed + i },
@@ -49,7 +52,7 @@ async function identifyRepeatedly(
   return results;
 }
 
-/** Records one identification after the other. Returns the reference of the whole record. */
+/** Records the identifications one after the other. Returns the reference of the whole record. */
 async function recordInOrder(plan: StudyPlan, results: IdentifyResult[]): Promise<ArtifactRef> {
   let recorded: ArtifactRef | null = null;
   for (const [i, { identification, labels }] of results.entries()) {

@@ -11,8 +11,8 @@ import type {
 import { type QueueKind, TASK_QUEUES } from '../../contracts/names';
 
 /**
- * No limit of attempts: a worker that dies costs an attempt, and no number of deaths may lose a run. An activity that
- * keeps failing is shown in the run's progress table (workers/repeated-failures.ts).
+ * The number of attempts is unlimited: a dying worker costs an attempt, and a run must survive any number of deaths. An
+ * activity that keeps failing is shown in the run's progress table (workers/repeated-failures.ts).
  */
 const retry: ActivityOptions['retry'] = {
   initialInterval: '1s',
@@ -38,7 +38,7 @@ export const activityOptions: Record<QueueKind, ActivityOptions> = {
     ...longRunning,
     taskQueue: TASK_QUEUES.jobs,
     heartbeatTimeout: HEARTBEAT_MS.timeout.jobs,
-    // A cancelled run must not end before its trainers: only then are their GPUs free.
+    // A cancelled run must not end before its trainers, because they hold the GPUs until then.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   },
 };
@@ -46,7 +46,7 @@ export const activityOptions: Record<QueueKind, ActivityOptions> = {
 /** Short, local work. */
 export const orchestration = proxyActivities<OrchestrationActivities>(activityOptions.orchestration);
 
-/** Checks before a run. It hashes the base model, which may take long, and reports how far it is. */
+/** Checks before a run. It hashes the base model, which may take long, and reports its progress. */
 export const preparation = proxyActivities<Pick<OrchestrationActivities, 'prepareRun'>>({
   ...activityOptions.orchestration,
   startToCloseTimeout: '6 hours',

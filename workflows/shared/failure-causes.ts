@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure, TimeoutFailure } from '@temporalio/workflow';
 
 /**
- * The application failure that an activity or a child workflow ended with. Null for anything else: a timeout, a
+ * The application failure that ended an activity or a child workflow. Null for anything else: a timeout, a
  * cancellation.
  */
 export function applicationFailureOf(error: unknown): ApplicationFailure | null {
@@ -9,7 +9,10 @@ export function applicationFailureOf(error: unknown): ApplicationFailure | null 
   return cause instanceof ApplicationFailure ? cause : null;
 }
 
-/** The failure of an activity or a child workflow, as a sentence that names it where its own failure does not. */
+/**
+ * The failure of an activity or a child workflow as a sentence. If its own failure does not name the activity, the
+ * sentence does.
+ */
 export function messageOf(error: unknown): string {
   const cause = innermost(error);
   if (cause instanceof ApplicationFailure) return cause.message;

@@ -16,17 +16,17 @@ import { MESSAGES } from '../../contracts/names';
 export const progressQuery = defineQuery<RunProgress>(MESSAGES.progressQuery);
 /** Approval of a promotion by the agent's owner. */
 export const approveUpdate = defineUpdate<void, []>(MESSAGES.approveUpdate);
-/** Answer to a wait of a run. Rejected when there is no such wait. */
+/** Answer to a wait of a run. Rejected when the run has no such wait. */
 export const answerUpdate = defineUpdate<AnswerResult, [AnswerInput]>(MESSAGES.answerUpdate);
 /** Sent to a waiting run or child, which then tries again. */
 export const retrySignal = defineSignal<[OperatorAnswer]>(MESSAGES.retrySignal);
-/** Sent to a waiting run or child, which then leaves out what waits. */
+/** Sent to a waiting run or child, which then leaves out the waiting part. */
 export const skipSignal = defineSignal<[OperatorAnswer]>(MESSAGES.skipSignal);
 /** Sent to a waiting run or child, which then tries this environment. */
 export const editSignal = defineSignal<[EditedEnvironment]>(MESSAGES.editSignal);
-/** From a child or an activity to its run: its work, or the reason of its wait. */
+/** From a child or an activity to its run: its current work, or why it waits. */
 export const statusSignal = defineSignal<[StageStatus]>(MESSAGES.statusSignal);
-/** From a worker to the run: an activity fails again and again, or no longer. */
+/** From a worker to the run: an activity keeps failing, or has recovered. */
 export const failingSignal = defineSignal<[FailingStatus]>(MESSAGES.failingSignal);
-/** From the next night to a run of the schedule that waits: end. */
+/** From the next night to a scheduled run that waits: it should end. */
 export const giveWaySignal = defineSignal<[GiveWay]>(MESSAGES.giveWaySignal);

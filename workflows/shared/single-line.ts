@@ -1,8 +1,8 @@
 import { cleanLine, cleanMarkdown, endOf, wholeWords } from '../../contracts/clean-text';
 
 /**
- * A text as one clean line of at most `most` characters. A longer text keeps its beginning and its end, in whole words,
- * because a text begins with what failed and ends with a program's own message.
+ * A text as one clean line of at most `most` characters. A longer text keeps whole words of its beginning and its end:
+ * the beginning names the failure, and the end has a program's own message.
  */
 export function singleLine(text: string, most: number): string {
   const line = cleanLine(text);

@@ -1,8 +1,8 @@
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 
 /**
- * Holds the environment that a person edited for a capability until an attempt with it has ended. A newer edit replaces
- * an older one.
+ * Holds a person's edited environment for a capability until an attempt with it has ended. A newer edit replaces an
+ * older one.
  */
 export class EditedEnvironmentSlot {
   private source: ArtifactRef | null = null;
@@ -14,12 +14,12 @@ export class EditedEnvironmentSlot {
     this.tried = false;
   }
 
-  /** Whether a source is there: no attempt with it has ended. */
+  /** Whether it holds a source: no attempt with this source has ended. */
   get isHeld(): boolean {
     return this.source !== null;
   }
 
-  /** Whether a source is there with which no attempt has begun. */
+  /** Whether it holds a source that no attempt has begun with. */
   get hasUntried(): boolean {
     return this.source !== null && !this.tried;
   }

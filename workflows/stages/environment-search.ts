@@ -15,7 +15,7 @@ import { applicationFailureOf, messageOf } from '../shared/failure-causes';
 import { nameInSummary, singleLine } from '../shared/single-line';
 import type { OperatorGate } from '../waits/operator-gate';
 
-/** Attempts whose outcomes the analyst sees, the latest ones. */
+/** Number of latest attempts whose outcomes the analyst sees. */
 const SHOWN_ATTEMPTS = 6;
 /** Number of first attempts with which a later attempt is compared. */
 const COMPARED_ATTEMPTS = 6;
@@ -27,16 +27,16 @@ const MAX_REFUSAL = 500;
 export class EnvironmentSearch {
   /** Attempts that have ended, in order. */
   readonly attempts: AttemptRefs[] = [];
-  /** Tokens used so far, including attempts that an activity's failure cut short. */
+  /** Tokens used so far, including those of attempts that an activity's failure ended. */
   readonly tokens: TokenUse[] = [];
   /** Whether the run has a source for this capability. The attempt that wrote it may not have ended. */
   hasSource = false;
-  /** Why the capability is skipped, where the analyst refused to write an environment and nobody is to be asked. */
+  /** Why the capability is skipped, if the analyst refused to write an environment and nobody is to be asked. */
   refusal: string | null = null;
 
   /**
-   * @param gate waits for a person when an attempt fails in a way that a person can correct.
-   * @param edited where environments edited by a person arrive; the next attempt takes them from there.
+   * @param gate waits for a person when a person can correct an attempt's failure.
+   * @param edited receives environments that a person edited; the next attempt takes them from there.
    * @param report shows a line about the search in the run's progress table.
    */
   constructor(
@@ -48,7 +48,8 @@ export class EnvironmentSearch {
 
   /**
    * Makes at most `size` more attempts. It stops at the first accepted one, unless an edited environment waits to be
-   * tried. Returns the last attempt, or null when a person skips the capability, or `refusal` says why it is.
+   * tried. Returns the last attempt. Returns null if a person skips the capability, or if `refusal` says why it is
+   * skipped.
    */
   runRound(size: number): Promise<AttemptRefs | null> {
     const start = this.attempts.length;
@@ -63,9 +64,9 @@ export class EnvironmentSearch {
   }
 
   /**
-   * An attempt. Null where agent.yaml says that a capability without an environment is skipped, and the analyst refuses
-   * the question itself: the same question again would be refused again. A model that it does not know (404) is no
-   * matter of the question.
+   * An attempt. Null if agent.yaml says to skip a capability without an environment and the analyst refuses the
+   * question itself: it would refuse the same question again. A 404 for an unknown model does not count as such a
+   * refusal.
    */
   private async attemptUnlessRefused(): Promise<AttemptRefs | null> {
     try {
@@ -80,7 +81,7 @@ export class EnvironmentSearch {
     }
   }
 
-  /** Attempts since the `start`-th. An attempt that an earlier run made cost nothing, and does not count. */
+  /** Number of attempts since the `start`-th. Attempts of an earlier run cost nothing and do not count. */
   private madeSince(start: number): number {
     return this.attempts.slice(start).filter(({ reusedFrom }) => reusedFrom === undefined).length;
   }
@@ -89,7 +90,7 @@ export class EnvironmentSearch {
     return this.attempts.at(-1) ?? null;
   }
 
-  /** Writes an environment, or takes the edited one, and puts it through validation and calibration. */
+  /** Writes an environment or takes the edited one, then validates and calibrates it. */
   private async attempt(): Promise<AttemptRefs> {
     const attempt = this.attempts.length + 1;
     const before = this.last === null ? '' : ` (before: ${this.last.outcome})`;
@@ -114,7 +115,7 @@ export class EnvironmentSearch {
     return { source, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
-  /** Validates an environment and, where it is valid, calibrates it with rollouts of the base model. */
+  /** Validates an environment and, if it is valid, calibrates it with rollouts of the base model. */
   private async certify(attempt: number, source: ArtifactRef, isEdited: boolean): Promise<AttemptRefs> {
     const { context, capability, trajectories, labels } = this.input;
     const environment = { context, capability, source };

@@ -11,10 +11,10 @@ import { settleAll } from '../shared/settle-all';
 import { type EvaluationOutcome, type EvaluationStage, reasonOf, rollOut } from './evaluation-stage';
 
 /**
- * Evaluates what was trained. All arms get the same held-out tasks and sampling seeds, so that they can be compared in
- * pairs: the base model, each adapter, the candidate (what would be promoted), the mixed adapter where the plan asks
- * for it, and the version that is active now. A failure makes the run wait. The mixed adapter, or only its arm, is left
- * out when anything fails in it or a person skips it, and the comparison says why.
+ * Evaluates the trained adapters. All arms get the same held-out tasks and sampling seeds, so that they can be compared
+ * in pairs. Arms are the base model, each adapter, the candidate (the version to promote), the mixed adapter if the
+ * plan has it, and the active version. A failure makes the run wait. The mixed adapter, or only its arm, is left out if
+ * it fails or a person skips it. The comparison then says why.
  */
 export async function evaluateArms(
   run: PlannedStage,
@@ -28,8 +28,8 @@ export async function evaluateArms(
   const adapters = trained.map((s) => s.adapter);
   const capabilities = trained.map((s) => s.capability);
 
-  // The mixed adapter trains while the model server works on the other arms.
-  // Adapters that were kept from the active version bring no environment.
+  // The mixed adapter trains while the model server works on the other arms. Adapters that were kept from the active
+  // version have no environment here.
   const taught = trained.filter(({ environment }) => environment !== null);
   const training = plan.mixedAdapter && taught.length > 1 ? trainMixed(stage, sharpened) : Promise.resolve(NO_MIXED);
   const playing = playAlone(stage, adapters);
@@ -38,7 +38,7 @@ export async function evaluateArms(
 
   const candidate = await playCandidate(stage, identified, { adapters, capabilities, mixed: mixed.value });
   arms.push(candidate.arm);
-  // The candidate may be the mixed adapter alone: then its rollouts are the candidate's.
+  // The candidate may be the mixed adapter alone; then both have the same rollouts.
   const mixedArm: LeftOut<ArmRollouts> =
     mixed.value === null
       ? { value: null, failure: mixed.failure }
@@ -50,7 +50,7 @@ export async function evaluateArms(
   const played: Played = {
     arms,
     router,
-    // The candidate was judged with this adapter, also where comparing with it alone was left out.
+    // The candidate was judged with this adapter, even if the mixed adapter alone was not compared.
     mixed: mixed.value,
     input: {
       capabilities,
@@ -72,7 +72,7 @@ interface Played extends Pick<EvaluationOutcome, 'arms' | 'mixed'> {
   input: Omit<CompareInput, 'context' | 'arms' | 'plan'>;
 }
 
-/** A part that can be left out, or why it was. Both are null where the plan has no such part. */
+/** A part of the evaluation, or the reason why it was left out. Both are null if the plan has no such part. */
 interface LeftOut<T> {
   value: T | null;
   failure: string | null;
@@ -80,13 +80,13 @@ interface LeftOut<T> {
 
 const NO_MIXED: LeftOut<TrainedAdapter> = { value: null, failure: null };
 
-/** Performs a step of the stage. It reads the context itself: `whet retry RUN --spec` changes it. */
+/** Performs a step of the stage. It reads the context itself, because `whet retry RUN --spec` changes it. */
 const perform = <T>({ gates }: PlannedStage, step: () => Promise<T>): Promise<T> => gates.perform('evaluate', step);
 
-/** The stage before its first plan. */
+/** The stage before it has a plan. */
 type PlannedStage = Omit<EvaluationStage, 'heldOut'>;
 
-/** @param heldOut the tasks of an earlier plan, which this plan repeats. */
+/** @param heldOut the tasks of an earlier plan; the new plan repeats them. */
 async function planEvaluation(stage: PlannedStage, heldOut?: HeldOut): Promise<PlanEvaluationResult> {
   const { plan, trajectories } = stage;
   const planned = await perform(stage, () =>
@@ -98,7 +98,7 @@ async function planEvaluation(stage: PlannedStage, heldOut?: HeldOut): Promise<P
   return planned;
 }
 
-/** The base model, and each adapter on every task. */
+/** Plays the base model, and each adapter, on every task. */
 async function playAlone(stage: EvaluationStage, adapters: readonly TrainedAdapter[]): Promise<ArmRollouts[]> {
   const arms = [await perform(stage, () => rollOut(stage, 'base', 'base', []))];
   for (const adapter of adapters)
@@ -145,7 +145,7 @@ function trainMixed(stage: EvaluationStage, sharpened: SharpenResult[]): Promise
 const playMixed = (stage: EvaluationStage, mixed: TrainedAdapter): Promise<LeftOut<ArmRollouts>> =>
   unlessLeftOut(stage, () => rollOut(stage, MIXED, MIXED, [mixed]));
 
-/** Works on the mixed adapter until a person skips it. Throws only when the run is cancelled. */
+/** Works on the mixed adapter unless a person skips it. Throws only when the run is cancelled. */
 async function unlessLeftOut<T>({ skippable }: EvaluationStage, work: () => Promise<T>): Promise<LeftOut<T>> {
   const run = CancellationScope.current();
   const part = new CancellationScope();
@@ -160,7 +160,7 @@ async function unlessLeftOut<T>({ skippable }: EvaluationStage, work: () => Prom
   }
 }
 
-/** Plays the active version, as the gateway serves it, and compares all arms. */
+/** Plays the active version through the gateway's code, and compares all arms. */
 async function judge(
   stage: EvaluationStage,
   planned: PlanEvaluationResult,

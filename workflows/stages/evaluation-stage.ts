@@ -35,14 +35,14 @@ export interface EvaluationStage extends Pick<Run, 'gates' | 'skippable'> {
   heldOut: HeldOut;
   /** Capabilities whose adapter the candidate does without, because the night asked for it. */
   retires?: string[] | undefined;
-  /** Shows the stage's present work, in a line. */
+  /** Shows the stage's current work in one line. */
   show: (text: string) => void;
 }
 
 /** Longest reason for a left-out arm in the report, in characters. */
 const MAX_REASON = 500;
 
-/** How an arm with several adapters gives tasks to them. */
+/** How an arm with several adapters assigns tasks to them. */
 type Routed = Partial<Pick<EvaluationArmInput, 'routing' | 'router' | 'incumbent'>>;
 
 /** Plays one arm on the held-out tasks. */

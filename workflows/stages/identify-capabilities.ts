@@ -52,7 +52,7 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
 /** The shared parts of one identification's steps. */
 interface Stage {
   input: IdentifyInput;
-  /** Runs a step until it succeeds, and waits for a person where one is needed. */
+  /** Runs a step until it succeeds, and waits for a person if it needs one. */
   perform: <T>(step: () => Promise<T>) => Promise<T>;
   /** Shows a line in the details of this workflow. */
   report: (text: string) => void;
@@ -63,7 +63,9 @@ interface LabellingRun {
   tallied: TallyResult;
 }
 
-/** Handles the signals `retry` and `skip` from here on. The context of `input` changes with its spec. */
+/**
+ * From this call on, the workflow handles the signals `retry` and `skip`. The context of `input` changes with its spec.
+ */
 function openStage(input: IdentifyInput): Stage {
   const { context, independent } = input;
   const runId = workflowInfo().parent?.workflowId;
@@ -82,13 +84,13 @@ function openStage(input: IdentifyInput): Stage {
       lines.push(`- ${cleanMarkdown(text)}`);
       setCurrentDetails(lines.join('\n'));
     },
-    // Without its labels an identification cannot continue, so no step can be skipped. A study has nobody to ask: it
-    // fails with the reason.
+    // An identification cannot continue without its labels, so no step can be skipped. Nobody answers for a study, so
+    // it fails with the reason.
     perform: (step) => (independent ? step() : gate.runUntilDone(step)),
   };
 }
 
-/** One labelling run, from its plan to its tally. `before` are the runs before it. */
+/** One labelling run, from its plan to its tally. `before` holds the earlier runs. */
 async function labelCandidates(
   { input, perform }: Stage,
   discovery: DiscoveryResult,
@@ -121,7 +123,7 @@ async function labelCandidates(
     ]);
     return { labelled, tallied };
   };
-  // Both in one step: a retry after too many unlabelled pairs must ask for those pairs again.
+  // Both are one step: after too many unlabelled pairs, a retry must ask for those pairs again.
   return perform(() => repeatAfterLoss(labelAndTally));
 }
 

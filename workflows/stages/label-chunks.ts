@@ -26,7 +26,7 @@ export const addLabels = (a: LabelChunkResult, b: LabelChunkResult): LabelChunkR
 });
 
 /**
- * Labels every chunk of a plan, a few at a time. The labels go to the store and a chunk returns only counts. The
+ * Labels every chunk of a plan, a few at a time. A chunk writes its labels to the store and returns only counts. The
  * workflow continues as new between chunks when its history grows long. A large plan is divided among several children
  * of the same type.
  */
@@ -40,7 +40,7 @@ export async function labelChunks(input: LabelChunksInput): Promise<LabelChunkRe
     const counts = await llm.labelChunk.executeWithOptions({ summary: `labels ${chunk + 1} of ${plan.chunks}` }, [
       { context, plan, trajectories, candidates, chunk },
     ]);
-    // `totals` is read after the await: chunks labelled at the same time add to it meanwhile.
+    // `totals` is read after the await, because parallel chunks add to it meanwhile.
     totals = addLabels(totals, counts);
   };
   const labelRemaining = async (): Promise<void> => {

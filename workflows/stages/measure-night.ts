@@ -38,8 +38,9 @@ export async function planNight({ table, notices }: Run, { context }: RunPlan): 
 }
 
 /**
- * Measures the active version and base on the night's train tasks, identifies what the version lacks, and decides
- * whether the run continues. Null when a person leaves the measuring out: the run then continues as a first night.
+ * Measures the active version and base on the night's train tasks. Then it identifies missing capabilities of the
+ * version, and decides whether the run continues. Null if a person skips the measurement: the run then continues as a
+ * first night.
  */
 export async function measureNight(
   run: Run,
@@ -116,8 +117,8 @@ async function playArms(
 const LIVE = 'live';
 
 /**
- * The rollouts of the served version, with the live traffic that it answered. `live`: absent where no traffic was
- * looked for.
+ * The rollouts of the served version, with the live traffic that it answered. `live` is absent if live traffic was not
+ * read.
  */
 async function readTraffic(
   { gates }: Run,
@@ -164,10 +165,10 @@ export const nightFacts = ({ decision, base, served, learned }: MeasuredNight) =
   ...((learned.live ?? 0) > 0 && { learned }),
 });
 
-/** Key under which the run waits when the members of the active version cannot be kept. */
+/** The run waits under this key when the adapters of the active version cannot be kept. */
 const KEPT_MEMBERS = 'kept-members';
 
-/** Members of the active version that this run had no reason to touch. None when they are left out. */
+/** Adapters of the active version that this run had no reason to retrain. Empty if a person leaves them out. */
 export async function keepMembers(
   { gates }: Run,
   { context }: RunPlan,

@@ -6,15 +6,15 @@ import { orchestration } from '../shared/activities';
 import type { EvaluationOutcome } from './evaluation-stage';
 import type { Run } from '../waits/run';
 
-/** The evaluation that the run ends with, and the version in the registry, or null. */
+/** The final evaluation of the run, and its version in the registry, or null. */
 interface Promotion {
   evaluated: EvaluationOutcome | null;
   promotedVersion: number | null;
 }
 
 /**
- * Promotes the candidate when the gate is passed and, where the agent's owner wants it, a person has approved. When
- * another version has become active since the comparison, the candidate is compared with that one first.
+ * Promotes the candidate if the gate is passed and, when the agent's owner requires it, a person has approved. If
+ * another version has become active since the comparison, the candidate is compared with that version first.
  */
 export async function promote(
   run: Run,
@@ -37,7 +37,7 @@ export async function promote(
           return { evaluated, promotedVersion: promotion?.version ?? null };
         evaluated = await evaluated.judgeAgain();
         if (!evaluated.comparison.gatePassed) return { evaluated, promotedVersion: null };
-        // The approval was given for the comparison with the previous version, so it does not count for this one.
+        // The approval was for the comparison with the previous version, so it does not count for this one.
         run.approved = false;
       }
     },

@@ -15,7 +15,7 @@ import { OperatorGate, reportStatus, takeAnswers } from '../waits/operator-gate'
 /** Longest line in the current details, in characters. */
 const MAX_LINE = 300;
 
-/** Lines that the run shows by itself. Each signal would be one more row of its timeline. */
+/** The run shows these lines by itself. Each further signal would add a row to its timeline. */
 const SHOWN_BY_RUN = /^environment, attempt 1$|^trained, /;
 
 /**
@@ -46,7 +46,7 @@ interface Stage {
   report: (text: string) => Promise<void>;
 }
 
-/** An accepted environment, or the reason why the capability is skipped. */
+/** An accepted environment, or the reason for skipping the capability. */
 type Found = { environment: ArtifactRef } | { environment: null; reason: string };
 
 /** Handles the signals `retry`, `skip` and `edit` from here on. The context of `input` changes with its spec. */
@@ -63,7 +63,7 @@ function openStage(input: SharpenInput): Stage {
   };
   const where = `${context.runId} ${capability.id}`;
   const edited = new EditedEnvironmentSlot();
-  // Without an environment there is none to copy: the command needs a file that a person wrote.
+  // If there is no environment to copy, the command needs a file that a person wrote.
   const commands = (): string =>
     search.hasSource
       ? `Then: whet retry ${where}, ${editCommand(context.runId, capability.id)}, or whet skip ${where}`
@@ -86,8 +86,8 @@ function openStage(input: SharpenInput): Stage {
 }
 
 /**
- * Rounds of attempts until an environment is accepted. After a round without one, a person decides, or the capability
- * is skipped where the agent's spec says so. `firstRound` is the size of the first round.
+ * Makes rounds of attempts until an environment is accepted. After a round without success a person decides, unless the
+ * agent's spec says to skip the capability. `firstRound` is the size of the first round.
  */
 async function findEnvironment({ input, gate, edited, search }: Stage, firstRound: number): Promise<Found> {
   let attempt = await search.runRound(firstRound);
@@ -135,7 +135,7 @@ function train(
   ]);
 }
 
-/** Skipped and without an adapter, unless `made` says otherwise. */
+/** The result of a skipped capability without an adapter; `made` may override its fields. */
 function resultOf({ input, search }: Stage, reason: string, made: Partial<SharpenResult> = {}): SharpenResult {
   return {
     capability: input.capability,

@@ -8,22 +8,22 @@ import type { RunProgressTable } from '../waits/run-progress-table';
 
 /** The trial of a trainer, which runs in parallel with the first stage. */
 export interface TrainerTrial {
-  /** Resolves when it has passed, or a person has skipped it. Throws when the run is cancelled. */
+  /** Resolves when the trial has passed or a person has skipped it. Throws when the run is cancelled. */
   passed(): Promise<void>;
-  /** Stops it, because the run ends. Resolves when its trainer is gone. Never throws. */
+  /** Stops the trial when the run ends. Resolves when its trainer has stopped. Never throws. */
   abandon(): Promise<void>;
 }
 
 /**
- * Starts a trainer that tries the needs of a training and trains nothing. It costs no call of the analyst, and neither
- * does the first stage, so both run side by side. A failure makes the run wait for a person, who may also skip it, at
- * any time: in a busy cluster it may be queued for long.
+ * Starts a trainer that tests the needs of a training but trains nothing. Neither the trial nor the first stage calls
+ * the analyst, so both run in parallel. After a failure the run waits for a person. A person may also skip the trial at
+ * any time, because a busy cluster may queue it for long.
  */
 export function startTrial(plan: RunPlan, { table, gates, skippable }: Run): TrainerTrial {
   const run = CancellationScope.current();
   const scope = new CancellationScope();
   const dropLine = table.keepLine(TRIAL);
-  // The context is read for each attempt: `whet retry RUN --spec` changes it.
+  // The context is read at each attempt, because `whet retry RUN --spec` changes it.
   const tried = () => jobs.tryTraining.executeWithOptions({ summary: 'trial of a trainer' }, [plan.context]);
   skippable.set(TRIAL, () => scope.cancel());
   const ended = scope

@@ -5,7 +5,8 @@ import { activityOptions } from '../shared/activities';
 import { nameInSummary } from '../shared/single-line';
 
 /**
- * A receiver that is down for an hour still gets its notices. A receiver that is gone for good costs no more than this.
+ * A receiver that is down for an hour still gets its notices. A receiver that is gone for good causes no more attempts
+ * than this.
  */
 const { sendNotice } = proxyActivities<Pick<OrchestrationActivities, 'sendNotice'>>({
   ...activityOptions.orchestration,
@@ -15,8 +16,8 @@ const { sendNotice } = proxyActivities<Pick<OrchestrationActivities, 'sendNotice
 });
 
 /**
- * Posts one notice of a run to the agent's webhook. It is a workflow of its own, which its run starts and does not wait
- * for: a receiver that does not answer holds up nothing. Throws when no attempt was accepted.
+ * Posts one notice of a run to the agent's webhook. It is a separate workflow, and its run does not wait for it. So a
+ * receiver that does not answer delays nothing. Throws when no attempt was accepted.
  */
 export async function deliverNotice(input: NoticeInput): Promise<void> {
   await sendNotice.executeWithOptions({ summary: `${input.notice.kind}: ${nameInSummary(input.runId)}` }, [input]);

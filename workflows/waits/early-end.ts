@@ -27,7 +27,7 @@ const { recordEnd } = proxyActivities<Pick<OrchestrationActivities, 'recordEnd'>
 export function endWaitsInTime(run: Run): () => void {
   const { table, early, input } = run;
   setHandler(giveWaySignal, ({ to }) => {
-    // Somebody may have answered since.
+    // Somebody may have answered meanwhile.
     if (input.scheduled !== true || !table.waiting.some(({ who }) => who !== 'approval')) return;
     endNow(run, `It waited for an answer when the next night was due, and ${to} took its place. ${waitsText(table)}`);
   });
@@ -54,7 +54,10 @@ async function endWait(run: Run, overdue: Overdue): Promise<void> {
   } else endNow(run, sentence);
 }
 
-/** Without the active version the gate would compare less, and without the trial the run would pay in vain. */
+/**
+ * Two waits always end the run: without the active version the gate would compare less, and without the trial the run
+ * might pay in vain.
+ */
 const isDispensable = ({ current }: RunProgressTable, key: string): boolean =>
   key !== TRIAL && (key === MIXED || current === 'sharpen' || (current === 'promote' && key === 'promote'));
 
@@ -64,8 +67,8 @@ function endNow({ early, stages }: Run, reason: string): void {
 }
 
 /**
- * The first step of a scheduled run: decides whether the run may start, and ends earlier scheduled runs that only wait.
- * Returns the result of a run that is skipped; null when it begins.
+ * The first step of a scheduled run. It decides whether the run may start, and ends earlier scheduled runs that only
+ * wait. Returns the result of a run that is skipped; null when it begins.
  */
 export async function takeTurn({ input, table, notices, early }: Run): Promise<ImprovementRunResult | null> {
   const { runId, agent, specPath } = input;
@@ -75,7 +78,7 @@ export async function takeTurn({ input, table, notices, early }: Run): Promise<I
   table.deadlines = turn.deadlines;
   notices.open(turn.notify ? { spec: null, specPath } : null);
   const handles = turn.takesOver.map((earlier) => getExternalWorkflowHandle(earlier));
-  // A run that has ended since needs no signal.
+  // A run that has ended meanwhile needs no signal.
   await Promise.all(handles.map((handle) => handle.signal(giveWaySignal, { to: runId }).catch(() => undefined)));
   if (turn.begins) {
     if (turn.reason !== '') {
@@ -95,7 +98,7 @@ export async function takeTurn({ input, table, notices, early }: Run): Promise<I
   };
 }
 
-/** Sends the notice of a run's end, and records the end if no report does. Never throws. */
+/** Sends the notice of a run's end, and records the end if there is no report. Never throws. */
 export async function concludeRun(
   { input, table, notices }: Run,
   outcome: RunOutcome,

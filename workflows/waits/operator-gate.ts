@@ -1,4 +1,4 @@
-/** Pauses a workflow instead of failing it when a person can correct what went wrong. */
+/** Pauses a workflow, instead of failing it, when a person can correct the failure. */
 import { CancellationScope, condition, getExternalWorkflowHandle, setHandler } from '@temporalio/workflow';
 import { FAILURES, type FailureType } from '../../contracts/failures/run';
 import type { OperatorAnswer, StageStatus } from '../../contracts/messages/run';
@@ -11,25 +11,25 @@ import { retrySignal, skipSignal, statusSignal } from '../shared/messages';
 /** How a wait ends. */
 export type Answer = 'retry' | 'skip';
 
-/** Why a workflow waits, and for whom. */
+/** The reason for a workflow's wait, and who can end it. */
 export interface Wait {
   reason: string;
   who: WaitingFor;
 }
 
 interface GateOptions {
-  /** The key of its wait: a stage, or the id of a capability. */
+  /** The key of the wait: a stage, or the id of a capability. */
   key: string;
   /** The commands that answer a wait, as a sentence. */
   commands: () => string;
-  /** Shows that a wait begins, and that it ends. */
+  /** Shows the beginning and the end of a wait. */
   show: (status: StageStatus) => Promise<void>;
   /**
    * True when a person has already supplied something that was not tried yet. The gate then answers `retry` at once
    * instead of waiting. Default: never.
    */
   hasNewWork?: () => boolean;
-  /** Whether a failure that nobody can cure is thrown instead of waited for: nothing was paid yet. Default false. */
+  /** Whether to throw a failure that nobody can cure, instead of waiting: nothing was paid yet. Default false. */
   mayEnd?: boolean;
 }
 
@@ -43,17 +43,17 @@ export class OperatorGate {
 
   constructor(private readonly options: GateOptions) {}
 
-  /** Whether it waits for an answer that has not come yet. */
+  /** Whether it still waits for an answer. */
   get isWaiting(): boolean {
     return this.waiting && this.given === null;
   }
 
-  /** Ends a wait. An answer that nobody waits for is dropped. */
+  /** Ends a wait. It drops an answer that nobody waits for. */
   answer(answer: Answer): void {
     this.given = answer;
   }
 
-  /** Shows the reason and waits for the answer. Answers given before the call do not count. */
+  /** Shows the reason and waits for the answer. Answers from before the call do not count. */
   async waitForAnswer(wait: Wait): Promise<Answer> {
     this.given = null;
     const { key, commands, show, hasNewWork } = this.options;
@@ -68,7 +68,7 @@ export class OperatorGate {
 
   /**
    * Runs an action. After a failure it waits for an answer: `retry` runs the action again, `skip` returns null. Throws
-   * a cancellation of the workflow and, where it may end, a failure that nobody can cure.
+   * a cancellation of the workflow. If `mayEnd` is set, it also throws a failure that nobody can cure.
    */
   async runUnlessSkipped<T>(action: () => Promise<T>): Promise<T | null> {
     for (;;) {
@@ -81,7 +81,7 @@ export class OperatorGate {
     }
   }
 
-  /** Like `runUnlessSkipped`, for an action that cannot be left out: it takes `skip` as `retry`. */
+  /** Like `runUnlessSkipped`, for an action that cannot be left out: it treats `skip` as `retry`. */
   async runUntilDone<T>(action: () => Promise<T>): Promise<T> {
     for (;;) {
       const result = await this.runUnlessSkipped(action);

@@ -14,7 +14,7 @@ export function takeRunAnswers(run: Run): void {
   setHandler(answerUpdate, (input) => answerWaits(run, input), {
     validator: (input: AnswerInput) => requireWait(run, input),
   });
-  // Of `whet budget`, `whet repair` and `whet env edit`: nobody waits for the answer to a signal.
+  // The clients are `whet budget`, `whet repair` and `whet env edit`; nobody waits for the answer to a signal.
   setHandler(retrySignal, (answer) => retryBySignal(run, answer));
   setHandler(editSignal, (edited) => childOf(run, edited.capabilityId).signal(editSignal, edited).catch(ignore));
 }
@@ -39,7 +39,7 @@ function requireWait(run: Run, { answer, key }: AnswerInput): void {
     const others = waiting.length === 0 ? 'Nothing waits' : `These wait: ${waiting.join(', ')}`;
     throw refused('Answer.NotWaiting', `Nothing in ${runId} waits under the name ${key}. ${others}.`);
   }
-  // Without a promotion the run still has its report.
+  // Without a promotion the run still writes its report.
   if (answer === 'skip' && key === stageThatWaits(run) && key !== 'promote') {
     throw refused(
       'Answer.NotSkippable',
@@ -85,7 +85,7 @@ export async function answerOne(run: Run, answer: Answer, key: string): Promise<
     return true;
   }
   if (!answerable(run).includes(key)) return false;
-  // Cleared now, not when the child says so: a second answer to the same wait would do nothing.
+  // The wait is cleared now, not when the child says so, because a second answer to it would do nothing.
   run.table.update({ key, text: '', waitingFor: null });
   const given: OperatorAnswer = {
     ...(key !== stageThatWaits(run) && { capabilityId: key }),
@@ -95,7 +95,7 @@ export async function answerOne(run: Run, answer: Answer, key: string): Promise<
     .signal(answer === 'retry' ? retrySignal : skipSignal, given)
     .then(
       () => true,
-      // The child has ended: from here on the run itself shows the fault.
+      // The child has ended; from now on the run itself shows the failure.
       () => false,
     );
 }
@@ -103,7 +103,7 @@ export async function answerOne(run: Run, answer: Answer, key: string): Promise<
 async function retryBySignal(run: Run, given: OperatorAnswer): Promise<void> {
   const { gates } = run;
   const keys = given.capabilityId === undefined ? gates.waiting : [given.capabilityId];
-  // `filter` answers every one of them.
+  // `filter` makes sure that every key is answered.
   if (keys.filter((key) => gates.answer(key, 'retry')).length > 0) return;
   await childOf(run, given.capabilityId).signal(retrySignal, given).catch(ignore);
 }

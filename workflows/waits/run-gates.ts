@@ -13,19 +13,19 @@ export class RunGates {
 
   /**
    * Runs a step of a stage until it succeeds, and waits for a person after a failure.
-   * @param mayEnd whether a failure that nobody can cure is thrown. Default: false, the run waits.
+   * @param mayEnd whether to throw a failure that nobody can cure. Default: false, the run waits.
    */
   async perform<T>(stage: string, step: () => Promise<T>, { mayEnd = false } = {}): Promise<T> {
     return this.open(stage, `Then: whet retry ${this.runId}`, mayEnd, (gate) => gate.runUntilDone(step));
   }
 
-  /** Runs a part of the run that may be left out. Null when a person skips it. */
+  /** Runs an optional part of the run. Null when a person skips it. */
   async performUnlessSkipped<T>(key: string, part: () => Promise<T>): Promise<T | null> {
     const commands = `Then: whet retry ${this.runId} ${key}, or whet skip ${this.runId} ${key}`;
     return this.open(key, commands, false, (gate) => gate.runUnlessSkipped(part));
   }
 
-  /** Answers what waits under this key in the run itself. False when nothing does. */
+  /** Answers the run's own wait under this key. False if there is none. */
   answer(key: string, answer: Answer): boolean {
     const gate = this.gates.get(key);
     if (gate?.isWaiting !== true) return false;

@@ -23,12 +23,12 @@ export class RunNotices {
     private readonly agent: string,
   ) {}
 
-  /** Says where the webhook is named; null stops the notices. */
+  /** Sets the webhook; null stops the notices. */
   open(target: { spec: ArtifactRef | null; specPath: string } | null): void {
     this.target = target;
   }
 
-  /** Starts the delivery of a notice. Never throws, and holds up nothing. */
+  /** Starts the delivery of a notice. Never throws, and does not block. */
   send(notice: Pick<Notice, 'kind'> & Partial<Notice>): void {
     if (this.target === null) return;
     const id = childWorkflowId.notice(this.runId, ++this.count);
@@ -41,7 +41,7 @@ export class RunNotices {
       ...this.target,
       notice: { ...none, ...notice, reasons },
     };
-    // The end of a cancelled run is a notice as well.
+    // The end of a cancelled run sends a notice, too.
     const started = CancellationScope.nonCancellable(() =>
       startChild<typeof deliverNotice>(WORKFLOWS.deliverNotice, {
         workflowId: id,
@@ -53,10 +53,7 @@ export class RunNotices {
     this.starting.push(started.catch(() => undefined));
   }
 
-  /**
-   * Resolves when the delivery of every notice has started, since a delivery that has not started would end with the
-   * run.
-   */
+  /** Resolves once every notice's delivery has started; the run's end would prevent later starts. */
   async begun(): Promise<void> {
     await Promise.all(this.starting);
   }

@@ -32,7 +32,7 @@ const WHO: Record<WaitingFor, string> = {
   'repeated-failure': 'goes on by itself',
 };
 
-/** `waiting` for a stage before it, and for a person, would read the same. */
+/** `waiting` would be ambiguous: it could mean a wait for an earlier stage or for a person. */
 const STATUS_TEXT: Record<RunProgress['stages'][number]['status'], string> = {
   waiting: 'to\u00a0come',
   running: 'running',
@@ -66,17 +66,17 @@ export class RunProgressTable {
     startedMs: null,
     seconds: null,
   }));
-  /** Last line of each capability in the stage that runs. */
+  /** Last line of each capability in the running stage. */
   private texts: Record<string, string> = {};
-  /** Activities of the stage that runs which fail again and again. */
+  /** Activities of the running stage that keep failing. */
   private failing: Record<string, RepeatedFailure> = {};
-  /** Keys of parts that run in parallel with the stages: their lines stay when a stage ends. */
+  /** Keys of parts that run in parallel with the stages; their lines stay when a stage ends. */
   private readonly beside = new Set<string>();
   private readonly waits: Record<string, RunWait> = {};
   /** Value of the search attribute. */
   private waitingFor: WaitingFor | '' = '';
 
-  /** Longest waits; null: without a limit. */
+  /** Maximum waiting times; null: no limit. */
   deadlines: WaitDeadlines | null = null;
 
   constructor(
@@ -92,8 +92,8 @@ export class RunProgressTable {
   }
 
   /**
-   * Runs a stage; `describe` puts its result into a line. A failure goes into the table and is thrown again. A stage
-   * that has run already continues: its time counts from there.
+   * Runs a stage; `describe` summarises its result in a line. A failure is recorded in the table and thrown again. A
+   * stage that ran before continues, and its time counts from its first start.
    */
   async run<T>(name: StageName, action: () => Promise<T>, describe: (result: T) => string): Promise<T> {
     const row = this.row(name);
@@ -116,7 +116,7 @@ export class RunProgressTable {
     this.finish(this.row(name), 'skipped', reason);
   }
 
-  /** Records a status. An empty text leaves the last one. */
+  /** Records a status. An empty text keeps the last one. */
   update({ key, text, waitingFor, who = 'operator' }: StageStatus): void {
     if (text) this.texts[key] = singleLine(text, MAX_TEXT);
     if (waitingFor === null) delete this.waits[key];
@@ -128,7 +128,7 @@ export class RunProgressTable {
     this.show();
   }
 
-  /** Keeps the line of a part that runs in parallel with the stages, until the returned function is called. */
+  /** Keeps the line of a parallel part until the returned function is called. */
   keepLine(key: string): () => void {
     this.beside.add(key);
     return () => void this.beside.delete(key);
@@ -140,19 +140,19 @@ export class RunProgressTable {
     else {
       const { key, sinceMs } = status;
       const reason = singleLine(status.reason, MAX_TEXT);
-      // A further attempt is no new failure.
+      // A further attempt is not a new failure.
       if (this.failing[key]?.sinceMs !== sinceMs) this.notices.send({ kind: 'fails', key, reasons: [reason] });
       this.failing[key] = { ...status, reason, stillSinceMs: sinceLastProgress(this.failing[key], status, Date.now()) };
     }
     this.show();
   }
 
-  /** The stage that runs; `prepare` before the first one. */
+  /** The running stage; `prepare` before the first one. */
   get current(): StageName | 'prepare' {
     return this.rows.findLast(({ status }) => status === 'running')?.name ?? 'prepare';
   }
 
-  /** That the run was cancelled, and where. */
+  /** A sentence that says where the run was cancelled. */
   get cancelledText(): string {
     return `Cancelled in stage ${this.rows.find(({ status }) => status === 'cancelled')?.name ?? 'prepare'}.`;
   }
@@ -206,7 +206,7 @@ export class RunProgressTable {
     };
   }
 
-  /** The work of the running stage's parts, each with its last line, and its repeated failures. */
+  /** The current work of the running stage: the last line of each part, and its repeated failures. */
   private liveDetail(): string {
     const failing = Object.values(this.failing).map(
       ({ key, attempts, sinceMs, reason }) =>
@@ -224,7 +224,7 @@ export class RunProgressTable {
     row.status = status;
     row.detail = singleLine(detail, MAX_DETAIL);
     row.seconds = row.startedMs === null ? 0 : (Date.now() - row.startedMs) / 1000;
-    // They belong to the stage that has ended.
+    // These lines belong to the stage that has ended.
     this.texts = Object.fromEntries(Object.entries(this.texts).filter(([key]) => this.beside.has(key)));
     this.failing = {};
     this.show();

@@ -2,10 +2,10 @@ import { CancellationScope, condition } from '@temporalio/workflow';
 import type { FailureReport, RepeatedFailure, RunWait, WaitDeadlines } from '../../contracts/messages/run';
 import { hoursText } from '../shared/single-line';
 
-/** Something that has waited, or failed again and again, until its deadline. */
+/** A wait, or a repeated failure, whose deadline has passed. */
 export type Overdue = { wait: RunWait; failing: null } | { wait: null; failing: RepeatedFailure };
 
-/** The inputs of the watch of a run's waits. Each is read again after every change. */
+/** Inputs of `watchWaits`. They are read again after every change. */
 export interface WatchedWaits {
   deadlines: () => WaitDeadlines | null;
   waits: () => readonly RunWait[];
@@ -16,15 +16,15 @@ export interface WatchedWaits {
 
 type Dated = Pick<WatchedWaits, 'deadlines' | 'waits' | 'failing'>;
 
-/** When the deadline of a wait passes, in milliseconds since 1970; null: never. */
+/** The deadline of a wait in milliseconds since 1970; null: none. */
 export function deadlineOf({ who, sinceMs }: Pick<RunWait, 'who' | 'sinceMs'>, deadlines: WaitDeadlines | null) {
   const longest = who === 'approval' ? deadlines?.approvalMs : deadlines?.holdMs;
   return longest === null || longest === undefined ? null : sinceMs + longest;
 }
 
 /**
- * Ends every wait whose deadline passes, until the returned function is called. A timer runs only while something waits
- * that has a deadline.
+ * Until the returned function is called, ends every wait when its deadline passes. A timer runs only while something
+ * with a deadline waits.
  */
 export function watchWaits(watched: WatchedWaits): () => void {
   let stopped = false;
@@ -90,8 +90,8 @@ export function overdueSentence({ wait, failing }: Overdue, deadlines: WaitDeadl
 }
 
 /**
- * Since when an activity makes no progress: its first report, or the end of the last attempt that made progress. The
- * activity may have been scheduled long before, and have worked since.
+ * The start of an activity's time without progress: its first report, or the end of the last attempt that made
+ * progress. The activity may have been scheduled long before, and may have worked in between.
  */
 export function sinceLastProgress(
   before: RepeatedFailure | undefined,
