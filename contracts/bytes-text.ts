@@ -1,4 +1,4 @@
-/** A number of bytes as people say it: `1.2 kB`, `12.0 MB`, `1.5 GB`. */
+/** A number of bytes in readable form: `1.2 kB`, `12.0 MB`, `1.5 GB`. */
 export const bytesText = (bytes: number): string =>
   bytes < 1e6
     ? `${(bytes / 1e3).toFixed(1)} kB`

@@ -1,8 +1,8 @@
 import { cleanText } from './clean-text';
 
 /**
- * Cleans all text that this process writes to its standard streams from now on: logs quote generated code and models,
- * and people read them in a terminal. Bytes that are no text pass unchanged.
+ * From now on, cleans all text that this process writes to its standard streams. Logs quote generated code and models,
+ * and people read them in a terminal. Bytes that are not text pass unchanged.
  */
 export function cleanStandardStreams(streams: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr]): void {
   for (const stream of streams) {

@@ -1,13 +1,13 @@
 /**
- * Text that others wrote (generated code, models, logs, agent.yaml) on its way to a reader: a terminal, Markdown, HTML.
- * Imports nothing, because workflow code uses it.
+ * Cleans foreign text (generated code, models, logs, agent.yaml) before a terminal, Markdown or HTML shows it. Imports
+ * nothing, because workflow code uses it.
  */
 
 /**
- * Invisible characters, and characters that change how others are shown: both sets of control characters except newline
- * and tab, direction marks, separators that only some programs treat as line ends, spaces, letters and marks without a
- * shape, invisible tags, and halves of surrogate pairs. Joiners between characters beyond ASCII stay, because scripts
- * and emoji need them, and so do the selectors of emoji.
+ * Invisible characters, and characters that change how others are displayed. These are control characters except
+ * newline and tab, direction marks, unusual line separators, spaces, letters and marks without a shape, invisible tags,
+ * and halves of surrogate pairs. Scripts and emoji need joiners between characters beyond ASCII, and emoji need their
+ * selectors, so these stay.
  */
 const HIDDEN = new RegExp(
   [
@@ -37,8 +37,8 @@ const spelled = (character: string): string =>
     .join('');
 
 /**
- * Text for a terminal or a log. Characters that would control it or be invisible are escaped, ESC as `\u001b`. Newlines
- * and tabs stay, colours are removed. JSON text stays the same JSON, because its strings allow such escapes.
+ * Text for a terminal or a log. Control characters and invisible characters are escaped, ESC as `\u001b`. Newlines and
+ * tabs stay; colours are removed. JSON text keeps its meaning, because its strings allow such escapes.
  */
 export const cleanText = (text: string): string =>
   text.replace(COLOURS, '').replaceAll('\r\n', '\n').replace(HIDDEN, spelled);
@@ -52,12 +52,12 @@ export const cleanLine = (text: string): string =>
       .trim(),
   );
 
-/** Clean text whose further lines are indented: none of them can pass for a line of the program's own. */
+/** Clean text whose further lines are indented, so that none looks like a line of the program itself. */
 export const cleanBlock = (text: string): string => cleanText(text).replaceAll('\n', '\n    ');
 
 /**
- * A clean line for a cell of a Markdown table or for a list. Its punctuation is not read as markup; a bare address may
- * still become a link, and a line that begins with a number and a dot may become an item of a list.
+ * A clean line for a cell of a Markdown table or for a list. Its punctuation is not read as markup. But a bare address
+ * may still become a link, and a line that begins with a number and a dot may become a list item.
  */
 export const cleanMarkdown = (text: string): string => cleanLine(text).replace(/[\\`*_|<>[\]~&#]|^[-+]/g, '\\$&');
 
@@ -65,7 +65,9 @@ export const cleanMarkdown = (text: string): string => cleanLine(text).replace(/
 export const cleanHtml = (text: string): string =>
   cleanText(text).replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 
-/** The text with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode and servers refuse. */
+/**
+ * The text with U+FFFD for each half of a surrogate pair: UTF-8 cannot encode these halves, and servers refuse them.
+ */
 export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd');
 
 /**

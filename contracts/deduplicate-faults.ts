@@ -2,14 +2,14 @@
 const PLACE = /^.*\.py:\d+ in .*$/gm;
 
 /**
- * Describes faults of an environment's code. Most checks meet the same fault, often with another value in its message,
- * so each place is described in full once.
+ * Describes faults of an environment's code. Most checks find the same fault, often with another value in its message.
+ * So each place is described in full only once.
  */
 export class DeduplicatedFaults {
-  /** Checks that failed, by the places of the traceback. */
+  /** Failed checks, by the places in their tracebacks. */
   private readonly checks = new Map<string, string[]>();
 
-  /** The detail of a failed check; only its message where a check before it failed at the same place. */
+  /** The detail of a failed check; if an earlier check failed at the same place, only its message. */
   describe(check: string, detail: string): string {
     const places = detail.match(PLACE);
     if (places === null) return detail;

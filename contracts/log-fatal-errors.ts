@@ -1,8 +1,9 @@
 /**
- * Lets a process live on when its log cannot be written, and makes it say why it ends. Call it first in an entry point.
+ * Keeps a process alive when its log cannot be written, and makes it log why it ends. Call it first in an entry point.
  *
- * A log on a full disk, or a closed pipe, reaches a Node process as an `error` event of its standard streams, and ends
- * it when nobody listens. An exception that nobody caught becomes the log's last line, with its stack, and exit code 1.
+ * If the log is on a full disk or a closed pipe, its standard stream emits an `error` event. Without a listener this
+ * event ends the Node process. An uncaught exception becomes the log's last line, with its stack, and gives exit code
+ * 1.
  */
 export function logFatalErrors(name: string): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);

@@ -15,14 +15,14 @@ export const SEARCH_ATTRIBUTES = {
   agent: 'WhetAgent',
   stage: 'WhetStage',
   verdict: 'WhetVerdict',
-  /** A `WaitingFor`, or empty: `WhetWaiting != ''` lists the runs that need somebody. */
+  /** A `WaitingFor`, or empty: `WhetWaiting != ''` lists the runs that wait for somebody. */
   waiting: 'WhetWaiting',
 } as const;
 
 /**
- * The reasons why a run needs somebody: the values of the search attribute WhetWaiting. `operator`, `owner`, `cluster`:
- * a failure that these can cure. `approval`: the gate is passed and the agent's owner wants to approve. `repeated-
- * failure`: it continues by itself as soon as the failing activity works.
+ * The reasons why a run waits for somebody: the values of the search attribute WhetWaiting. `operator`, `owner`,
+ * `cluster`: a failure that this person can cure. `approval`: the gate is passed, and the agent's owner requires an
+ * approval. `repeated- failure`: it continues by itself as soon as the failing activity works.
  */
 export type WaitingFor = 'operator' | 'owner' | 'cluster' | 'approval' | 'repeated-failure';
 
@@ -51,29 +51,29 @@ export const MESSAGES = {
   approveUpdate: 'approve',
   retrySignal: 'retry',
   skipSignal: 'skip',
-  /** Answers what waits and says what that was; refuses an answer that nothing waits for. */
+  /** Answers a wait and returns it; refuses an answer that nothing waits for. */
   answerUpdate: 'answer',
-  /** An environment that a person edited, for a capability that waits. */
+  /** An environment that a person edited for a waiting capability. */
   editSignal: 'edit',
-  /** From a child workflow or an activity to its run: its work, or the reason of its wait. */
+  /** From a child workflow or an activity to its run: its current work, or why it waits. */
   statusSignal: 'note',
-  /** From a worker to the run: an activity fails again and again, or no longer. */
+  /** From a worker to the run: an activity keeps failing, or has recovered. */
   failingSignal: 'failing',
-  /** From the next night to a run that waits: end, so that work is not done twice. */
+  /** From the next night to a run that waits: it should end, so that no work is done twice. */
   giveWaySignal: 'giveWay',
 } as const;
 
-/** The command that a waiting capability offers. `whet env edit` looks for it in the text of the run's wait. */
+/** The command in the wait of a capability. `whet env edit` looks for it in the text of the run's wait. */
 export const editCommand = (runId: string, capabilityId: string): string => `whet env edit ${runId} ${capabilityId}`;
 
-/** The same command with a file in the working directory, which `whet env edit` or a person writes. */
+/** The same command with a file in the working directory; `whet env edit` or a person writes this file. */
 export const giveCommand = (runId: string, capabilityId: string): string =>
   `${editCommand(runId, capabilityId)} ${capabilityId}.py`;
 
 /**
- * The outcomes of a run; `running` until it ends. Also the values of the search attribute WhetVerdict. `expired`:
- * nobody answered before a deadline, or the next night took its place. `skipped`: a night that began while the one
- * before was at work.
+ * The outcomes of a run, and `running` until it ends. They are also the values of the search attribute WhetVerdict.
+ * `expired`: nobody answered before a deadline, or the next night replaced the run. `skipped`: the previous night was
+ * still at work.
  */
 export const RUN_OUTCOMES = [
   'running',
@@ -82,9 +82,9 @@ export const RUN_OUTCOMES = [
   'nothing-to-sharpen',
   /** Capabilities were kept, but none got an adapter. */
   'nothing-trained',
-  /** A night measured the served system and found nothing that it could work on. */
+  /** A night measured the served version and found no reason to work on. */
   'nothing-new',
-  /** The same, but the night had too few tasks to rule out that a capability is lacking. */
+  /** Like `nothing-new`, but the night had too few tasks to rule out that a capability is lacking. */
   'too-little-power',
   'expired',
   'skipped',
@@ -97,19 +97,19 @@ export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 /** The label that is always last in the router's menu: no adapter. */
 export const NONE_LABEL = 'none';
 
-/** The name, in place of a capability's, of the adapter that was trained on all environments. */
+/** The mixed adapter, trained on all environments, has this name instead of a capability's. */
 export const MIXED = 'mixed';
 
-/** The name of the trial of a run's trainers, in place of a stage or a capability. */
+/** The trial of a run's trainers has this name instead of a stage's or a capability's. */
 export const TRIAL = 'trial';
 
-/** Id of the workflow that repairs a run. One at a time may do so. */
+/** Id of the workflow that repairs a run. Only one may exist at a time. */
 export const repairWorkflowId = (runId: string): string => `${runId}/repair`;
 
 /** Ids of child workflows, derived from the id of their parent. */
 export const childWorkflowId = {
   identify: (runId: string) => `${runId}/identify`,
-  /** The identification of a night, of the system as it serves. */
+  /** The identification of a night, which examines the served version. */
   identifyServed: (runId: string) => `${runId}/identify-served`,
   /** One child per labelling run. */
   labels: (runId: string, run: number) => `${runId}/labels/${run}`,
@@ -118,6 +118,6 @@ export const childWorkflowId = {
   /** One child per identification of a study. */
   studied: (studyId: string, identification: number) => `${studyId}/${identification}`,
   sharpen: (runId: string, capabilityId: string) => `${runId}/sharpen/${capabilityId}`,
-  /** One child per notice; the id is also the key by which a receiver knows it again. */
+  /** One child for each notice; receivers recognise a repeated notice by this id. */
   notice: (runId: string, notice: number) => `${runId}/notice/${notice}`,
 } as const;

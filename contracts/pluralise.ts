@@ -1,3 +1,3 @@
-/** A number with its word: `1 trial`, `2 trials`. */
+/** A number with its noun: `1 trial`, `2 trials`. */
 export const pluralise = (value: number, one: string, many = `${one}s`): string =>
   `${value} ${value === 1 ? one : many}`;

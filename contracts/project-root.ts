@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
- * Finds the project's directory: the nearest one above this file that holds package.json. The result is the same for
- * the sources and for their compiled copies in `dist/`. Files that are not compiled (Python, JSON profiles, system call
- * filters, examples) are found from here.
+ * Finds the project's directory: the nearest directory above this file that contains package.json. The result is the
+ * same for the sources and for the compiled files in `dist/`. This directory is the base for files that are not
+ * compiled (Python, JSON profiles, system call filters, examples).
  * @throws Error when only the compiled files were installed.
  */
 export function projectRoot(): string {

@@ -1,16 +1,16 @@
 import type { RedactionRule } from './config/analyst-spec';
 
-/** A part of a text: start, and exclusive end. */
+/** A part of a text: start, and end (exclusive). */
 type Span = readonly [start: number, end: number];
 
 /** The matches of a rule. */
 interface Finder {
-  /** For texts in which the replaced parts are restored later: it has few false matches. */
+  /** For texts whose replaced parts are restored later: it has few false matches. */
   pattern: RegExp;
   /** The parts of a match of `pattern` that are replaced. Absent: all of it. */
   spans?: (match: string) => Span[];
   /**
-   * For texts in which nothing is restored: a false match is better than a missed one. It also matches everything that
+   * For texts that are never restored: a false match is better than a missed one. It also matches everything that
    * `pattern` matches. Absent: `pattern`.
    */
   wide?: RegExp;
@@ -30,10 +30,10 @@ const SECRET_NAMES =
   'bearer|secret|token|password|passwd|passphrase|signature|sig|api[ _-]?key|access[ _-]?key|account[ _-]?key';
 
 /**
- * The built-in rules, in the order of their application: cards before phone numbers, which look alike. Clients choose
- * the texts, so every pattern must run in linear time: each restarts only after reading little in vain. The wide
- * patterns limit every counted repetition, because V8 keeps a position for each and would run out of memory at a body
- * of 10 MB.
+ * The built-in rules in their order of application: cards come before phone numbers, because the two look alike.
+ * Clients choose the texts, so every pattern must run in linear time: after a failed match it has read only a little.
+ * The wide patterns limit every counted repetition. V8 stores a position for each, and would run out of memory at a
+ * body of 10 MB.
  */
 export const REDACTION_FINDERS: Record<RedactionRule, Finder> = {
   key: {
@@ -131,8 +131,8 @@ function eitherOf(...patterns: RegExp[]): RegExp {
 }
 
 /**
- * A JWT is searched once per word, not at each `eyJ` in it. The lines of a key contain no five dashes, so each BEGIN
- * reads at most up to the next one.
+ * A JWT is searched once for each word, not at each `eyJ` in it. The lines of a key contain no five dashes, so each
+ * BEGIN reads at most up to the next one.
  */
 function jwtAndPem(): RegExp[] {
   return [
@@ -156,9 +156,9 @@ function plainCharacter(one: string): string {
 }
 
 /**
- * Card numbers in groups of digits, separated by a blank or a dash. A date or an order number may precede or follow a
- * card (`12-24 4111 1111 1111 1111`), so every sequence of whole groups is tested. A group longer than a card is cut
- * only to numbers that an issuer assigns: otherwise every second number would contain one with a right check digit.
+ * Card numbers in groups of digits, separated by a blank or a dash. A date or an order number may be next to a card
+ * (`12-24 4111 1111 1111 1111`), so every sequence of whole groups is tested. A group that is longer than a card is
+ * only cut to numbers that an issuer assigns. Otherwise every second number would contain one with a valid check digit.
  */
 function cardNumbers(match: string): Span[] {
   const groups = [...plain(match).matchAll(/\d+/g)].map(({ 0: digits, index }) => ({
@@ -178,8 +178,8 @@ function cardNumbers(match: string): Span[] {
 }
 
 /**
- * Index of the last group of the longest card that begins with the group `first`. Cards are written in groups of three
- * and more.
+ * Index of the last group of the longest card that begins with the group `first`. Written cards have three or more
+ * groups.
  */
 function lastOfCard(groups: readonly { digits: string }[], first: number): number | null {
   let digits = '';
@@ -191,7 +191,7 @@ function lastOfCard(groups: readonly { digits: string }[], first: number): numbe
   return last;
 }
 
-/** The longest card with which a group begins or ends. */
+/** The longest card number at the beginning or the end of a group. */
 function cutFrom(digits: string): Span[] {
   for (let length = Math.min(19, digits.length); length >= 13; length--) {
     for (const from of [0, digits.length - length]) {

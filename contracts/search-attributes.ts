@@ -11,8 +11,8 @@ export interface Namespace {
 }
 
 /**
- * The search attributes of runs that a namespace lacks. Without them the first workflow task of every run fails, again
- * and again. @throws the server's error.
+ * The search attributes of runs that are missing in a namespace. Without them the first workflow task of every run
+ * fails, again and again. @throws the server's error.
  */
 export async function missingSearchAttributes({ operatorService, namespace }: Namespace): Promise<string[]> {
   const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
@@ -20,8 +20,9 @@ export async function missingSearchAttributes({ operatorService, namespace }: Na
 }
 
 /**
- * Registers the search attributes of runs that a namespace lacks. Safe to repeat, and from several workers at once.
- * @throws Error, with the command that does it by hand, when the server refuses.
+ * Registers the missing search attributes of runs in a namespace. It may be repeated, and several workers may call it
+ * at once.
+ * @throws Error, with the command for doing it by hand, when the server refuses.
  */
 export async function ensureSearchAttributes({ operatorService, namespace }: Namespace): Promise<void> {
   const missing = await missingSearchAttributes({ operatorService, namespace });
@@ -42,7 +43,7 @@ export async function ensureSearchAttributes({ operatorService, namespace }: Nam
   }
 }
 
-/** The command that registers search attributes by hand. */
+/** The command for registering search attributes by hand. */
 export const registerCommand = (namespace: string, names: readonly string[]): string =>
   `temporal operator search-attribute create --namespace ${namespace} ` +
   names.map((name) => `--name ${name} --type Keyword`).join(' ');

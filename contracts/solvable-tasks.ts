@@ -1,39 +1,39 @@
-/** Tasks of an agent's own environment that `whet validate` tries, and each run before anything is paid. */
+/** Tasks of an agent's own environment. `whet validate` tries them, and so does each run before it pays anything. */
 
-/** A task of the agent, and the field of agent.yaml that it is from. */
+/** A task of the agent, and the field of agent.yaml that contains it. */
 export interface TaskToTry {
   seed: number;
   range: 'trainSeeds' | 'heldOutSeeds';
 }
 
-/** The trial of a task. Rewards are in [0, 1]; the success threshold is agent.yaml's. */
+/** The result of trying a task. Rewards are in [0, 1]; the success threshold is agent.yaml's. */
 export interface TaskTrial extends TaskToTry {
-  /** Moves of the reference solution that were made. */
+  /** Number of moves of the reference solution that were made. */
   moves: number;
   /** Of the reference solution. */
   reward: number;
-  /** Of an agent that says nothing. */
+  /** The reward of an agent that says nothing. */
   idleReward: number;
-  /** Ids that the solution's ids name. */
+  /** Ids in the solution's diagnostics. */
   diagnostics: string[];
   /** How the task differed when it was made again, as the end of a sentence; null where it was the same. */
   changes: string | null;
   /** Of opening and solution. */
   sha256: string;
-  /** The moves and answers, in one line. */
+  /** The moves and answers in one line. */
   played: string;
 }
 
-/** Most tasks that are named one by one. */
+/** Largest number of tasks that a message names. */
 const MOST_NAMED = 3;
 
 /** A task's name in messages: `task 17 of environment.trainSeeds`. */
 export const taskName = ({ seed, range }: TaskToTry): string => `task ${seed} of environment.${range}`;
 
 /**
- * Why no run can be made of an environment: a task changes each time it is made, or reference solutions do not succeed.
- * Null where nothing speaks against one.
- * @param file of the environment, as messages name it.
+ * Why no run is possible with an environment: a task changes each time it is made, or reference solutions fail. Null if
+ * a run is possible.
+ * @param file the environment's file, as messages name it.
  */
 export function problemOfTrials(tried: readonly TaskTrial[], file: string, successReward: number): string | null {
   return changingTask(tried, file) ?? unsolvedTasks(tried, file, successReward);
@@ -50,7 +50,7 @@ function changingTask(tried: readonly TaskTrial[], file: string): string | null 
   );
 }
 
-/** If a reference solution does not succeed, a success of the agent cannot be recognised either. */
+/** If a reference solution fails, the run cannot recognise a success of the agent either. */
 function unsolvedTasks(tried: readonly TaskTrial[], file: string, successReward: number): string | null {
   const unsolved = tried.filter(({ reward }) => reward < successReward);
   if (unsolved.length === 0) return null;

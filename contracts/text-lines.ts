@@ -1,6 +1,6 @@
 /**
  * The lines of a stream of UTF-8, each without its newline. Only a newline ends a line: `node:readline` also splits at
- * U+2028 and U+2029, which JSON strings may hold.
+ * U+2028 and U+2029, which JSON strings may contain.
  */
 export async function* textLines(stream: NodeJS.ReadableStream): AsyncGenerator<string> {
   const decoder = new TextDecoder();

@@ -22,21 +22,21 @@ export interface TrainerMemory {
   weights: number;
   /** LoRA factors, their gradients, and AdamW's two moments, all float32. */
   adapter: number;
-  /** Of one pass of the update, at most. */
+  /** Largest need of one pass of the update. */
   activations: number;
-  /** Keys and values of the engine; 0 with vLLM, which has memory of its own. */
+  /** Keys and values of the engine; 0 with vLLM, which has its own memory. */
   cache: number;
   total: number;
 }
 
-/** Tokens of a prompt, assumed: the opening of a task with its tools. */
+/** Assumed length of a prompt in tokens: the opening of a task with its tools. */
 const PROMPT_TOKENS = 1024;
 /** Longest sequence of the engine in tokens. */
 const ENGINE_TOKENS = 1024;
 
 /**
- * Estimates a trainer's memory from the base model's config.json; null when this has no sizes that are understood. The
- * activations are an upper bound, since rollouts are normally shorter than they may be. On a `gpu` the base is bfloat16
+ * Estimates a trainer's memory from the base model's config.json; null if it cannot interpret the sizes there. The
+ * activations are an upper bound, since rollouts are normally shorter than their limit. On a `gpu` the base is bfloat16
  * unless the engine samples.
  */
 export function estimateTrainerMemory(
@@ -61,7 +61,7 @@ export function estimateTrainerMemory(
 
   const engine = training.sampler === 'engine';
   const width = gpu && !engine ? 2 : 4;
-  // The engine has a copy of its own.
+  // The engine has its own copy.
   const weights = parameters * (engine ? 8 : width);
   // PEFT's all-linear: attention and, unless they are experts, the three matrices of the feed-forward part.
   const sides = 2 * (hidden + queries) + 2 * (hidden + keys) + (experts > 1 ? 0 : 3 * (hidden + inner));
@@ -72,7 +72,7 @@ export function estimateTrainerMemory(
   );
   const rollouts = training.groups * training.rolloutsPerGroup;
   const tokens = training.updateTokens > 0 ? Math.min(training.updateTokens, rollouts * length) : rollouts * length;
-  // The tensors of a block that autograd keeps: inputs of its matrices and norms, and attention's parts.
+  // The tensors of a block that autograd keeps: inputs of its matrices and norms, and the parts of attention.
   const block = 8 * hidden + 2 * (queries + keys) + 4 * inner;
   const kept = training.gradientCheckpointing ? layers * hidden + block : layers * block;
   const activations = tokens * kept * width;
@@ -80,7 +80,7 @@ export function estimateTrainerMemory(
   return { weights, adapter, activations, cache, total: weights + adapter + activations + cache };
 }
 
-/** Bytes of a Kubernetes quantity of memory (`8Gi`, `500M`); null for a text that is not understood. */
+/** Bytes of a Kubernetes memory quantity (`8Gi`, `500M`); null for any other text. */
 export function bytesOfQuantity(quantity: string): number | null {
   const match = /^(\d+(?:\.\d+)?)(k|M|G|T|Ki|Mi|Gi|Ti)?$/.exec(quantity);
   if (!match) return null;

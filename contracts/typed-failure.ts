@@ -2,8 +2,8 @@ import { ApplicationFailure, type ApplicationFailureOptions } from '@temporalio/
 import { FAILURES, type FailureType } from './failures/run';
 
 /**
- * Makes the ApplicationFailure of a type in the catalogue. The type decides whether Temporal retries it;
- * `options.nonRetryable` overrides that for one failure.
+ * Creates the ApplicationFailure of a type in the catalogue. The type decides whether Temporal retries it;
+ * `options.nonRetryable` overrides that for a single failure.
  */
 export function failure(
   type: FailureType,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const count = z.int().nonnegative();
 
-/** The use of one kind of calls to the analyst. */
+/** The use of one kind of analyst call. */
 const callUseSchema = z.strictObject({
   calls: count.describe('Questions that were answered or given up.'),
   asks: count.describe('Answers that were billed: 1 for each question plus re-asks.'),
@@ -24,20 +24,20 @@ export type CallUse = z.infer<typeof callUseSchema>;
 export const analystUseSchema = z.record(z.string(), callUseSchema);
 export type AnalystUse = z.infer<typeof analystUseSchema>;
 
-/** The document in which all workers of a run add up its use. */
+/** The document in which all workers of a run add up the run's use. */
 const analystUseDocumentSchema = z.strictObject({
   uses: analystUseSchema,
-  /** By segment of recorded calls: how many of its lines are counted in `uses`. */
+  /** For each segment of recorded calls: how many of its lines are already in `uses`. */
   counted: z.record(z.string(), count),
 });
 export type AnalystUseDocument = z.infer<typeof analystUseDocumentSchema>;
 
-/** Reads the stored document; null and undefined mean that there is none. Throws ZodError when it is something else. */
+/** Reads the stored document; null and undefined mean that there is none. Throws ZodError for any other content. */
 export function parseAnalystUse(stored: unknown): AnalystUseDocument {
   return analystUseDocumentSchema.parse(stored ?? { uses: {}, counted: {} });
 }
 
-/** Part of the price that a call costs through the Batch API (OpenAI's discount). */
+/** The share of the full price that a call through the Batch API costs (OpenAI's discount). */
 export const BATCH_PRICE = 0.5;
 
 /** US dollars for a million tokens; null where agent.yaml has no prices. */
@@ -47,7 +47,7 @@ export interface AnalystPrices {
   output: number;
 }
 
-/** The analyst's prices, null when neither input nor output has one. */
+/** The analyst's prices; null if agent.yaml has none. */
 export function pricesOf(spec: {
   pricePerMillionInput?: number;
   pricePerMillionCachedInput?: number;
@@ -58,16 +58,16 @@ export function pricesOf(spec: {
   return { input: input ?? 0, cachedInput: cachedInput ?? input ?? 0, output: output ?? 0 };
 }
 
-/** Kinds of calls that went through the Batch API end with this. */
+/** The kinds of Batch API calls end with this suffix. */
 export const BATCH_KIND = '-batch';
 
-/** The use with the tokens of lost requests added to those sent, because they may have been billed. */
+/** The use, with the tokens of lost requests counted as sent, because they may have been billed. */
 export const withLost = (use: CallUse): CallUse => ({
   ...use,
   promptTokens: use.promptTokens + (use.lostPromptTokens ?? 0),
 });
 
-/** US dollars for all that a run has used, lost requests included. */
+/** US dollars for all calls of a run, including lost requests. */
 export function dollarsForUse(use: AnalystUse, prices: AnalystPrices): number {
   return Object.entries(use).reduce(
     (sum, [kind, tokens]) => sum + dollarsFor(withLost(tokens), prices) * (kind.endsWith(BATCH_KIND) ? BATCH_PRICE : 1),

@@ -4,7 +4,7 @@ import { BATCH_KIND, type AnalystUse, type CallUse } from './analyst-use';
 const count = z.int().nonnegative();
 const tokens = { promptTokens: count, completionTokens: count, cachedTokens: count };
 
-/** The record of a billed call. The records of all segments together are the calls that a run has paid for. */
+/** The record of a billed call. Together, the records of all segments are the calls that a run has paid for. */
 export const callRecordSchema = z.object({
   /** Ends with BATCH_KIND for a call through the Batch API. */
   kind: z.string(),
@@ -16,13 +16,15 @@ export const callRecordSchema = z.object({
   ...tokens,
   /** Number of HTTP requests. */
   tries: count,
-  /** True where no valid answer came. */
+  /** True if no valid answer came. */
   unanswered: z.boolean().optional(),
-  /** True where the episode was shortened to fit. */
+  /** True if the episode was shortened to fit. */
   shortened: z.boolean().optional(),
   /** Number of replaced values in the prompt, by redaction rule. */
   redacted: z.record(z.string(), count).optional(),
-  /** The part of the tokens above that an invalid answer of the Batch API used before. It counts as one of the asks. */
+  /**
+   * The part of the tokens above that an earlier, invalid answer of the Batch API used. It counts as one of the asks.
+   */
   wastedInBatch: z.object(tokens).optional(),
 });
 export type CallRecord = z.infer<typeof callRecordSchema>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { calibrationResultSchema } from './environment-attempt';
 import { environmentCheckSchema, transferEstimateSchema } from './environment-check';
 
-/** `certificate.json`: everything that was found out about a synthesised environment before GPU time is spent in it. */
+/** `certificate.json`: all findings about a synthesised environment from before its training. */
 export const certificateSchema = z.strictObject({
   schemaVersion: z.literal(1).describe('Version of this format.'),
   capability: z.string().describe('Id of the capability that it is for.'),

@@ -10,7 +10,7 @@ const dictionaryEventSchema = z.strictObject({
   coverage: z.number(),
 });
 
-/** A capability that an earlier run of the agent looked at. */
+/** A capability that an earlier run of the agent examined. */
 const dictionaryEntrySchema = candidateSchema.extend({
   /** `lacking`: kept by the last run with enough data. `fixed`: kept once, rejected since. `never`: never kept. */
   state: z.enum(['lacking', 'fixed', 'never']),

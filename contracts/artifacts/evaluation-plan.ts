@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { seedRangeSchema } from './seed-range';
 
-/** How strictly a comparison is judged: all comparisons with the same rival share the chance of a false promotion. */
+/**
+ * How strictly a comparison is judged. All comparisons with the same rival share one error probability for false
+ * promotions.
+ */
 export const judgingSchema = z.strictObject({
   against: z.int().nullable().describe('Version that is served; null: the base model alone.'),
   comparison: z.int().positive().describe('How many comparisons with it there are, this one included.'),

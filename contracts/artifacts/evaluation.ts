@@ -47,7 +47,7 @@ const incumbentSchema = z.strictObject({
 });
 export type Incumbent = z.infer<typeof incumbentSchema>;
 
-/** Figures of which the gate needs proof, at the confidence of this comparison. */
+/** The gain figures that the gate tests, at the confidence of this comparison. */
 const judgedSchema = judgingSchema.extend({
   routedMinusBase: intervalSchema.describe('Routed minus base.'),
   routedMinusIncumbent: intervalSchema.nullable().describe('Routed minus the active version; null when it is no arm.'),
@@ -168,12 +168,12 @@ export const routingRecordSchema = z.strictObject({
   capabilityId: z.string(),
   /** Probability of each label, renormalised over the menu, in menu order. */
   probabilities: z.array(z.number()),
-  /** Probability mass that the raw distribution put on the menu's labels. */
+  /** Total probability of the menu's labels before renormalisation. */
   coveredMass: z.number().nullable(),
 });
 export type RoutingRecord = z.infer<typeof routingRecordSchema>;
 
-/** The possible culprits when the gate is not passed. */
+/** Possible reasons why the gate was not passed. */
 const CULPRITS = ['incumbent', 'router', 'adapter', 'environment', 'power'] as const;
 /** One of `CULPRITS`. */
 export type Culprit = (typeof CULPRITS)[number];

@@ -13,14 +13,14 @@ export const candidateSchema = z.strictObject({
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
-/** The analyst's answers on one capability in one trajectory: not called for, shown, or not shown. */
+/** The analyst's answer about one capability in one trajectory: not needed, shown, or not shown. */
 export const LABELS = ['NA', 'PRESENT', 'LACKING'] as const;
 /** One of `LABELS`. */
 export type Label = (typeof LABELS)[number];
 
 /**
  * One line of `labels-run-<n>.jsonl`, the labels of one labelling run: the analyst's answer on one trajectory and
- * capability. `label` is null where it gave no valid answer.
+ * capability. `label` is null if it gave no valid answer.
  */
 export const labelRecordSchema = z.strictObject({
   trajectoryId: z.string(),
@@ -44,7 +44,10 @@ export type LabelRecord = z.infer<typeof labelRecordSchema>;
 export const consensusLabelSchema = z.strictObject({
   trajectoryId: z.string(),
   capabilityId: z.string(),
-  /** The label that most runs gave; PRESENT before NA before LACKING where they are split. Null when no run has one. */
+  /**
+   * The label that most runs gave. At a tie, PRESENT comes before NA, and NA before LACKING. Null when no run has a
+   * label.
+   */
   label: z.enum(LABELS).nullable(),
   /** Step and reason of the first run that gave this label. */
   step: z.int().nonnegative().nullable(),
@@ -152,7 +155,8 @@ export const contrastSchema = z.strictObject({
 export type Contrast = z.infer<typeof contrastSchema>;
 
 /**
- * Comparison with planted deficits: matched by how well labels agree with the environment's diagnostics, not by name.
+ * Comparison with planted deficits. They are matched by agreement between labels and the environment's diagnostics, not
+ * by name.
  */
 export const plantedSchema = z.strictObject({
   found: z
@@ -169,7 +173,7 @@ export const plantedSchema = z.strictObject({
   decoysKept: z.array(z.string()).describe('Decoys that a kept capability matches; there should be none.'),
 });
 
-/** A candidate that turned out to be the same as another, in other words. */
+/** A candidate that means the same as another one. */
 export const mergeSchema = z.strictObject({
   id: z.string().describe('The candidate that was removed.'),
   name: z.string().describe('Its name.'),
@@ -179,7 +183,7 @@ export const mergeSchema = z.strictObject({
 });
 export type Merge = z.infer<typeof mergeSchema>;
 
-/** One trajectory that shows a capability lacking, for people and for synthesis. */
+/** One trajectory that shows a missing capability, for people and for synthesis. */
 export const evidenceSchema = z.strictObject({
   capabilityId: z.string().describe('What it lacks.'),
   trajectoryId: z.string().describe('Id of the trajectory.'),
@@ -193,12 +197,12 @@ export const evidenceSchema = z.strictObject({
 });
 export type EvidenceQuote = z.infer<typeof evidenceSchema>;
 
-/** Ways to choose capabilities: the method, and the ways that it is compared with. */
+/** Ways to choose capabilities: the method itself, and the ablations. */
 export const IDENTIFY_ARMS = ['contrast', 'failures-only', 'random', 'single-run'] as const;
 /** One of `IDENTIFY_ARMS`. */
 export type IdentifyArm = (typeof IDENTIFY_ARMS)[number];
 
-/** The result of one way of choosing. */
+/** The capabilities that one of these ways chose. */
 export const ablationSchema = z.strictObject({
   arm: z
     .enum(IDENTIFY_ARMS)
@@ -211,7 +215,7 @@ export const ablationSchema = z.strictObject({
 });
 export type Ablation = z.infer<typeof ablationSchema>;
 
-/** `identification.json`: all that the stage identify found out. */
+/** `identification.json`: all results of the stage identify. */
 export const identificationSchema = z.strictObject({
   candidates: z.array(candidateSchema).describe('Capabilities that the analyst named.'),
   merges: z.array(mergeSchema).describe('Names that were found to mean another candidate.'),

@@ -8,7 +8,7 @@ const count = z.int().nonnegative();
 /** Hashes of everything that the result of a night depends on. */
 const contentSchema = z.strictObject({ environment: z.string(), baseModel: z.string(), options: z.string() });
 
-/** The cost of a changed base model, estimated from the former cost of the same work. */
+/** The expected cost after a change of the base model, estimated from the former cost of the same work. */
 export const remakingSchema = z.strictObject({
   sentence: z.string().describe('All of it in a sentence.'),
   version: z.int().describe('The active version, which does not fit the base model.'),
@@ -52,7 +52,7 @@ export const nightPlanSchema = z.strictObject({
 });
 export type NightPlan = z.infer<typeof nightPlanSchema>;
 
-/** Why a night continues to sharpen. A reason of an earlier night on the same content does not count again. */
+/** Why a night continues to sharpen. The same reason does not count again for the same version and content. */
 const nightReasonSchema = z.strictObject({
   kind: z
     .enum(['new', 'regressed', 'recurring', 'drifting', 'lost-gain', 'harms', 'no-longer-helps'])
@@ -62,7 +62,7 @@ const nightReasonSchema = z.strictObject({
 });
 export type NightReason = z.infer<typeof nightReasonSchema>;
 
-/** Tasks of an adapter, counted by its outcome and by base's. */
+/** Numbers of an adapter's tasks, by its outcome and base's outcome. */
 const adapterTasksSchema = z.strictObject({
   capabilityId: z.string().describe('Capability of the adapter.'),
   sha256: z.string().describe('Hash of the adapter.'),
@@ -82,7 +82,7 @@ const adapterGainSchema = adapterTasksSchema.extend({
 });
 export type AdapterGain = z.infer<typeof adapterGainSchema>;
 
-/** In how many of a night's tasks a capability is lacking, as served; live traffic does not count. */
+/** Number of a night's tasks in which the served version lacks a capability; live traffic does not count. */
 const lackCountSchema = z.strictObject({ capabilityId: z.string(), tasks: count, lacking: count });
 export type LackCount = z.infer<typeof lackCountSchema>;
 
@@ -159,7 +159,7 @@ export const nightDecisionSchema = z.strictObject({
 });
 export type NightDecision = z.infer<typeof nightDecisionSchema>;
 
-/** A run's comparison of its candidate with the version that was served, on held-out tasks. */
+/** A run's comparison of its candidate with the served version, on held-out tasks. */
 const comparisonSchema = z.strictObject({
   runId: z.string(),
   /** Version that was served; null: the base model alone. */
@@ -180,29 +180,29 @@ export const nightsSchema = z.strictObject({
       /** Null while the night has not decided. */
       outcome: z.enum(['goes-on', 'nothing-new', 'too-little-power']).nullable(),
       reasons: z.array(nightReasonSchema),
-      /** Whether its run ended with a result, so that its reasons were worked on. */
+      /** Whether its run ended with a result, so that the night's reasons were acted on. */
       worked: z.boolean(),
       /**
-       * Whether held-out tasks judged the version without an adapter, and with nothing new. Absent where the night had
-       * no reason to do without one.
+       * Whether the version without an adapter, and with nothing new, was judged on held-out tasks. Absent if the night
+       * had no reason to leave an adapter out.
        */
       triedAlone: z.boolean().optional(),
       /** Capabilities that were lacking although their adapter is served. Absent while the night has not decided. */
       lacking: z.array(z.string()).optional(),
-      /** In how many tasks of this night alone each capability was lacking; left out once it is old. */
+      /** For each capability, the number of this night's tasks that lack it; omitted once it is old. */
       lack: z.array(lackCountSchema).optional(),
       /** Capabilities that were drifting. Absent: none. */
       drifting: z.array(z.string()).optional(),
-      /** The result of each adapter in this night alone; left out once it is old. */
+      /** The result of each adapter in this night only; omitted once it is old. */
       adapters: z.array(adapterTasksSchema).optional(),
       /**
-       * Day (UTC) on which it read live traffic, and the first 16 digits of the ids that it took. Later nights drop the
-       * ids of days that they no longer read. Absent: it read none.
+       * The day (UTC) on which the night read live traffic, and the first 16 digits of the ids that it took. Later
+       * nights drop the ids of days that they no longer read. Absent if it read none.
        */
       live: z.strictObject({ day: z.iso.date(), read: z.array(z.string()) }).optional(),
     }),
   ),
-  /** No comparison is ever dropped: their number decides how strictly the next one is judged. */
+  /** No comparison is ever dropped: the next one's confidence depends on their number. */
   comparisons: z.array(comparisonSchema),
   /** The block of held-out tasks that a run judges on, where they rotate. */
   heldOutBlocks: z.array(z.strictObject({ runId: z.string(), block: z.int().positive() })).optional(),

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { agentSpecSchema } from '../config/agent-spec';
 
-/** A model server's statements about a model that it serves; null where it makes none. */
+/** A model server's statements about its model; null if it makes none. */
 const servedModelSchema = z.strictObject({
-  /** Hash of the directory that it loaded. Only Whetstone's policy server reports it. */
+  /** Hash of the model directory. Only Whetstone's policy server reports it. */
   weightsSha256: z.string().nullable(),
-  /** Where it loaded the model from, in the server's own words. */
+  /** Place of the loaded model, in the server's own words. */
   root: z.string().nullable(),
-  /** Longest prompt and completion together, in tokens. */
+  /** Maximum length of prompt and completion together, in tokens. */
   maxModelLength: z.number().nullable(),
 });
 export type ServedModel = z.infer<typeof servedModelSchema>;
@@ -24,7 +24,7 @@ export const preparedSpecSchema = z.strictObject({
   /** Directory of the base model in save_pretrained format. */
   modelPath: z.string(),
   baseModelSha256: z.string(),
-  /** The base model in the words of its server when the run began. Every later attempt compares. */
+  /** The server's statements about the base model when the run began. Every later attempt compares them again. */
   servedModel: servedModelSchema,
   analyst: z.strictObject({ baseUrl: z.string(), model: z.string(), displayName: z.string() }),
   sandbox: z.strictObject({ mode: z.enum(['jail', 'unsafe']), detail: z.string() }),

@@ -33,7 +33,7 @@ export const canarySchema = z.strictObject({
   version: z.int().positive(),
   /** Share of conversations, by hash of their key. */
   share: z.number().gt(0).lte(0.5),
-  /** Largest probability of rolling back a canary that is as good as the active version, over its whole life. */
+  /** For a canary that is as good as the active version: the largest probability of a rollback over its whole life. */
   falseRollback: z.number().gt(0).lt(0.5),
   startedAt: z.string(),
 });
@@ -45,7 +45,7 @@ const canaryEndSchema = z.strictObject({
   version: z.int().positive(),
   outcome: z.enum(['promoted', 'stopped', 'rolled-back', 'superseded']),
   endedAt: z.string(),
-  /** A sentence with the numbers that decided. */
+  /** A sentence with the decisive numbers. */
   reason: z.string(),
 });
 export type CanaryEnd = z.infer<typeof canaryEndSchema>;

@@ -57,7 +57,7 @@ const sharpenedSchema = z.strictObject({
   adapter: trainedSchema.nullable().describe('null when none was trained.'),
 });
 
-/** `report.json`: everything that a run found out, with a reference to each artifact (docs/reference/report.md). */
+/** `report.json`: all results of a run, with a reference to each artifact (docs/reference/report.md). */
 export const reportSchema = z.strictObject({
   schemaVersion: z.literal(1).describe('Version of this format.'),
   runId: z.string().describe('Also the id of the workflow.'),

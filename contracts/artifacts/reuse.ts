@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifact-ref';
 
-/** Fields of every record of `reuse/<agent>/`: where it comes from. */
+/** Fields of every record of `reuse/<agent>/`: its origin. */
 const origin = {
   /** The run that made it. */
   runId: z.string(),
-  /** The values that the key was made from, for people. */
+  /** The inputs of the key, for people to read. */
   dependsOn: z.unknown(),
 };
 
 /** A certified environment of a capability. */
 export const reusableEnvironmentSchema = z.strictObject({ ...origin, source: artifactRefSchema });
 
-/** A calibration, whatever its verdict. */
+/** A calibration with any verdict. */
 export const reusableCalibrationSchema = z.strictObject({
   ...origin,
   detail: artifactRefSchema,

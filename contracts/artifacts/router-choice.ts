@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { ROUTER_KINDS } from '../config/router-kinds';
 
-/** Which later messages of a conversation are read, the most informative first. */
+/** Later messages that the router reads, the most informative choice first. */
 export const LATER_MESSAGES = ['user', 'user-and-tools'] as const;
 /** One of `LATER_MESSAGES`. */
 export type LaterMessages = (typeof LATER_MESSAGES)[number];
 
-/** Why an adapter is left out: by the tasks that the router gives it, or by all that it was played on. */
+/** The tasks that show an adapter's harm: those that the router gives it, or all that it played. */
 const ADAPTER_HARMS = ['routing', 'alone'] as const;
 
 /** Steps of the competition that buy rollouts, in their order. */

@@ -7,33 +7,33 @@ import type { Report } from './report';
 const count = z.int().nonnegative();
 const capabilitySchema = z.strictObject({ id: z.string(), name: z.string() });
 
-/** The findings, changes and use of a run; null where it left no report. */
+/** A run's findings, changes and use; null if it left no report. */
 const runFiguresSchema = z.strictObject({
   /** Kept capabilities that no run had kept before. */
   new: z.array(capabilitySchema),
-  /** Kept again, without a break. */
+  /** Capabilities that the last run kept, and this one too. */
   recurring: z.array(capabilitySchema),
-  /** Kept before, and rejected now. */
+  /** Capabilities that were kept before and are rejected now. */
   fixed: z.array(capabilitySchema),
-  /** Fixed before, and kept now. */
+  /** Capabilities that were fixed before and are kept now. */
   regressed: z.array(capabilitySchema),
-  /** Lacking in more and more tasks over nights; absent: none. */
+  /** Capabilities that are lacking in more and more tasks over nights; absent: none. */
   drifting: z.array(capabilitySchema).optional(),
   /** Capabilities whose adapters the run judged. */
   sharpened: z.array(capabilitySchema),
-  /** Of those, the ones whose adapters an earlier run trained, with its id. */
+  /** The judged capabilities whose adapters an earlier run trained, with its id. */
   reused: z.array(capabilitySchema.extend({ from: z.string() })),
-  /** Capabilities whose adapters the night wanted to do without, and why; absent: none. */
+  /** Capabilities whose adapters the night wanted to leave out, and why; absent: none. */
   retires: z.array(capabilitySchema.extend({ why: z.enum(['harms', 'no-longer-helps']) })).optional(),
   promotedVersion: z.int().nullable(),
   /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
   gain: intervalSchema.nullable(),
-  /** How strictly the gate judged; absent where it did not. */
+  /** How strictly the gate judged; absent if it did not judge. */
   judged: judgingSchema.optional(),
   spend: z.strictObject({
     /** Episodes that the run played: both arms of a measuring night, collection and evaluation. */
     rollouts: count,
-    /** Rollouts of its own trainings: not of adapters that an earlier run trained. */
+    /** Rollouts of this run's trainings, not of adapters that an earlier run trained. */
     trainingRollouts: count,
     /** Questions to the analyst. */
     analystCalls: count,
@@ -65,7 +65,7 @@ export const runRecordSchema = z.strictObject({
 });
 export type RunRecord = z.infer<typeof runRecordSchema>;
 
-/** The record of a run that left a report. It began when its stages did. */
+/** The record of a run that left a report. Its beginning is the beginning of its stages. */
 export function recordOfReport(report: Report): RunRecord {
   const seconds = report.stages.reduce((sum, stage) => sum + stage.seconds, 0);
   const endedAtMs = Date.parse(report.createdAt);
@@ -87,7 +87,8 @@ function figuresOf(report: Report): RunFigures {
   const { identification, sharpened, promotedVersion, evaluation } = report;
   const nameOf = new Map(identification.candidates.map(({ id, name }) => [id, name]));
   const named = (id: string) => ({ id, name: nameOf.get(id) ?? id });
-  // After a night that continued, the identification is about base. The night's own states are about the served system.
+  // After a night that continued, the identification is about base. The night's own states are about the served
+  // version.
   const states: { id: string; state: string | null }[] =
     report.night?.capabilities ??
     identification.contrasts.map(({ capabilityId: id, status: state }) => ({ id, state }));
@@ -122,7 +123,7 @@ function spendOf(report: Report): RunFigures['spend'] {
   const rivals = [evaluation?.mixed, evaluation?.incumbent?.arm].flatMap((arm) => arm ?? []);
   const judged = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
   const trained = judged.filter(({ reusedFrom }) => reusedFrom === undefined);
-  // If the night ended the run, the collected episodes belong to its measurement.
+  // If the night ended the run, the collected episodes are part of its measurement.
   const collected = night !== undefined && night.outcome !== 'goes-on' ? 0 : collect.episodes - collect.live;
   const uses = Object.values(analystUse?.calls ?? {});
   const { calls, usage } = identification;

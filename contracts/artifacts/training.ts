@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { algorithmOptions, jobOptions, required } from '../config/training-options';
 
-/** An adapter of the active version, with that version's number: a training may start warm from it. */
+/** An adapter of the active version, with that version's number; a training may warm-start from it. */
 const servedAdapterSchema = z.strictObject({
   name: z.string(),
   version: z.int().positive(),
@@ -20,7 +20,7 @@ export const trainingJobSchema = z.strictObject({
   outputDir: z.string(),
   isolation: z.enum(['jail', 'process']),
   jailProfile: z.string(),
-  // In this order, since the bytes of a job file must not change: threads come first here.
+  // The fields are in this order because the bytes of a job file must not change: `threads` comes first here.
   threads: jobOptions.threads.unwrap(),
   checkpointEvery: jobOptions.checkpointEvery.unwrap(),
   algorithm: z.strictObject(required(algorithmOptions)),
@@ -32,8 +32,8 @@ export const trainingJobSchema = z.strictObject({
   beginsFrom: servedAdapterSchema.extend({ path: z.string() }).optional(),
   /**
    * The base model's reward in the environment's calibration: the mean over `tasks` with its error. The trainer
-   * compares the first rewards with it. The mean of n rollouts of a task varies by `betweenTasks + withinTask / n`.
-   * Absent: they are not compared.
+   * compares its first rewards with it. The mean of n rollouts of a task has the variance `betweenTasks + withinTask /
+   * n`. Absent: the trainer compares nothing.
    */
   calibratedReward: z
     .strictObject({
@@ -48,8 +48,8 @@ export const trainingJobSchema = z.strictObject({
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
 /**
- * The job file of a trial: a training's job file, with a list of the parts that have to be there. A trainer that knows
- * no trials refuses it and says which versions do not fit together.
+ * The job file of a trial: a training's job file, with a list of required parts. A trainer that does not know trials
+ * refuses it and names the versions that do not match.
  */
 export const trialJobSchema = trainingJobSchema.extend({
   trial: z.strictObject({
@@ -61,7 +61,7 @@ export const trialJobSchema = trainingJobSchema.extend({
 });
 export type TrialJob = z.infer<typeof trialJobSchema>;
 
-/** The last file that a trial writes: the findings of a trainer at the place where it runs. */
+/** The file that a trial writes last: the trainer's findings at its place. */
 export const trialManifestSchema = z.object({
   jobId: z.string(),
   trainerVersion: z.string(),
@@ -81,7 +81,7 @@ export type TrialManifest = z.infer<typeof trialManifestSchema>;
 
 /**
  * Difference between the log-probabilities of sampler and trainer, in nats a token: mean, maximum, and the share of
- * rollouts that its correction leaves out of the update. Absent: the engine samples.
+ * rollouts that the correction removes from the update. Absent: the engine samples.
  */
 const samplerMismatchSchema = z.object({ mean: z.number(), max: z.number(), clipped: z.number() });
 
@@ -120,8 +120,8 @@ export const trainingProgressSchema = z.object({
 export type TrainingProgress = z.infer<typeof trainingProgressSchema>;
 
 /**
- * The body that a trainer posts to the report endpoint after an iteration (docs/guides/kubernetes.md). News only:
- * progress.jsonl is the truth.
+ * The body that a trainer posts to the report endpoint after an iteration (docs/guides/kubernetes.md). A report is only
+ * news: progress.jsonl is authoritative.
  */
 export const trainingReportSchema = z.strictObject({
   /** Grows with every report of a token, so that a report counts once. */
@@ -136,13 +136,13 @@ export const trainingReportSchema = z.strictObject({
 export type TrainingReport = z.infer<typeof trainingReportSchema>;
 
 /**
- * failure.json: how a training ended that shares its trainer with others, which continue. The code is the exit code
- * that it would have had alone.
+ * failure.json: how a training ended while the others on its trainer continue. The code is the exit code that a
+ * separate trainer would have had.
  */
 export const trainingFailureSchema = z.object({ code: z.int(), message: z.string() });
 export type TrainingFailure = z.infer<typeof trainingFailureSchema>;
 
-/** The last file that the trainer writes: when it is there, the job is done. */
+/** The file that the trainer writes last: if it exists, the job is done. */
 export const trainingManifestSchema = z.object({
   jobId: z.string(),
   jobSha256: z.string(),
@@ -172,7 +172,10 @@ export const trainingManifestSchema = z.object({
   environmentSha256: z.array(z.string()),
   /** The adapter that the training began from; absent: it began from zero. */
   beginsFrom: servedAdapterSchema.optional(),
-  /** Why the adapter that the job names could not be used, a sentence. Absent: it was, or the job names none. */
+  /**
+   * A sentence: why the trainer could not use the adapter that the job names. Absent: it used the adapter, or the job
+   * names none.
+   */
   whyFromZero: z.string().optional(),
 });
 export type TrainingManifest = z.infer<typeof trainingManifestSchema>;
@@ -190,7 +193,8 @@ export interface TrainedAdapter {
   seconds: number;
   finalReward: number;
   /**
-   * The earlier run that trained it; absent: this run did. `rollouts` and `seconds` count the work of the earlier run.
+   * The earlier run that trained it; absent: this run trained it. `rollouts` and `seconds` count the work of the
+   * earlier run.
    */
   reusedFrom?: string;
   /** The served adapter that its training began from; absent: it began from zero. */
@@ -198,8 +202,8 @@ export interface TrainedAdapter {
 }
 
 /**
- * Why a training is where it is: one of a closed set, with a sentence. `Training` and `Finished` are good; the others
- * name the reason of a wait or of a failure.
+ * The current state of a training, as one of a closed set, with a sentence. `Training` and `Finished` are good; the
+ * others are reasons of a wait or of a failure.
  */
 export type TrainingReasonKind =
   | 'Queued'
@@ -224,8 +228,8 @@ export type TrainingReasonKind =
 /** A reason as heartbeats carry it. */
 export interface TrainingReason {
   kind: TrainingReasonKind;
-  /** One sentence or less, with the cluster's own words where there are any. */
+  /** At most one sentence, if possible in the cluster's own words. */
   message: string;
-  /** Since when it has been this kind, in milliseconds since 1970. */
+  /** Start of this state, in milliseconds since 1970. */
   sinceMs: number;
 }

@@ -10,7 +10,7 @@ const toolCallSchema = z.object({
 export const chatMessageSchema = z.object({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string().nullable(),
-  /** The reasoning that a model wrote before its answer, where the server separates the two. */
+  /** The model's reasoning before its answer, if the server separates the two. */
   reasoning_content: z.string().optional(),
   tool_calls: z.array(toolCallSchema).optional(),
   tool_call_id: z.string().optional(),
@@ -31,7 +31,7 @@ export const withTexts = (message: ChatMessage, change: (text: string) => string
 
 /**
  * Why an episode ended. `context-length`: its conversation became longer than the model's context. `refused`: the model
- * server refused this conversation. After either, an episode without any answer of the model has failed.
+ * server refused this conversation. In both cases, an episode without any model answer has failed.
  */
 const FINISH_REASONS = [
   'done',
@@ -42,7 +42,7 @@ const FINISH_REASONS = [
   'environment-error',
 ] as const;
 
-/** `model` of a live conversation whose turns were answered by different models. No model can have this name. */
+/** The value of `model` for a live conversation in which several models answered. No model can have this name. */
 export const SEVERAL_MODELS = '';
 /** Most entries of `answeredBy`. */
 export const MOST_ANSWERING_MODELS = 32;
@@ -77,7 +77,7 @@ export const trajectorySchema = z.strictObject({
   trial: z.int().nonnegative(),
   /** Served model name: base or adapter; of a live conversation that several answered `SEVERAL_MODELS`. */
   model: z.string(),
-  /** Who answered the turns of a live conversation, each once, in the order of their first answers. Absent: no such. */
+  /** The models that answered a live conversation, each once, in the order of their first answers. Absent: no such. */
   answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
   /** What is missing of a live conversation. Absent: nothing. Else it is evidence of nothing. */
   leftOut: z.array(z.enum(LEFT_OUT)).min(1).optional(),
@@ -97,7 +97,7 @@ export const trajectorySchema = z.strictObject({
     completionTokens: z.int(),
     cachedTokens: z.int(),
   }),
-  /** Ground truth of the environment, where it has any: for reports only, never shown to agent or analyst. */
+  /** Ground truth of the environment, if it has any: only for reports, never shown to agent or analyst. */
   tags: z.array(z.string()),
   diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
 });
@@ -107,17 +107,17 @@ export type Trajectory = z.infer<typeof trajectorySchema>;
 export interface RolloutSummary {
   trajectories: import('./artifact-ref').ArtifactRef;
   episodes: number;
-  /** Conversations of live traffic, among the episodes; they cost this run no tokens. Absent: none. */
+  /** Number of episodes that are conversations of live traffic; they cost this run no tokens. Absent: none. */
   live?: number;
-  /** Number of the episodes whose opening alone was longer than the model's context. Absent: none. */
+  /** Number of episodes whose opening alone exceeded the model's context. Absent: none. */
   tooLong?: number;
-  /** Number of the rollouts that ended because the model server refused their conversation. Absent: none. */
+  /** Number of rollouts that ended because the model server refused their conversation. Absent: none. */
   refused?: number;
-  /** Rollouts, among the episodes, with a reply that was cut at the limit of tokens. Absent: none. */
+  /** Number of rollouts with a reply that was cut at the token limit. Absent: none. */
   cut?: number;
-  /** Lines of live traffic that are no trajectories and were left out. Absent: none. */
+  /** Number of lines of live traffic that were left out because they are not trajectories. Absent: none. */
   unreadable?: number;
-  /** Lines of the work file that were damaged and set aside; their rollouts were made again. Absent: none. */
+  /** Number of damaged lines of the work file that were set aside; their rollouts were made again. Absent: none. */
   damagedLines?: number;
   successes: number;
   failures: number;

@@ -38,7 +38,10 @@ const band = z
   .tuple([fraction, fraction])
   .refine(([lowest, highest]) => lowest <= highest, { error: 'the lower value first' });
 
-/** Paper, section 3 and its public repository: the band in which an environment can teach the base model something. */
+/**
+ * Calibration band (paper, section 3, and its public repository): within it an environment can teach the base model
+ * something.
+ */
 const calibrationSchema = z
   .strictObject({
     seeds: count.default(100).describe('Distinct tasks rolled out.'),
@@ -65,7 +68,7 @@ const certificateSpecSchema = z
   })
   .prefault({});
 
-/** The options of the trainer are in training-options.ts; here are those that say where and with whom it runs. */
+/** training-options.ts has the options of the trainer; the options here say where it runs. */
 const { maxTurns, ...trainingOptions } = algorithmOptions;
 const trainingSchema = z
   .strictObject({
@@ -75,7 +78,7 @@ const trainingSchema = z
       .describe('local: child process of the worker; kubernetes: Jobs.'),
     kubernetes: kubernetesSpecSchema.optional().describe('Needed by backend kubernetes.'),
     ...trainingOptions,
-    // The trainer takes any rank, vLLM serves only adapters of these.
+    // The trainer accepts any rank, but vLLM serves only adapters of these ranks.
     rank: z
       .union([z.literal(1), z.literal(8), z.literal(16), z.literal(32), z.literal(64), z.literal(128)])
       .default(32)

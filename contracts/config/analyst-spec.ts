@@ -5,7 +5,7 @@ import { apiUrlSchema } from './http-url';
 
 const dollars = z.number().nonnegative();
 
-/** Kinds of personal data that are recognised without a pattern of one's own. */
+/** Kinds of personal data with built-in patterns. */
 export const REDACTION_RULES = ['email', 'phone', 'card', 'key'] as const;
 /** A name in `REDACTION_RULES`. */
 export type RedactionRule = (typeof REDACTION_RULES)[number];
@@ -79,9 +79,7 @@ export const analystSpecSchema = z
   })
   .prefault({});
 
-/**
- * The largest amounts that a run may spend on the analyst; at the limit it pauses until `whet budget RUN` raises it.
- */
+/** Limits on a run's spending for the analyst; at a limit the run pauses until `whet budget RUN` raises it. */
 export const budgetSpecSchema = z
   .strictObject({
     usd: positive.optional().describe("US dollars, by the analyst's prices. Absent: no limit."),

@@ -1,4 +1,7 @@
-/** Schemas of gateway.yaml and of what clients post to the gateway. Headers that clients and gateway exchange. */
+/**
+ * Schemas of gateway.yaml and of the bodies that clients post to the gateway. Headers that clients and gateway
+ * exchange.
+ */
 import { z } from 'zod';
 import { withoutRounding } from '../reward';
 import { count, countOrNone, fraction, whole } from './numbers';

@@ -10,7 +10,7 @@ const isPlain = (text: string): boolean => {
 };
 
 /**
- * Whether parsers take an address as it is written: URL parsers drop tabs and line feeds, and read a backslash as a
+ * Whether parsers keep an address as it is written: URL parsers drop tabs and line feeds, and read a backslash as a
  * slash.
  */
 export const isWrittenPlainly = (text: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(text);
@@ -19,8 +19,8 @@ export const isWrittenPlainly = (text: string): boolean => /^https?:\/\/[^\s\\/?
 export const PLAIN_ADDRESS = 'an address with a host behind http:// or https://, without blanks and backslashes';
 
 /**
- * The address of a server: http or https, without a user name or password, which would come to light in messages and
- * reports.
+ * The address of a server: http or https. A user name or password is not allowed, because messages and reports would
+ * show it.
  */
 export const httpUrlSchema = z
   .url({ protocol: /^https?$/, error: 'an address that begins with http:// or https://' })

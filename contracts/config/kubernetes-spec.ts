@@ -5,7 +5,7 @@ const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'lower-case letters, digits and dashes, at most 63 characters');
 const absolute = z.string().regex(/^\/(?!.*(^|\/)\.\.(\/|$))/, 'an absolute path without ..');
-/** Kubernetes' notation of amounts, as far as CPU and memory use it. */
+/** Kubernetes' notation of quantities, as used for CPU and memory. */
 const quantity = z.string().regex(/^\d+(\.\d+)?(m|[KMGT]i?)?$/, 'a quantity such as 500m, 2, 8Gi');
 
 /** A folder that pods see: a claim of the namespace, or a folder of the node. */

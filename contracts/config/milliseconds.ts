@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Longest span of a timer, in ms: 24.8 days. A timer of Node with a longer one ends after 1 ms. */
+/** Longest timer duration, in ms: 24.8 days. In Node, a timer with a longer duration ends after 1 ms. */
 export const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** A span for a timer, in whole milliseconds, at least 1. */

@@ -20,7 +20,7 @@ const OWN_FLAGS = [
 
 const isOwn = (argument: string): boolean => {
   const flag = argument.split('=', 1)[0]!.replaceAll('_', '-');
-  // vLLM takes the beginning of a flag for the flag.
+  // vLLM accepts the beginning of a flag for the whole flag.
   return flag.startsWith('--') && OWN_FLAGS.some((own) => own === flag || (flag.length > 4 && own.startsWith(flag)));
 };
 

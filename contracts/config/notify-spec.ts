@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { httpUrlSchema } from './http-url';
 
-/** Names that the variable of a signing key may have: an agent.yaml must not use another key of the worker. */
+/** Allowed names for the variable of a signing key: an agent.yaml must not use another key of the worker. */
 export const SECRET_VARIABLE = /^WHET_WEBHOOK_SECRET(_[A-Z0-9_]+)?$/;
 
 /** The receiver of notices that a run waits for a person, or has ended. */

@@ -1,9 +1,9 @@
 /**
- * The one table of training options. Everything that knows the options is made from it: `training` in agent.yaml,
- * `algorithm` in the trainer's job file, the trainer's own checks and defaults (options.json), the table in
- * docs/reference/training.md and the JSON Schema for editors.
+ * The only table of training options. Every other form is generated from it: `training` in agent.yaml, `algorithm` in
+ * the trainer's job file, the trainer's own checks and defaults (options.json), the table in docs/reference/training.md
+ * and the JSON Schema for editors.
  *
- * How to add an option is in CONTRIBUTING.md.
+ * CONTRIBUTING.md explains how to add an option.
  */
 import { z } from 'zod';
 import { count, countOrNone, fraction, positive, whole } from './numbers';
@@ -103,7 +103,7 @@ export const jobOptions = {
   threads: count.default(1).describe('CPU threads of one trainer.'),
 };
 
-/** The schemas of options whose value must be given: without their defaults. */
+/** The schemas of options without their defaults, so that each value must be given. */
 export function required<Options extends Record<string, z.ZodDefault>>(options: Options) {
   const schemas: unknown = Object.fromEntries(Object.entries(options).map(([name, option]) => [name, option.unwrap()]));
   return schemas as { [Name in keyof Options]: ReturnType<Options[Name]['unwrap']> };

@@ -1,7 +1,7 @@
 /** The failures of `whet` commands. Failures of a run are in `run.ts`. */
 
 interface CommandFailure {
-  /** Exit code of the command. 1: it failed. 2: what was asked for is wrong, and nothing was started. */
+  /** Exit code of the command. 1: it failed. 2: wrong input, and nothing was started. */
   exitCode: 1 | 2;
   meaning: string;
   remedy: string;

@@ -4,7 +4,7 @@ import type { RunFailure } from './run-failure';
 import { TRAINER_FAILURES } from './trainer';
 
 /**
- * Failure types, dotted and stable, and what happens after each. A failure without one of these types, a timeout and a
+ * Failure types, dotted and stable, and the reaction to each. A failure without one of these types, a timeout and a
  * child workflow that was terminated make the run wait for the operator. docs/reference/errors.md lists all of them.
  */
 export const FAILURES = {

@@ -1,9 +1,9 @@
 /**
  * The activities of each task queue. Workflows make proxies of these interfaces; `activities/` implements them. Types
- * only. Every activity may throw the failures of `contracts/failures/run`; named here are those that are its own.
+ * only. Every activity may throw the failures of `contracts/failures/run`; the comments name only the specific ones.
  *
- * `whet repair` executes a completed activity again to restore its artifacts. An activity that would then act
- * differently from the first time takes a `Repetition`.
+ * `whet repair` executes a completed activity again to restore its artifacts. An activity that must act differently on
+ * such a repetition takes a `Repetition`.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type {
@@ -74,9 +74,9 @@ import type { TrainedAdapter, TrialManifest } from '../artifacts/training';
 
 /** Queue `whet-orchestration`: short, local, no model calls. */
 export interface OrchestrationActivities {
-  /** Decides whether a run of a schedule begins while other runs of its agent are open. */
+  /** Decides whether a scheduled run begins although other runs of its agent are open. */
   takeTurn(input: TurnInput): Promise<Turn>;
-  /** Writes how a run ended that has no report, for `whet history`. */
+  /** For `whet history`, records how a run without a report ended. */
   recordEnd(input: EndRecord): Promise<ArtifactRef>;
   /** Posts a notice to the agent's webhook. Throws Notify.Refused, Notify.Unreachable. */
   sendNotice(input: NoticeInput): Promise<void>;
@@ -85,7 +85,7 @@ export interface OrchestrationActivities {
    * Spec.Invalid, Sandbox.Unavailable, Model.Unreachable.
    */
   prepareRun(input: ImprovementRunInput): Promise<RunPlan>;
-  /** Takes over the fields of the spec that may change while a run waits. Throws Spec.Invalid for other changes. */
+  /** Applies the fields of the spec that may change while a run waits. Throws Spec.Invalid for other changes. */
   amendSpec(input: AmendSpecInput): Promise<AmendedSpec>;
   /** Decides how the run begins: as a night that measures the active version, or as a first night. */
   planNight(context: RunContext): Promise<NightPlanResult>;
@@ -113,11 +113,15 @@ export interface LlmActivities {
   discoverCandidates(input: IdentifyInput, repetition?: Repetition): Promise<DiscoveryResult>;
   /** Divides the labels of one run into chunks. */
   planLabels(input: PlanLabelsInput, repetition?: Repetition): Promise<LabelPlan>;
-  /** Labels one chunk. Writes each label before it heartbeats; a retry continues from there and asks nothing twice. */
+  /**
+   * Labels one chunk. It writes each label before it heartbeats; a retry continues from there and asks nothing twice.
+   */
   labelChunk(input: Omit<LabelChunksInput, 'cursor' | 'totals'> & { chunk: number }): Promise<LabelChunkResult>;
-  /** Merges the labels of one run and finds the candidates that need another. Throws Identify.TooManyUnlabelled. */
+  /** Merges the labels of one run and finds the candidates that need another run. Throws Identify.TooManyUnlabelled. */
   tallyRun(input: TallyInput): Promise<TallyResult>;
-  /** Contrasts failures with successes over all runs, judges and selects, and writes the agent's dictionary. */
+  /**
+   * Contrasts failures with successes over all runs, judges and selects candidates, and writes the agent's dictionary.
+   */
   contrastCapabilities(input: ContrastInput): Promise<IdentifyResult>;
   /** Asks the analyst for an environment. */
   synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult>;
@@ -127,13 +131,13 @@ export interface LlmActivities {
 export interface SandboxActivities {
   /** Rolls out the base model on the train tasks and adds live traffic. Throws Collect.TooFewToContrast. */
   collectTrajectories(context: RunContext, repetition?: Repetition): Promise<RolloutSummary>;
-  /** Makes the checks of an environment that need no model. */
+  /** Runs the checks of an environment that need no model. */
   validateEnvironment(input: ValidationInput): Promise<ValidationResult>;
-  /** Plays a few tasks of an environment that its checks refused, for the analyst. */
+  /** For the analyst, plays a few tasks of an environment that failed its checks. */
   rollOutRefused(input: EnvironmentInput): Promise<RefusedRollouts>;
-  /** Rolls out the base model in an environment and measures how hard it is. */
+  /** Plays rollouts of the base model in an environment and measures its difficulty. */
   calibrateEnvironment(input: CalibrationInput): Promise<CalibrationOutcome>;
-  /** Finds the rival of the run, and says how small a gain it can prove. */
+  /** Finds the rival of the run, and computes the smallest gain that it can prove. */
   planEvaluation(input: PlanEvaluationInput): Promise<PlanEvaluationResult>;
   /** Lets the kinds of routers compete on the train tasks, and writes the winner. */
   chooseRouter(input: ChooseRouterInput): Promise<ChooseRouterResult>;
@@ -141,20 +145,20 @@ export interface SandboxActivities {
   routeTasks(input: RoutingInput): Promise<RoutingResult>;
   /** Rolls out one arm on the held-out tasks. */
   rollOutArm(input: EvaluationArmInput): Promise<ArmRollouts>;
-  /** Adds the live traffic that the active version answered to its rollouts. */
+  /** Adds the live traffic that the active version answered to that version's rollouts. */
   readServedTraffic(input: ServedTrafficInput, repetition?: Repetition): Promise<RolloutSummary>;
 }
 
 /** Queue `whet-jobs`: training runs. */
 export interface JobActivities {
   /**
-   * Trains an adapter. Returns at once when its manifest is in the store, and attaches to a trainer that already runs.
-   * Throws Trainer.*.
+   * Trains an adapter. It returns at once if the manifest is in the store, and attaches to a running trainer. Throws
+   * Trainer.*.
    */
   trainAdapter(input: TrainInput): Promise<TrainedAdapter>;
   /**
-   * Starts a trainer as a training does, and lets it try the needs of a training: image, store, base model, jail, GPUs.
-   * Returns what it found. Throws Trainer.*, Model.Changed.
+   * Starts a trainer as for a training, and lets it test the needs of a training: image, store, base model, jail, GPUs.
+   * Returns its findings. Throws Trainer.*, Model.Changed.
    */
   tryTraining(context: RunContext): Promise<TrialManifest>;
 }

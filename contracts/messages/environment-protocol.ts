@@ -1,15 +1,14 @@
 import { z } from 'zod';
 
 /**
- * The protocol of the environment runtime (docs/reference/protocols.md, section 2).
- * One JSON document a line, requests in,
- * responses out. The environment's author controls the process and can forge a response, so every size and type is
- * checked here again.
+ * The protocol of the environment runtime (docs/reference/protocols.md, section 2). Each line is one JSON document:
+ * requests go in, responses come out. The environment's author controls the process and can forge a response. So every
+ * size and type is checked again here.
  */
 
 /**
- * Version with which `load` must answer. Another one means that runtime and client belong to different versions of the
- * project.
+ * The version that the answer to `load` must have. Another version means that runtime and client come from different
+ * versions of the project.
  */
 const ENVIRONMENT_API_VERSION = 1;
 
@@ -20,7 +19,7 @@ export const environmentCallSchema = z.strictObject({
 });
 export type EnvironmentCall = z.infer<typeof environmentCallSchema>;
 
-/** The move of an agent in one turn: a tool call, or text without a call. */
+/** An agent's move in one turn: a tool call, or text without a call. */
 export const environmentMoveSchema = z.union([environmentCallSchema, z.strictObject({ text: z.string() })]);
 export type EnvironmentMove = z.infer<typeof environmentMoveSchema>;
 
@@ -65,7 +64,7 @@ export const environmentResultSchemas = {
   hints: z.strictObject({ hints: z.array(z.string()) }),
 } as const;
 
-/** Methods of the protocol. `batch` is not among them: it carries requests for the others. */
+/** Methods of the protocol. `batch` is not one of them: it carries requests for the others. */
 export type EnvironmentMethod = keyof typeof environmentResultSchemas;
 
 /** Result of a method. */
@@ -98,7 +97,7 @@ const environmentErrorSchema = z.strictObject({
 });
 export type EnvironmentErrorBody = z.infer<typeof environmentErrorSchema>;
 
-/** A result that was not yet checked with its method's schema, or an error. */
+/** A result that its method's schema has not checked yet, or an error. */
 const environmentOutcomeSchema = z.union([
   z.strictObject({ result: z.record(z.string(), z.unknown()) }),
   z.strictObject({ error: environmentErrorSchema }),

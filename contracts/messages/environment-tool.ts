@@ -7,8 +7,8 @@ import type { TaskToTry, TaskTrial } from '../solvable-tasks';
 import type { EnvironmentTool, OpeningMessage } from './environment-protocol';
 
 /**
- * A line that `environment-tool` writes to its standard output, as JSON, for `whet env check`, `whet env run` and
- * `whet validate`.
+ * A line of JSON that `environment-tool` writes to its standard output for `whet env check`, `whet env run` and `whet
+ * validate`.
  */
 export type EnvironmentToolLine =
   /** One check has ended: the `done`th of `total`. */
@@ -23,9 +23,9 @@ export type EnvironmentToolLine =
   | { type: 'end'; seed: number; reward: number }
   /** The agent's own environment is loaded. */
   | { type: 'loaded'; tools: EnvironmentTool[] }
-  /** A task of it is about to be played. */
+  /** One of its tasks is about to be played. */
   | ({ type: 'trying' } & TaskToTry)
   /** It was played. */
   | ({ type: 'tried' } & TaskTrial)
-  /** Without `failure`: a line of the input was not a move. With it: the tool could not fulfil the request. */
+  /** Without `failure`, a line of the input was not a move. With `failure`, the tool could not fulfil the request. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

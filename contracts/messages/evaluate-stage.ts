@@ -10,11 +10,11 @@ import type { TrainedAdapter } from '../artifacts/training';
 import type { RolloutSummary } from '../artifacts/trajectory';
 import type { RouterKind } from '../config/router-kinds';
 
-/** The held-out tasks to play, frozen in the plan before any is played: every arm plays the same. */
+/** The held-out tasks that every arm plays; they are frozen in the plan before any is played. */
 export interface HeldOut {
   /** Trials of each task by each arm. */
   trials: number;
-  /** The tasks, where they rotate between runs. Absent: all held-out tasks. */
+  /** The tasks of this run, if they rotate between runs. Absent: all held-out tasks. */
   seeds?: SeedRanges;
 }
 
@@ -28,15 +28,21 @@ export interface EvaluationArmInput {
   adapters: StoredAdapter[];
   /** JSONL of RoutingRecord, for `routed` and `incumbent`. */
   routing: ArtifactRef | null;
-  /** JSON of Router, for `routed` and `incumbent`: conversations may switch to another adapter. Absent: none does. */
+  /** JSON of Router, for `routed` and `incumbent`, whose conversations may switch adapters. Absent: none does. */
   router?: ArtifactRef;
   /** For `incumbent`: which version it is, and the run that made it. */
   incumbent?: Pick<IncumbentVersion, 'version' | 'runId'>;
   /** The plan's held-out tasks and trials. Absent with `train`. */
   heldOut?: HeldOut;
-  /** Train tasks to play instead, with one trial each, for the measurement of a night. Absent: the held-out tasks. */
+  /**
+   * Train tasks that are played instead, with one trial each, for the measurement of a night. Absent: the held-out
+   * tasks.
+   */
   train?: SeedRanges;
-  /** Number of the night that plays train tasks: its rollouts are fresh. Absent: as in the collection. */
+  /**
+   * The night's number, if it plays train tasks: its rollouts get new sampling seeds. Absent: the seeds of the
+   * collection.
+   */
   night?: number;
 }
 
@@ -48,11 +54,11 @@ export interface PlanEvaluationInput {
   context: RunContext;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
-  /** The tasks and trials of the run's earlier plan, which this plan repeats. Absent: this plan is the first. */
+  /** The tasks and trials of the run's earlier plan; the new plan repeats them. Absent: this plan is the first. */
   heldOut?: HeldOut;
 }
 
-/** The active version, as it is played against the candidate. */
+/** The active version as an opponent of the candidate. */
 export interface IncumbentVersion {
   version: number;
   /** The run that made it. */
@@ -67,7 +73,7 @@ export interface IncumbentVersion {
 export interface PlanEvaluationResult {
   /** JSON of EvaluationPlan. */
   plan: ArtifactRef;
-  /** Null when there is none to compare with; the plan says why. */
+  /** Null if there is no opponent; the plan says why. */
   incumbent: IncumbentVersion | null;
   /** What every arm plays. */
   heldOut: HeldOut;
@@ -89,9 +95,9 @@ interface TrainedArms {
   capabilities: CapabilityBrief[];
 }
 
-/** Input of `chooseRouter`: what routers can learn from, and the arms that they choose among. */
+/** Input of `chooseRouter`: the data that routers learn from, and the arms that they choose among. */
 export interface ChooseRouterInput extends TrainedArms {
-  /** The adapter that was trained on all environments: it competes with the routers. Absent: there is none. */
+  /** The mixed adapter, trained on all environments: it competes with the routers. Absent: there is none. */
   mixed?: TrainedAdapter;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
@@ -142,17 +148,17 @@ export interface CompareInput extends TrainedArms {
   routerChoice: ArtifactRef;
   /** JSON of Router. */
   router: ArtifactRef;
-  /** Why the mixed adapter was left out and is no arm; absent otherwise. */
+  /** Why the mixed adapter was left out; absent if it is an arm. */
   mixedFailure?: string;
-  /** The mixed adapter, where there is one. */
+  /** The mixed adapter, if there is one. */
   mixed?: TrainedAdapter;
   /** JSON of EvaluationPlan. */
   plan: ArtifactRef;
-  /** The active version, where it is an arm, with its JSONL of RoutingRecord. */
+  /** The active version, if it is an arm, with its JSONL of RoutingRecord. */
   incumbent?: IncumbentVersion & { routing: ArtifactRef };
   /** Why the active version is no arm although the plan has it; absent otherwise. */
   incumbentFailure?: string;
-  /** Capabilities whose adapter the candidate does without, because a night asked for it. Absent: none. */
+  /** Capabilities whose adapters the candidate leaves out, because a night asked for it. Absent: none. */
   retires?: string[];
 }
 
@@ -161,7 +167,7 @@ export interface CompareResult {
   /** JSON of Evaluation. */
   evaluation: ArtifactRef;
   gatePassed: boolean;
-  /** Why the gate was passed or not, a sentence each. */
+  /** Why the gate was passed or not, one sentence for each reason. */
   gateReasons: string[];
   /** One line for people: "base 0.34, routed 0.80, difference +0.46 [+0.41, +0.51]". */
   summary: string;
@@ -179,6 +185,6 @@ export interface PromoteInput extends TrainedArms {
 
 /** The version that the registry gave the promoted adapters. */
 export interface PromoteResult {
-  /** Null: the active version is no longer the one that the adapters were compared with. Nothing was changed. */
+  /** Null if the active version has changed since the comparison. Nothing was changed. */
   version: number | null;
 }

@@ -33,19 +33,19 @@ export interface LabelPlan {
   /** Labels in all chunks: (trajectory, candidate) pairs. */
   calls: number;
   /**
-   * Chunks labelled at the same time: enough to use the analyst's `concurrency` while others begin and end. Default:
-   * LABELLING.chunksInFlight.
+   * Number of chunks labelled in parallel: enough to use the analyst's `concurrency` while chunks begin and end.
+   * Default: LABELLING.chunksInFlight.
    */
   window?: number;
 }
 
 /** Counts of one chunk, or of several together. */
 export interface LabelChunkResult {
-  /** Labels for which the analyst was asked. */
+  /** Number of labels for which the analyst was asked. */
   asked: number;
-  /** Labels that were in the store already. */
+  /** Number of labels that the store already had. */
   reused: number;
-  /** Pairs that have no label because no valid answer came. */
+  /** Number of pairs without a label, because no valid answer came. */
   unlabelled: number;
   promptTokens: number;
   completionTokens: number;
@@ -57,13 +57,13 @@ export interface LabelChunksInput {
   context: RunContext;
   plan: LabelPlan;
   trajectories: ArtifactRef;
-  /** JSON array of Candidate: those that are labelled in this run. */
+  /** JSON array of Candidate: the candidates of this labelling run. */
   candidates: ArtifactRef;
-  /** First chunk that has not begun; continue-as-new moves it on. */
+  /** The first chunk that has not begun; continue-as-new increases it. */
   cursor: number;
-  /** Chunk before which to stop. Absent: label the whole plan, divided among children where it is large. */
+  /** Labelling stops before this chunk. Absent: label the whole plan, and divide a large one among children. */
   end?: number;
-  /** Counts of the chunks before. */
+  /** Counts of the earlier chunks. */
   totals: LabelChunkResult;
 }
 
@@ -73,14 +73,14 @@ export interface IdentifyInput {
   collected: RolloutSummary;
   /**
    * For studies: the identification neither reads nor changes the agent's dictionary. Its labelling runs count from
-   * `firstRun`, so that it shares no labels with others.
+   * `firstRun`, so that it shares no labels with other identifications.
    */
   independent?: { firstRun: number };
-  /** It studies the active version, for a night. The run may identify on base after it. */
+  /** True for a night's identification, which examines the active version. Afterwards the run may identify on base. */
   measures?: true;
 }
 
-/** Input of `tallyRun`: a labelling run whose chunks are all labelled. */
+/** Input of `tallyRun`: a labelling run whose chunks all have labels. */
 export interface TallyInput extends Pick<LabelChunksInput, 'context' | 'plan' | 'trajectories' | 'candidates'> {
   /** Number of the labelling run, from 0 in this identification. */
   run: number;
@@ -88,15 +88,15 @@ export interface TallyInput extends Pick<LabelChunksInput, 'context' | 'plan' | 
   discovered: ArtifactRef;
   /** Counts of this run. */
   totals: LabelChunkResult;
-  /** Tally of the run before; null for the first. */
+  /** Tally of the previous run; null for the first. */
   previous: ArtifactRef | null;
 }
 
-/** The findings of a labelling run, and the questions for the next one. */
+/** The findings of a labelling run, and the candidates of the next one. */
 export interface TallyResult {
   /** JSON: the labels of this run, and a reference to the tally of the run before. */
   tally: ArtifactRef;
-  /** JSON array of Candidate: those that need another run. Null when none does, or when no run is left. */
+  /** JSON array of Candidate: those that need another run. Null if no candidate needs one, or if no run is left. */
   open: ArtifactRef | null;
   /** One line for people. */
   note: string;
@@ -132,13 +132,13 @@ export interface StudyInput {
   agent: string;
   /** Number of independent identifications. */
   identifications: number;
-  /** Run whose trajectories are used. Null: the agent's last run that has any. */
+  /** The run whose trajectories are used. Null: the agent's last run that has trajectories. */
   sourceRun: string | null;
 }
 
 /** The input of a study's identifications. */
 export interface StudyPlan {
-  /** Its spec is frozen and allows one labelling run per identification; `runId` is the study's. */
+  /** Its spec is frozen and allows one labelling run for each identification; `runId` is the study's. */
   context: RunContext;
   sourceRun: string;
   collected: RolloutSummary;

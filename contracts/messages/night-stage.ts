@@ -1,4 +1,4 @@
-/** Inputs and results of a night's measuring. Types only, so that workflow code may import them. */
+/** Inputs and results of a night's measurement. Types only, so that workflow code may import them. */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { RolloutSummary } from '../artifacts/trajectory';
 import type { ArmRollouts, IncumbentVersion } from './evaluate-stage';
@@ -14,11 +14,12 @@ export interface NightPlanResult {
   plan: ArtifactRef;
   /** One line for people. */
   summary: string;
-  /** A sentence: the cost of a changed base model. Absent: it costs nothing. */
+  /** A sentence about the cost of a changed base model. Absent if there is no such cost. */
   remaking?: string;
   /**
-   * The active version, and the tasks on which it is measured. `night`: its number, for fresh rollouts. `live`: most
-   * conversations of live traffic that the identification sees; absent: none are read. Null: the run does not measure.
+   * The active version, and the tasks on which it is measured. `night` is its number, for new sampling seeds. `live` is
+   * the largest number of live conversations that the identification reads; absent: none. Null if the run does not
+   * measure.
    */
   measure: { version: IncumbentVersion; seeds: SeedRanges; night: number; live?: number } | null;
 }
@@ -27,7 +28,7 @@ export interface NightPlanResult {
 export interface ServedTrafficInput {
   context: RunContext;
   version: IncumbentVersion;
-  /** The version's rollouts, which the conversations join. */
+  /** The version's rollouts; the live conversations are added to them. */
   served: RolloutSummary;
   /** Most conversations. */
   most: number;
@@ -45,7 +46,7 @@ export interface DecideNightInput {
   routing: ArtifactRef;
   /** Of the served system. */
   identified: IdentifyResult;
-  /** Conversations of live traffic that it read in addition to the rollouts. Absent: none were looked for. */
+  /** Number of live conversations that it read in addition to the rollouts. Absent if it did not look for any. */
   live?: number;
 }
 
@@ -58,9 +59,9 @@ export interface NightDecisionResult {
   sentence: string;
   /** Capabilities whose training continues, with the sha256 of the served adapter. Absent: none. */
   continues?: { capabilityId: string; sha256: string }[];
-  /** Capabilities whose adapter the candidate does without. Absent: none. */
+  /** Capabilities whose adapters the candidate leaves out. Absent: none. */
   retires?: string[];
-  /** Capabilities whose adapter was retired on the same content: it would be made again. Absent: none. */
+  /** Capabilities whose adapter was retired with the same inputs: a training would make it again. Absent: none. */
   retiredBefore?: string[];
 }
 
@@ -69,8 +70,8 @@ export interface KeepMembersInput {
   context: RunContext;
   /** The active version. */
   version: IncumbentVersion;
-  /** Ids of the capabilities that the run has an adapter for. */
+  /** Ids of the capabilities for which the run has an adapter. */
   sharpened: string[];
-  /** Capabilities whose adapter is not kept. Absent: none. */
+  /** Capabilities whose adapters are not kept. Absent: none. */
   retires?: string[];
 }

@@ -6,9 +6,12 @@ import type { QueueKind } from '../names';
  * as the first time, so that it makes the same artifacts.
  */
 export interface Repetition {
-  /** When the activity was scheduled the first time, in milliseconds since 1970. It takes this time for now. */
+  /**
+   * When the activity was scheduled the first time, in milliseconds since 1970. The repetition uses this time as the
+   * current time.
+   */
   scheduledAtMs: number;
-  /** Whether it may ask the analyst for an answer that is not recorded, which is paid again. */
+  /** Whether it may pay again for an answer that is not recorded. */
   mayAskAnalyst: boolean;
 }
 
@@ -22,7 +25,7 @@ export interface RepairStep {
   summary: string;
 }
 
-/** Input of `repairArtifacts`: steps in the order in which they were executed the first time. */
+/** Input of `repairArtifacts`: steps in their original order. */
 export interface RepairInput {
   runId: string;
   steps: RepairStep[];

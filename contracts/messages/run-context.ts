@@ -7,7 +7,7 @@ import type { Report } from '../artifacts/report';
 import type { StageName } from '../names';
 import type { TrainingReason } from '../artifacts/training';
 
-/** What every activity gets. It is small, and the same in the whole run. */
+/** The argument that every activity gets. It is small, and constant during a run. */
 export interface RunContext {
   runId: string;
   agent: string;
@@ -28,14 +28,14 @@ export interface StageProgress {
   secondsLeft: number | null;
   /** One line for people. */
   note?: string;
-  /** Only for a training on a cluster: the reason of its wait, or that it runs. */
+  /** Only for a training on a cluster: why it waits, or that it runs. */
   reason?: TrainingReason;
 }
 
 /** Tokens that one stage used of one model. */
 export type TokenUse = Report['tokens'][number];
 
-/** A capability as stages after identification need it. */
+/** A capability in the form that the stages after identification need. */
 export interface CapabilityBrief {
   /** Stable in the agent's dictionary; part of file names and workflow ids. */
   id: string;

@@ -1,6 +1,6 @@
 /**
- * Messages of a run as a whole. Single stages have files of their own. Types only, so that workflow code may import
- * them. Large values are references.
+ * Messages of a run as a whole. The stages have their own files. Types only, so that workflow code may import them.
+ * Large values are references.
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { IdentifyArm } from '../artifacts/identification';
@@ -14,12 +14,12 @@ import type { RolloutSummary } from '../artifacts/trajectory';
 
 /** Input of `improvementRun`. */
 export interface ImprovementRunInput {
-  /** Also the workflow id. Empty in a schedule: its runs take the workflow id that the server gives them. */
+  /** It is also the workflow id. Empty in a schedule: the server gives its runs their workflow ids. */
   runId: string;
   agent: string;
   /** Absolute path of agent.yaml on the worker's machine. Read once, by `prepareRun`. */
   specPath: string;
-  /** Set by the run itself: a schedule started it. */
+  /** The run sets it itself if a schedule started it. */
   scheduled?: boolean;
   /** Replaces `seed` of the spec. */
   seed?: number;
@@ -38,31 +38,34 @@ export interface RunPlan {
   mixedAdapter: boolean;
   /** Whether a person must approve the promotion. */
   approval: boolean;
-  /** When no environment of a capability passes: wait for a person, or skip the capability. */
+  /** Reaction when no environment of a capability passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
   deadlines: WaitDeadlines;
-  /** Whether a webhook gets a notice when it waits or ends. */
+  /** Whether a webhook is notified when the run waits or ends. */
   notify: boolean;
 }
 
-/** Longest waits of a run, in milliseconds. */
+/** Maximum waiting times of a run, in milliseconds. */
 export interface WaitDeadlines {
   approvalMs: number;
-  /** For an answer to a failure, and for what fails again and again. Null: without a limit, in runs of no schedule. */
+  /**
+   * The limit for an answer to a failure, and for a repeated failure. Null: no limit, because no schedule started the
+   * run.
+   */
   holdMs: number | null;
 }
 
 /** Input of `takeTurn`. */
 export type TurnInput = Pick<ImprovementRunInput, 'runId' | 'agent' | 'specPath'>;
 
-/** Result of `takeTurn`: whether a run of a schedule begins, in parallel with the agent's other runs. */
+/** Result of `takeTurn`: whether a scheduled run begins in parallel with the agent's other runs. */
 export interface Turn {
   begins: boolean;
-  /** Sentences: why it does not begin, or which runs are open in parallel. Empty when nothing else is open. */
+  /** Sentences that say why it does not begin, or which runs are open in parallel. Empty when nothing else is open. */
   reason: string;
-  /** Earlier runs of the schedule that wait for an answer and do nothing else: they end, because this one begins. */
+  /** Earlier runs of the schedule that only wait for an answer: they end, because this one begins. */
   takesOver: string[];
-  /** For the time until `prepareRun` has ended. */
+  /** They hold until `prepareRun` has ended. */
   deadlines: WaitDeadlines;
   notify: boolean;
 }
@@ -73,7 +76,7 @@ export interface GiveWay {
   to: string;
 }
 
-/** How a run ended that has no report. */
+/** The end of a run that has no report. */
 export interface EndRecord {
   runId: string;
   agent: string;
@@ -87,7 +90,7 @@ export interface EndRecord {
 /** A message for people. Each text is one line and may quote the agent, the analyst or a model. */
 export interface Notice {
   kind: 'waits' | 'fails' | 'costs' | 'ended';
-  /** The key of the wait or the failure; null for an end. */
+  /** The key of the wait or the failure; null for the end of a run. */
   key: string | null;
   who: WaitingFor | null;
   outcome: RunOutcome | null;
@@ -104,12 +107,12 @@ export interface NoticeInput {
   agent: string;
   /** JSON of `PreparedSpec`; null before the run has one. */
   spec: ArtifactRef | null;
-  /** Absolute path of agent.yaml on the worker's machine; read where `spec` is null. */
+  /** Absolute path of agent.yaml on the worker's machine; used if `spec` is null. */
   specPath: string;
   notice: Notice;
 }
 
-/** Everything the report is made from. */
+/** All inputs of the report. */
 export interface ReportInput {
   context: RunContext;
   verdict: RunOutcome;
@@ -125,15 +128,15 @@ export interface ReportInput {
   promotedVersion: number | null;
   stages: StageTiming[];
   /**
-   * The run's measurement of the active version, before anything else. `learned`: the version's rollouts with the live
-   * traffic that joined them; absent: none did.
+   * The run's measurement of the active version, before all stages. `learned` has the version's rollouts with the live
+   * traffic that joined them; absent if none joined.
    */
   night?: { decision: ArtifactRef; base: ArmRollouts; served: ArmRollouts; learned?: RolloutSummary };
-  /** JSON of NightPlan, which has the cost of a changed base model. Absent: it costs nothing. */
+  /** JSON of NightPlan, with the cost of a changed base model. Absent if there is no such cost. */
   plan?: ArtifactRef;
   /** Sentences about waits that ended without an answer. Absent: none. */
   unanswered?: string[];
-  /** Sentences about runs that were open when it began. Absent: there were none, or no schedule began it. */
+  /** Sentences about runs that were open when it began. Absent: there were none, or no schedule started the run. */
   beside?: string;
 }
 
@@ -149,7 +152,7 @@ export interface ReportResult {
 export interface ImprovementRunResult {
   runId: string;
   verdict: RunOutcome;
-  /** Why the adapters were promoted or not, a sentence each. */
+  /** Why the adapters were promoted or not, one sentence for each reason. */
   reasons: string[];
   /** The comparison in one line; empty when nothing was evaluated. */
   summary: string;
@@ -168,30 +171,30 @@ export interface RunProgress {
     detail: string;
     seconds: number | null;
   }[];
-  /** Why the run waits for a person, with the commands that answer it; a line each. Null when it does not wait. */
+  /** Why the run waits for a person, with the commands that answer it, one line each. Null when it does not wait. */
   waitingFor: string | null;
   /** The same, in parts. */
   waits: RunWait[];
-  /** Activities that fail repeatedly and continue without a person once the cause is gone. */
+  /** Activities that fail repeatedly, but continue without a person once the cause is gone. */
   failing: RepeatedFailure[];
 }
 
-/** Something in a run that waits for a person. */
+/** A part of a run that waits for a person. */
 export interface RunWait {
-  /** What `whet retry RUN KEY` calls it: a stage, `mixed`, or the id of a capability. */
+  /** The key in `whet retry RUN KEY`: a stage, `mixed`, or the id of a capability. */
   key: string;
   /** Why it waits, and the commands that answer it. */
   reason: string;
   /** Milliseconds since 1970. */
   sinceMs: number;
-  /** When its deadline passes, in milliseconds since 1970. Absent: never. */
+  /** The deadline, in milliseconds since 1970. Absent: never. */
   untilMs?: number;
   who: WaitingFor;
 }
 
 /** An activity whose attempts fail again and again, as its worker reports it. */
 export interface FailureReport {
-  /** Where: a stage, or the id of a capability, and the activity type. */
+  /** The place: a stage, or the id of a capability, with the activity type. */
   key: string;
   /** Attempts that failed. */
   attempts: number;
@@ -199,14 +202,14 @@ export interface FailureReport {
   sinceMs: number;
   /** The failure of the last attempt. */
   reason: string;
-  /** The last attempt made progress with its work before it failed, as its length shows. */
+  /** True if the last attempt made progress before it failed, judged by its duration. */
   gotOn: boolean;
 }
 
 /** The failure, as the run shows it. */
 export interface RepeatedFailure extends FailureReport {
   /**
-   * Time from which no attempt has made progress, as far as reports show. The deadline counts from here. Milliseconds
+   * Since this time, no attempt has made progress as far as reports show. The deadline counts from here. Milliseconds
    * since 1970.
    */
   stillSinceMs: number;
@@ -216,7 +219,7 @@ export interface RepeatedFailure extends FailureReport {
 export interface StageStatus {
   /** A stage, or the id of a capability. */
   key: string;
-  /** Its present work, in one line. Empty: the last line stays. */
+  /** Its current work, in one line. Empty: the last line stays. */
   text: string;
   /** Why it waits for a person; null when it does not. */
   waitingFor: string | null;
@@ -224,10 +227,10 @@ export interface StageStatus {
   who?: WaitingFor;
 }
 
-/** Argument of the signal `failing`, from a worker to the run: an activity fails again and again, or no longer. */
+/** Argument of the signal `failing`, from a worker to the run: an activity keeps failing, or has recovered. */
 export type FailingStatus = FailureReport | { key: string; attempts: null };
 
-/** Argument of the signal `edit`: an environment that a person edited, to be tried as the next attempt. */
+/** Argument of the signal `edit`: an environment that a person edited, for the next attempt. */
 export interface EditedEnvironment {
   capabilityId: string;
   /** Python source. */
@@ -238,22 +241,22 @@ export interface EditedEnvironment {
 export interface OperatorAnswer {
   /** The capability that waits. Absent: identification waits. */
   capabilityId?: string;
-  /** From a run to its child: the frozen spec to continue with. Absent: the child keeps its spec. */
+  /** From a run to its child: the frozen spec from now on. Absent: the child keeps its spec. */
   spec?: ArtifactRef;
 }
 
 /** Argument of the update `answer`. */
 export interface AnswerInput {
   answer: 'retry' | 'skip';
-  /** The key of the `RunWait` to answer. Absent: everything that waits; only for `retry`. */
+  /** The key of the `RunWait` to answer. Absent: everything that waits, for `retry` only. */
   key?: string;
-  /** Absolute path, on the worker's machine, of an agent.yaml whose changes the run takes over. */
+  /** Absolute path, on the worker's machine, of an agent.yaml whose changes the run applies. */
   specPath?: string;
 }
 
 /** Result of the update `answer`. */
 export interface AnswerResult {
-  /** Keys of what waited and now continues. */
+  /** Keys of the waits that ended, so that their parts continue. */
   answered: string[];
   /** Paths of the fields of agent.yaml that changed; empty without `specPath`. */
   changed: string[];
@@ -272,6 +275,6 @@ export interface AmendedSpec {
   spec: ArtifactRef;
   /** Paths of the fields that changed. */
   changed: string[];
-  /** The deadlines of the new spec, as for a run of a schedule. */
+  /** The deadlines of the new spec, for a scheduled run. */
   deadlines: WaitDeadlines;
 }

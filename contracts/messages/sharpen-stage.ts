@@ -18,11 +18,14 @@ export interface SharpenInput {
   labels: ArtifactRef;
   /** Environment attempts in one round. */
   maxAttempts: number;
-  /** When no environment passes: wait for a person, or skip the capability. */
+  /** Reaction when no environment passes: wait for a person, or skip the capability. */
   onRejected: 'wait' | 'skip';
-  /** Capabilities of the run that are sharpened at the same time, including this one. */
+  /** Number of capabilities that the run sharpens in parallel, including this one. */
   sideBySide: number;
-  /** Sha256 of the served adapter of this capability, if its training continues it. Absent: it continues none. */
+  /**
+   * Sha256 of this capability's served adapter, if its training continues from it. Absent: the training does not
+   * continue from it.
+   */
   continues?: string;
 }
 
@@ -38,11 +41,11 @@ export interface AttemptRefs {
   calibration: ArtifactRef | null;
   /** JSON of Certificate. */
   certificate: ArtifactRef;
-  /** JSONL of Trajectory: rollouts of the base model to show. Absent: accepted, or it cannot be played. */
+  /** JSONL of Trajectory: rollouts of the base model for display. Absent if it was accepted or cannot be played. */
   rollouts?: ArtifactRef;
-  /** The run that wrote the environment, where it was an earlier one. */
+  /** The earlier run that wrote the environment, if any. */
   reusedFrom?: string;
-  /** The run whose calibration it is, where it was an earlier one. */
+  /** The earlier run that made the calibration, if any. */
   calibrationFrom?: string;
   accepted: boolean;
   /** One line for people. */
@@ -53,10 +56,10 @@ export interface AttemptRefs {
 export interface SharpenResult {
   capability: CapabilityBrief;
   status: 'trained' | 'skipped' | 'failed';
-  /** Why it has this status, in one line. */
+  /** One line that explains the status. */
   reason: string;
   attempts: AttemptRefs[];
-  /** Source of the accepted environment; null when none was accepted. */
+  /** Source of the accepted environment; null if there is none. */
   environment: ArtifactRef | null;
   adapter: TrainedAdapter | null;
   tokens: TokenUse[];
@@ -69,9 +72,9 @@ export interface SynthesisInput extends Pick<
 > {
   /** From 1. */
   attempt: number;
-  /** The attempt before, whose results are feedback; null for the first. */
+  /** The previous attempt, whose results are feedback; null for the first. */
   previous: AttemptRefs | null;
-  /** The outcomes of the latest attempts, including the one before. */
+  /** The outcomes of the latest attempts, including the previous one. */
   history: { attempt: number; outcome: string }[];
 }
 
@@ -83,7 +86,7 @@ export interface SynthesisResult {
   completionTokens: number;
   /** Name of the analyst's model. */
   model: string;
-  /** The run that wrote it, where nothing had to be asked. */
+  /** The run that wrote it, if the analyst did not have to be asked. */
   reusedFrom?: string;
 }
 
@@ -96,8 +99,8 @@ export interface EnvironmentInput extends Pick<SharpenInput, 'context' | 'capabi
 /** Input of `validateEnvironment`. */
 export interface ValidationInput extends EnvironmentInput {
   /**
-   * Attempts of the analyst before this one, the first ones first: none of them may have taught more than this one
-   * does. Absent for the first attempt, and for an environment that a person wrote.
+   * Earlier attempts of the analyst, the first ones first: none of them may have taught more than this one. Absent for
+   * the first attempt, and for a person's environment.
    */
   before?: Pick<AttemptRefs, 'source' | 'validation'>[];
 }
@@ -107,7 +110,7 @@ export interface ValidationResult {
   passed: boolean;
   /** One sentence for each failed check, ten at most. */
   problems: string[];
-  /** Its form is right, so that it can be played. */
+  /** True if its form is right, so that it can be played. */
   playable: boolean;
   /** JSON of Validation. */
   detail: ArtifactRef;
@@ -117,7 +120,7 @@ export interface ValidationResult {
 
 /** The base model's rollouts in an environment that its checks refused. */
 export interface RefusedRollouts {
-  /** JSONL of Trajectory; null when the environment failed before anything could be seen. */
+  /** JSONL of Trajectory; null if the environment failed before it showed anything. */
   rollouts: ArtifactRef | null;
   promptTokens: number;
   completionTokens: number;
@@ -133,7 +136,7 @@ export interface CalibrationInput extends EnvironmentInput, Pick<SharpenInput, '
 export interface CalibrationOutcome {
   /** Whether rewards and success rates are in the range that training needs. */
   inBand: boolean;
-  /** The environment's own code failed in a rollout: it must be corrected, whatever the figures. */
+  /** The environment's own code failed in a rollout. It must be corrected, whatever the figures are. */
   faulty: boolean;
   /** One line: verdict with its numbers. */
   outcome: string;
@@ -141,11 +144,11 @@ export interface CalibrationOutcome {
   detail: ArtifactRef;
   /** JSON of Certificate. */
   certificate: ArtifactRef;
-  /** JSONL of Trajectory: a few of the rollouts, for the analyst. Absent when it is in band, or there are none. */
+  /** JSONL of Trajectory: a few of the rollouts, for the analyst. Absent if it is in band, or if there are none. */
   rollouts?: ArtifactRef;
   promptTokens: number;
   completionTokens: number;
-  /** The run that made the rollouts, where none had to be made. */
+  /** The run that made the rollouts, if this one did not have to. */
   reusedFrom?: string;
 }
 
@@ -158,11 +161,11 @@ export interface TrainInput {
   environments: { id: string; source: ArtifactRef }[];
   /** Multiplies the iterations, so that the mixed adapter gets as many rollouts as all the others together. */
   budgetFactor: number;
-  /** Most trainings that may share one trainer with this one, including itself. Absent: not known. */
+  /** Largest number of trainings that may share one trainer, including this one. Absent: not known. */
   sideBySide?: number;
   /**
-   * Sha256 of an adapter of this agent that the training continues, if its content was trained before. Absent: an
-   * adapter that was trained on the same content is taken.
+   * Sha256 of an adapter of this agent from which the training continues, if its inputs were trained before. Absent:
+   * the run takes an adapter that was trained on the same inputs.
    */
   continues?: string;
 }

@@ -1,9 +1,9 @@
-/** Why a gain has two intervals: the report and the command line say it in the same words. */
+/** Explains why a gain has two intervals; the report and the command line use the same words. */
 import type { Evaluation } from '../artifacts/evaluation';
 
 /**
- * A sentence for a gate that judges the gain at another confidence than the table of arms. Null where both confidences
- * are the same, or nothing was judged apart.
+ * A sentence for a gate that judges the gain at another confidence than the table of arms. Null if both confidences are
+ * the same, or if the gate judged nothing separately.
  */
 export function gateConfidenceNote({ judged, confidence }: Pick<Evaluation, 'judged' | 'confidence'>): string | null {
   if (judged === undefined || judged.confidence === confidence) return null;

@@ -1,8 +1,8 @@
 import type { AgentSpec } from '../config/agent-spec';
 
-/** How large the evaluation of a run is, by its agent.yaml alone. */
+/** The size of a run's evaluation, derived from its agent.yaml alone. */
 export interface HeldOutSize {
-  /** Held-out tasks that a run judges on. */
+  /** Number of held-out tasks that a run is judged on. */
   tasks: number;
   /** The least trials of each task by each arm. */
   leastTrials: number;
@@ -10,7 +10,7 @@ export interface HeldOutSize {
   mostTrials: number;
 }
 
-/** The evaluation's size. The number of trials is in between: the plan fixes it, once base was seen. */
+/** The evaluation's size. The plan fixes the number of trials within these limits, once base has played. */
 export function heldOutSize({ environment, evaluation }: Pick<AgentSpec, 'environment' | 'evaluation'>): HeldOutSize {
   const { trials, maxTrials = 2 * trials, detectableGain, heldOutTasks = environment.heldOutSeeds.count } = evaluation;
   return {

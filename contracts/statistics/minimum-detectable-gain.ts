@@ -1,25 +1,27 @@
-/** How small a gain an evaluation can still prove. Known before it is played, so that its size can be chosen. */
+/**
+ * The smallest gain that an evaluation can prove. It is known before the evaluation, so that its size can be chosen.
+ */
 import { normalQuantile } from './normal';
 
-/** Chance with which a true gain of the stated size is proved. */
+/** Probability of proving a true gain of the stated size. */
 export const POWER = 0.8;
 
-/** The inputs that decide how small a gain can be proved. */
+/** The inputs that determine the smallest provable gain. */
 export interface EvaluationSize {
   /** Held-out tasks. */
   tasks: number;
   /** Trials of each task by each arm. */
   trials: number;
-  /** Coverage of the interval whose lower end has to be above zero. */
+  /** Coverage of the interval; its lower end must be above zero. */
   confidence: number;
-  /** Mean over tasks of p (1 - p): how much two trials of one task differ by chance. At most 1/4. */
+  /** Mean over tasks of p (1 - p): the variance by chance between trials of one task. At most 1/4. */
   withinTask: number;
 }
 
 /**
- * The smallest true gain over the base model that is proved with a chance of `POWER`. A gain g is taken to be a share g
- * of tasks that pass instead of fail; chance within a task is halved by twice as many trials, chance between tasks is
- * not. At most 1: where it is 1, only a gain on every task could be proved.
+ * The smallest true gain over the base model that is proved with probability `POWER`. A gain g means that a share g of
+ * tasks pass instead of failing. Twice as many trials halve the variance within a task, but not the variance between
+ * tasks. At most 1: at 1, only a gain on every task could be proved.
  */
 export function minimumDetectableGain({ tasks, trials, confidence, withinTask }: EvaluationSize): number {
   const z = normalQuantile(1 - (1 - confidence) / 2) + normalQuantile(POWER);
@@ -35,15 +37,15 @@ export function minimumDetectableGain({ tasks, trials, confidence, withinTask }:
   return high;
 }
 
-/** The size of an evaluation before anything is known of it: every trial is a toss of a coin, which proves least. */
+/** The size of an evaluation before any result: every trial counts as a coin toss, which proves least. */
 export const unknownAgent = (size: Pick<EvaluationSize, 'tasks' | 'trials' | 'confidence'>): EvaluationSize => ({
   ...size,
   withinTask: 0.25,
 });
 
 /**
- * Pass rate and chance within tasks, from passes (1) and failures (0) of the base model by task. Tasks with one trial
- * say nothing about chance; without any other, all of the spread is taken for chance.
+ * Pass rate and variance within tasks, from the base model's passes (1) and failures (0) by task. A task with one trial
+ * says nothing about this variance. If all tasks have only one, the whole spread counts as chance.
  */
 export function observedSpread(passes: readonly (readonly number[])[]): { passRate: number; withinTask: number } {
   const mean = (values: readonly number[]) => values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length);

@@ -1,7 +1,7 @@
 /** 0.975 quantile of the standard normal: half the width of a two-sided 95 % interval, in standard deviations. */
 export const Z95 = 1.959963984540054;
 
-/** 0.95 quantile of the standard normal: a one-sided 95 % bound is this many standard deviations away. */
+/** 0.95 quantile of the standard normal: the distance of a one-sided 95 % bound, in standard deviations. */
 export const Z_ONE_SIDED_95 = 1.6448536269514722;
 
 /**
@@ -17,7 +17,7 @@ export function normalCdf(x: number): number {
 }
 
 /**
- * Quantile of the standard normal, by bisection of `normalCdf` and as exact as that is.
+ * Quantile of the standard normal, by bisection of `normalCdf` and with its precision.
  * @throws RangeError for p outside (0, 1).
  */
 export function normalQuantile(p: number): number {
