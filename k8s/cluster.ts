@@ -1,6 +1,6 @@
 /**
- * Typed access to the Kubernetes API. Importing this file loads Kubernetes' client, which is large: code that also runs
- * without a cluster imports it when it needs it.
+ * Typed access to the Kubernetes API. Importing this file loads Kubernetes' client, which is large. So code that also
+ * runs without a cluster imports this file on demand.
  */
 import {
   ApiException,
@@ -19,11 +19,11 @@ import { NamespaceWatch } from './namespace-watch';
 import { SupervisedInformer } from './supervised-informer';
 import { textOfEnd, endOf } from '../contracts/clean-text';
 
-/** Lines of a pod's log that are asked for. */
+/** Number of lines that are requested of a pod's log. */
 const LOG_LINES = 5_000;
 
 /**
- * The API refused a request with this HTTP status. Repeating the request changes nothing, unless the code is 404 (not
+ * The API refused a request with this HTTP status. Repeating the request does not help, unless the code is 404 (not
  * found) or 409 (conflict). Code 0: no cluster is configured.
  */
 export class ClusterRefused extends Error {
@@ -38,24 +38,22 @@ export class ClusterRefused extends Error {
 }
 
 /**
- * Opens the cluster that a kubeconfig file names. Without a file it takes KUBECONFIG, ~/.kube/config or the pod's
- * service account.
- * @throws ClusterRefused when none of them names a cluster.
+ * Opens the cluster of a kubeconfig file. Without a file it uses KUBECONFIG, ~/.kube/config or the pod's service
+ * account.
+ * @throws ClusterRefused if none of them names a cluster.
  */
 export function openCluster(kubeconfig?: string): Cluster {
   const config = new KubeConfig();
   if (kubeconfig === undefined) config.loadFromDefault();
   else config.loadFromFile(kubeconfig);
-  // The address that the client assumes when it finds no configuration.
+  // The client's default address if it finds no configuration.
   if (config.getCurrentCluster()?.server === 'http://localhost:8080') {
     throw new ClusterRefused(0, 'there is no cluster: set KUBECONFIG, or run the worker in the cluster');
   }
   return new Cluster(config);
 }
 
-/**
- * The API calls that training needs. Each throws ClusterRefused, or the network's error when the API does not answer.
- */
+/** The API calls that training needs. Each throws ClusterRefused, or the network's error if the API does not answer. */
 export class Cluster {
   private readonly batch: BatchV1Api;
   private readonly core: CoreV1Api;
@@ -67,7 +65,7 @@ export class Cluster {
     this.authentication = config.makeApiClient(AuthenticationV1Api);
   }
 
-  /** Reads a Job; null when there is none of that name. */
+  /** Reads a Job; null if there is none of that name. */
   async readJob(namespace: string, name: string): Promise<V1Job | null> {
     return found(this.batch.readNamespacedJob({ namespace, name }));
   }
@@ -94,8 +92,8 @@ export class Cluster {
   }
 
   /**
-   * Deletes the Job with this uid, and not a later one of the same name. Its pods are deleted first, with their grace
-   * period. Does nothing when the Job is gone.
+   * Deletes only the Job with this uid, not a later one of the same name. Its pods are deleted first, with their grace
+   * period. Does nothing if the Job is gone.
    */
   async deleteJob(namespace: string, name: string, uid: string): Promise<void> {
     const body = { preconditions: { uid }, propagationPolicy: 'Foreground' };
@@ -103,7 +101,7 @@ export class Cluster {
   }
 
   /**
-   * Deletes a pod; does nothing when it is gone.
+   * Deletes a pod; does nothing if it is gone.
    * @param graceSeconds default: the pod's own. 0 also removes a pod whose node no longer answers.
    */
   async deletePod(namespace: string, name: string, graceSeconds?: number): Promise<void> {
@@ -117,9 +115,9 @@ export class Cluster {
   }
 
   /**
-   * Reads the end of a pod's log; null when it cannot be read.
-   * @param maxBytes the most bytes to return. `limitBytes` of the API would keep the beginning, so lines bound the
-   *   request.
+   * Reads the end of a pod's log; null if it cannot be read.
+   * @param maxBytes largest number of bytes to return. `limitBytes` of the API would keep the beginning, so the request
+   *   is limited by lines.
    */
   async podLog(namespace: string, name: string, maxBytes: number): Promise<string | null> {
     const request = { namespace, name, container: CONTAINER, tailLines: LOG_LINES, timestamps: true };
@@ -128,7 +126,7 @@ export class Cluster {
     return endOf(log, textOfEnd(Buffer.from(log).subarray(-maxBytes)).length);
   }
 
-  /** Asks the API server whether a token is valid for the audience, and whom it belongs to. */
+  /** Asks the API server whether a token is valid for the audience, and who owns it. */
   async reviewToken(token: string, audience: string): Promise<V1TokenReview> {
     return answered(
       this.authentication.createTokenReview({
@@ -137,7 +135,7 @@ export class Cluster {
     );
   }
 
-  /** Reads a pod; null when there is none of that name. */
+  /** Reads a pod; null if there is none of that name. */
   async readPod(namespace: string, name: string): Promise<V1Pod | null> {
     return found(this.core.readNamespacedPod({ namespace, name }));
   }
@@ -176,7 +174,7 @@ async function found<T>(call: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Ignores 404 and 409 of a deletion: the object is gone, or another one has its name. */
+/** Ignores 404 and 409 of a deletion: the object is gone, or another object has its name. */
 async function deleted(call: Promise<unknown>): Promise<void> {
   try {
     await answered(call);
@@ -192,10 +190,10 @@ function refusal(error: unknown): unknown {
   try {
     message = (JSON.parse(message) as { message?: string }).message ?? message;
   } catch {
-    // The body is not an API status: a proxy answered.
+    // The body is not an API status, so a proxy answered.
   }
-  // Overload (429) and server errors (5xx) pass by themselves. One 5xx does not: an older server that does not know a
-  // field of the Job answers with it.
+  // Overload (429) and server errors (5xx) are temporary. One 5xx is not temporary: an older server that does not know
+  // a field of the Job answers with it.
   if ((code === 429 || code >= 500) && !/field not declared in schema/.test(message)) return error;
   return new ClusterRefused(code, message, { cause: error });
 }

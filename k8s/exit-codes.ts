@@ -6,15 +6,15 @@ interface TrainerExit {
   /** The cause, as a clause. */
   cause: string;
   /**
-   * Whether Kubernetes starts no other pod of the Job, because that pod would end the same way or a worker has to
-   * decide.
+   * Whether Kubernetes starts no other pod of the Job, because that pod would end the same way, or because a worker has
+   * to decide.
    */
   isFatal?: true;
-  /** Its failure, where it has one of its own. */
+  /** Its specific failure type, if it has one. */
   failure?: FailureType;
 }
 
-/** The trainer's own ways to end (docs/reference/protocols.md, section 6). */
+/** All exit codes of the trainer itself (docs/reference/protocols.md, section 6). */
 const TRAINER_EXITS = {
   jobInvalid: { code: 64, cause: 'it refused its job file', isFatal: true, failure: 'Trainer.JobInvalid' },
   environmentFailed: { code: 65, cause: 'an environment failed', isFatal: true, failure: 'Trainer.EnvironmentFailed' },
@@ -28,7 +28,7 @@ const TRAINER_EXITS = {
     failure: 'Trainer.GpuOutOfMemory',
   },
   environmentKilled: { code: 69, cause: 'something outside the jail killed the process of an environment' },
-  /** The sampler (vLLM) lacks something, or answers wrongly. */
+  /** The sampler (vLLM) lacks a feature, or answers wrongly. */
   samplerRefused: { code: 70, cause: 'its sampler cannot serve it', isFatal: true, failure: 'Trainer.SamplerRefused' },
   environmentDiffers: {
     code: 71,
@@ -38,7 +38,7 @@ const TRAINER_EXITS = {
   },
   diskFull: { code: 74, cause: 'the disk of its directory is full', isFatal: true, failure: 'Trainer.DiskFull' },
   locked: { code: 75, cause: 'another trainer is at work in its directory' },
-  /** It saved a checkpoint before. */
+  /** It first saved a checkpoint. */
   unattended: { code: 76, cause: 'no worker attended to it for a long time', isFatal: true },
   /** A trial found that a GPU, the base model or the jail is missing. */
   unfit: {
@@ -53,14 +53,14 @@ const TRAINER_EXITS = {
 
 const EXITS: readonly [string, TrainerExit][] = Object.entries(TRAINER_EXITS);
 
-/** Exit codes of the trainer's own. */
+/** Exit codes of the trainer itself. */
 export const TRAINER_EXIT_CODES = Object.fromEntries(EXITS.map(([name, { code }]) => [name, code])) as {
   [Name in keyof typeof TRAINER_EXITS]: (typeof TRAINER_EXITS)[Name]['code'];
 };
 
 /**
- * Exit codes after which Kubernetes starts no other pod of the Job: also an exception of Python (1), wrong arguments
- * (2), an entry point that cannot be run (126) or is not there (127).
+ * Exit codes after which Kubernetes starts no other pod of the Job. They include Python's exception (1), wrong
+ * arguments (2), and an entry point that cannot be run (126) or does not exist (127).
  */
 export const FATAL_EXIT_CODES = [
   1,
@@ -71,7 +71,8 @@ export const FATAL_EXIT_CODES = [
 ];
 
 /**
- * Exit codes with a failure of their own. The trainer of a pack ends with the code of a training that failed in it.
+ * Exit codes with a specific failure type. If a training of a pack fails, the pack's trainer ends with that training's
+ * code.
  */
 export const EXIT_CODE_FAILURES: Readonly<Record<number, FailureType>> = Object.fromEntries(
   EXITS.flatMap(([, { code, failure }]) => (failure === undefined ? [] : [[code, failure]])),

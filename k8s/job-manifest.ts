@@ -22,23 +22,28 @@ export interface JobRequest {
   name: string;
   runId: string;
   agent: string;
-  /** Size of the pack that shares the Job; null: the Job is for one training. */
+  /** Number of members if the Job is for a pack; null: the Job is for one training. */
   pack: number | null;
-  /** Key of the trainer group's directory in the store: the training's own, or the pack's folder. */
+  /**
+   * Key of the trainer group's directory in the store: for a single training its own directory, else the pack's folder.
+   */
   directoryKey: string;
-  /** The trainings to run, in the order of the arguments. Members of a pack that are done or have left are missing. */
+  /**
+   * The trainings to run, in the order of the arguments. It does not contain members of a pack that are done or have
+   * left.
+   */
   members: readonly GroupMember[];
   /**
    * Absolute path of the store's root. Only the members' directories are mounted from its volume, at the same paths.
    */
   storeRoot: string;
-  /** Absolute path of the base model. Mounted read-only if it is in the store. */
+  /** Absolute path of the base model. It is mounted read-only if it is in the store. */
   baseModel: string;
   /** CPU threads of the trainer. */
   threads: number;
-  /** User and group that the pod runs as. */
+  /** User and group of the pod. */
   user: { uid: number; gid: number };
-  /** Base address of the report endpoint, as pods reach it; null: the trainer sends no reports. */
+  /** Base address of the report endpoint for pods; null: the trainer sends no reports. */
   reportUrl: string | null;
 }
 
@@ -46,8 +51,9 @@ export interface JobRequest {
 const TOKEN_SECONDS = 600;
 
 /**
- * Builds the Job of a training or of a pack: a function of the request alone. A Job's pod template cannot be changed
- * later, so a worker that finds the Job attaches to it and never applies it again. That also leaves `suspend` to Kueue.
+ * Builds the Job of a training or of a pack; the result depends only on the request. A Job's pod template cannot be
+ * changed later. So a worker that finds the Job attaches to it and never applies it again. This also leaves `suspend`
+ * to Kueue.
  */
 export function buildJob(request: JobRequest): V1Job {
   const { spec, name, runId, agent, pack, directoryKey, members } = request;
@@ -81,12 +87,12 @@ export function buildJob(request: JobRequest): V1Job {
     spec: {
       parallelism: 1,
       completions: 1,
-      // Kueue's webhook would set it, too. Set here, the Job also waits when the webhook is down.
+      // Kueue's webhook would set it, too. Since it is set here, the Job also waits if the webhook is down.
       ...(spec.queue === undefined ? {} : { suspend: true }),
       backoffLimit: spec.backoffLimit,
       activeDeadlineSeconds: spec.deadlineMinutes * 60,
       ttlSecondsAfterFinished: spec.ttlMinutes * 60,
-      // The next pod waits until the last one has ended, because both write to the same directory.
+      // The next pod waits until the previous one has ended, because both write to the same directory.
       podReplacementPolicy: 'Failed',
       podFailurePolicy: podFailurePolicy(),
       template: { metadata: { labels, annotations }, spec: podSpec(request) },
@@ -143,7 +149,7 @@ function podSpec(request: JobRequest): V1PodSpec {
 }
 
 /**
- * The part of a pod's security context that names its AppArmor profile; empty where nothing was asked for.
+ * The part of a pod's security context with the AppArmor profile; empty if none was requested.
  * @param profile `RuntimeDefault`, `Unconfined` or `localhost/<name>`.
  */
 function appArmorProfile(profile: string | undefined): Pick<V1PodSecurityContext, 'appArmorProfile'> {
@@ -164,14 +170,14 @@ function container(request: JobRequest): V1Container {
     args: members.flatMap(({ directory }) => ['--job', jobFilePath(directory)]),
     env: [
       { name: 'OMP_NUM_THREADS', value: String(threads) },
-      // So that a trainer image of another version can say which one belongs to this worker.
+      // With it, a trainer image of another version can say which version this worker needs.
       { name: 'WHET_WORKER_VERSION', value: projectVersion() },
-      // The token in the directory's fence. A pod's uid belongs to no other pod.
+      // The token for the directory's fence file. A pod's uid is unique.
       { name: 'WHET_FENCE', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
       ...Object.entries(reports).map(([name, value]) => ({ name, value })),
     ],
-    // Without cpuLimit the container may use more CPU than it requests, but no more memory. Requests and limits of GPUs
-    // must be equal.
+    // Without cpuLimit the container may use more CPU than it requests, but not more memory. Requests and limits of
+    // GPUs must be equal.
     resources: {
       requests: { cpu, memory, ...gpu },
       limits: { ...(cpuLimit !== undefined && { cpu: cpuLimit }), memory, ...gpu },
@@ -184,8 +190,8 @@ function container(request: JobRequest): V1Container {
 }
 
 /**
- * A trainer sees only the parts of the store that it needs: the directories of its trainings, and the base model. The
- * store also holds other runs, other agents, the registry, traces and the secret of the redaction.
+ * A trainer only sees the parts of the store that it needs: the directories of its trainings, and the base model. The
+ * store also contains other runs, other agents, the registry, traces and the redaction secret.
  */
 function mounts({ spec, members, storeRoot, baseModel, reportUrl }: JobRequest): V1VolumeMount[] {
   const fromStore = (key: string, readOnly: boolean): V1VolumeMount => ({
@@ -222,7 +228,7 @@ function volumeName({ store, volumes }: KubernetesSpec, wanted: Source): string 
 function volumes({ spec, reportUrl }: JobRequest): V1Volume[] {
   return [
     { name: 'store', ...source(spec.store) },
-    // For the jail's Python tree and the libraries' scratch files; counts against the pod's ephemeral storage.
+    // For the jail's Python tree and the libraries' temporary files; it counts as the pod's ephemeral storage.
     { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
     // A container's own has 64 MiB, too little for the processes of a vLLM. Counts against the memory limit.
     { name: 'shared-memory', emptyDir: { medium: 'Memory' } },

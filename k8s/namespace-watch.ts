@@ -2,7 +2,7 @@ import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node';
 import type { SupervisedInformer } from './supervised-informer';
 import type { TrainingSnapshot } from './training-snapshot';
 
-/** The knowledge of a watch about one Job. */
+/** A watch's knowledge about one Job. */
 type JobSnapshot = Omit<TrainingSnapshot, 'trainer'>;
 
 /** Watches the trainer Jobs, pods and events of one namespace. */
@@ -25,7 +25,7 @@ export class NamespaceWatch {
     const job = jobs.items().find(({ metadata }) => metadata?.uid === uid) ?? null;
     const own = pods.items().filter(({ metadata }) => metadata?.ownerReferences?.some((owner) => owner.uid === uid));
     const about = new Set([uid, ...own.map(({ metadata }) => metadata?.uid)]);
-    // Kueue's events are about its Workload object, whose name begins with the Job's.
+    // Kueue's events are about its Workload object, whose name begins with the Job's name.
     const workload = `job-${job?.metadata?.name ?? '?'}-`;
     return {
       job,
@@ -40,7 +40,7 @@ export class NamespaceWatch {
     };
   }
 
-  /** Lists everything now. Rejects when the API does not answer. */
+  /** Lists everything now. Rejects if the API does not answer. */
   async refresh(): Promise<void> {
     await Promise.all(Object.values(this.of).map((informer) => informer.refresh()));
   }

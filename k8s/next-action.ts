@@ -8,24 +8,24 @@ import { exitCode } from './pod-termination';
 import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /**
- * How often a trainer has been replaced since its last checkpoint, by cause. Kept in the directory of its trainer
- * group, so that another worker continues the count.
+ * How often a trainer has been replaced since its last checkpoint, by cause. It is stored in the directory of its
+ * trainer group, so that another worker continues the count.
  */
 export interface RestartCounts {
   disruptions: number;
   stalls: number;
-  /** Jobs that crashed as often as their backoffLimit allows, or ended without a manifest. */
+  /** Number of Jobs that crashed as often as their backoffLimit allows, or ended without a manifest. */
   crashes: number;
 }
 
-/** Crashed Jobs that are replaced without a new checkpoint in between. */
+/** Number of crashed Jobs that may be replaced without a new checkpoint in between. */
 const CRASHED_JOBS = 1;
 
 /** The next action of a worker for a training on a cluster. */
 export type Action =
   | { kind: 'wait' }
   /**
-   * Delete the Job and create it again: the trainer resumes from its last checkpoint at once, where Kubernetes would
+   * Delete the Job and create it again. So the trainer resumes from its last checkpoint at once, while Kubernetes would
    * wait before the next pod. `counter` counts it.
    */
   | { kind: 'replace'; counter: keyof RestartCounts }
@@ -34,26 +34,26 @@ export type Action =
   /** End the attempt with this failure; `message` says why. */
   | { kind: 'fail'; type: FailureType; message: string };
 
-/** A trainer's last files may reach this machine this much later than its end, through a network file system. */
+/** Through a network file system, a trainer's last files may arrive at this machine this much later than its end. */
 const FILE_LAG_MS = 30_000;
 /** How long after a pod's grace period its node may take to confirm the end. */
 const FORCE_DELETE_AFTER_MS = 30_000;
 const MINUTE_MS = 60_000;
 
-/** Start times of the phases that limits apply to, in milliseconds since 1970. */
+/** Start times of the phases with limits, in milliseconds since 1970. */
 interface PhaseTimes {
   nowMs: number;
-  /** Since when the reason has been of its kind. */
+  /** Time since which the reason has had this kind. */
   reasonSinceMs: number;
-  /** When the training's first iteration was finished; null before. */
+  /** End of the training's first iteration; null before that. */
   firstIterationMs: number | null;
 }
 
 /**
- * Decides what to do about a training's reason. A pure function. Each kind of reason has its own limit; the time of
- * training counts from the first iteration.
- * @param restarts how often the trainer has been replaced before this Job.
- * @param shared several trainings share the trainer, so its exit code may be another training's.
+ * Decides the reaction to a training's reason. A pure function. Each kind of reason has its own limit; the training
+ * time counts from the first iteration.
+ * @param restarts how often the trainer was replaced before this Job.
+ * @param shared whether several trainings share the trainer, so that its exit code may be another training's.
  */
 export function nextAction(
   reason: Reason,
@@ -121,13 +121,13 @@ export function nextAction(
         : { kind: 'wait' };
     case 'CodeError': {
       const code = pod === null ? null : exitCode(pod);
-      // failure.json says whose code it is; the other trainings may have their manifests already.
+      // failure.json says which training has this code; the other trainings may already have their manifests.
       if (shared && code !== null && FATAL_EXIT_CODES.includes(code) && forMs <= FILE_LAG_MS) return { kind: 'wait' };
       if (code !== null && FATAL_EXIT_CODES.includes(code)) return fail(EXIT_CODE_FAILURES[code] ?? 'Trainer.Failed');
       if (code === TRAINER_EXIT_CODES.locked)
         return isOver(pod, snapshot) ? replace('disruptions', 'Trainer.Disrupted') : { kind: 'wait' };
-      // Until the Job's backoffLimit is reached Kubernetes starts the next pod by itself.
-      // A sidecar that runs on keeps the pod, and so the Job, from ending.
+      // Until the Job's backoffLimit is reached, Kubernetes starts the next pod by itself. A sidecar that keeps running
+      // prevents the pod, and so the Job, from ending.
       return conditionOf(snapshot.job?.status?.conditions, 'Failed') || (code !== null && hasSidecar(pod, forMs))
         ? replace('crashes', 'Trainer.Failed')
         : { kind: 'wait' };
@@ -147,7 +147,7 @@ function afterTraining({ message }: Reason, { trainingMinutes }: KubernetesSpec[
 const hasSidecar = (pod: V1Pod | null, endedForMs: number): boolean =>
   pod?.status?.phase === 'Running' && endedForMs > FILE_LAG_MS;
 
-/** Whether nothing of this pod's trainer runs any more. */
+/** Whether no process of this pod's trainer runs any more. */
 function isOver(pod: V1Pod | null, { job }: TrainingSnapshot): boolean {
   return (
     pod === null ||

@@ -11,22 +11,25 @@ export function conditionOf<C extends { type: string; status: string }>(
 
 const time = (value: Date | string | undefined): number => (value === undefined ? 0 : new Date(value).getTime());
 
-/** The pod that was created last; null when there is none. */
+/** The pod that was created last; null if there is none. */
 export function newestPod(pods: readonly V1Pod[]): V1Pod | null {
   return [...pods].sort((a, b) => time(b.metadata?.creationTimestamp) - time(a.metadata?.creationTimestamp))[0] ?? null;
 }
 
-/** The status of a pod's trainer. Others sort before it: a cluster adds containers, such as a proxy, to every pod. */
+/**
+ * The status of a pod's trainer. Other containers may come before it, because a cluster adds containers, such as a
+ * proxy, to every pod.
+ */
 export function trainerStatus(pod: V1Pod): V1ContainerStatus | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === CONTAINER);
 }
 
-/** The arguments of a Job's trainer; empty when there is no Job. */
+/** The arguments of a Job's trainer; empty if there is no Job. */
 export function trainerArguments(job: V1Job | null): string[] {
   return job?.spec?.template.spec?.containers.find(({ name }) => name === CONTAINER)?.args ?? [];
 }
 
-/** When an event was last seen, in milliseconds since 1970. */
+/** Time of an event's last occurrence, in milliseconds since 1970. */
 export function eventTime(event: CoreV1Event): number {
   return Math.max(
     time(event.lastTimestamp),
@@ -36,7 +39,7 @@ export function eventTime(event: CoreV1Event): number {
   );
 }
 
-/** The newest of the events that `fits` accepts. */
+/** The newest event that `fits` accepts. */
 export function newestEvent(
   events: readonly CoreV1Event[],
   fits: (event: CoreV1Event) => boolean,

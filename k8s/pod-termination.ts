@@ -5,7 +5,7 @@ import { conditionOf, trainerStatus } from './objects';
 import { relevantLines } from './relevant-lines';
 import type { Reason } from './training-snapshot';
 
-/** Kinds of disruption, by the reason of the pod's condition DisruptionTarget. None is the training's fault. */
+/** Kinds of disruption, by the reason of the pod's condition DisruptionTarget. None of them is the training's fault. */
 const DISRUPTIONS: Record<string, Reason['kind']> = {
   PreemptionByScheduler: 'Preempted',
   EvictionByEvictionAPI: 'Preempted',
@@ -14,15 +14,16 @@ const DISRUPTIONS: Record<string, Reason['kind']> = {
   DeletionByPodGC: 'NodeLost',
 };
 /**
- * The library's last words when a fault of the device ends the process before Python sees it. They count only after a
- * signal. A log can quote an environment, but an environment cannot abort the trainer.
+ * The library's last message if a device fault ends the process before Python notices. It counts only after a signal. A
+ * log can quote an environment, but an environment cannot abort the trainer.
  */
 const CUDA_ABORT =
   /^\s*what\(\):\s+(?:\[.*?\] )?CUDA error: (?:uncorrectable|unspecified launch failure|device not ready|unknown)/im;
 const ABORTED_EXIT_CODE = 134;
 /**
- * The kubelet's words for a pod that it evicts for its own use, which would end the same way on any node: a limit of
- * its disk use, or more than what the trainer asked for. Whoever asked for 0 is named for the smallest use.
+ * The kubelet's message for a pod that it evicts because of the pod's own use, which would end the same way on any
+ * node. The pod exceeded a limit of its disk use, or the trainer's request. A pod that requested 0 is named even for
+ * the smallest use.
  */
 const OWN_DISK_LIMIT = new RegExp(
   '^(Usage of EmptyDir volume .* exceeds the limit|Pod ephemeral local storage usage exceeds the total limit|' +
@@ -31,7 +32,7 @@ const OWN_DISK_LIMIT = new RegExp(
 const OWN_REQUEST = new RegExp(
   `Container ${CONTAINER} was using [^,]+, request is (?!0,)[^,]+, has larger consumption of ([a-z-]+)`,
 );
-/** How much of the log's end goes into a message. */
+/** Number of characters of the log's end in a message. */
 const LOG_TAIL_CHARACTERS = 400;
 
 /** Why a pod ended, or is about to end; null while it runs undisturbed. */
@@ -79,7 +80,7 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
 }
 
 /**
- * The trainer's reason for its end, by its exit code; null where the cluster knows more. No word of the log decides,
+ * The trainer's own reason for its end, by its exit code; null if the cluster knows more. The log's text never decides,
  * because a log may quote an environment.
  */
 function ownReason(code: number, log: string, pod: V1Pod): Reason | null {
@@ -103,14 +104,14 @@ function ownReason(code: number, log: string, pod: V1Pod): Reason | null {
   }
 }
 
-/** The reason of a pod that was evicted for what it used itself; null for a node that ran low on something. */
+/** The reason of a pod that was evicted because of its own use; null if the node ran out of a resource. */
 function ownUse(message: string): Reason | null {
   const used = OWN_DISK_LIMIT.test(message) ? 'ephemeral-storage' : OWN_REQUEST.exec(message)?.[1];
   if (used === undefined) return null;
   return { kind: used === 'memory' ? 'OOMKilled' : 'DiskLimit', message: `the pod was evicted: ${message.trim()}` };
 }
 
-/** How a container that runs before the trainer has failed; undefined when none has. */
+/** The failure of a container that runs before the trainer; undefined if there is none. */
 function failedInit(pod: V1Pod): string | undefined {
   const failed = pod.status?.initContainerStatuses?.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
   const ended = failed?.state?.terminated;
@@ -119,7 +120,7 @@ function failedInit(pod: V1Pod): string | undefined {
   return `the container ${failed.name}, which runs before the trainer, ended with code ${ended.exitCode}${said}`;
 }
 
-/** Exit code of a pod's trainer; null while it runs, or when the node was lost before it reported one. */
+/** Exit code of a pod's trainer; null while it runs, or if the node was lost before it reported one. */
 export function exitCode(pod: V1Pod): number | null {
   return trainerStatus(pod)?.state?.terminated?.exitCode ?? null;
 }
@@ -129,7 +130,7 @@ function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
   const about = events.find(
     ({ involvedObject, reason }) => involvedObject.uid === metadata?.uid && reason === 'NodeNotReady',
   );
-  // When a node falls silent, the control plane sets the pod's condition Ready to False. The container's own status
+  // When a node stops responding, the control plane sets the pod's condition Ready to False. The container's own status
   // stays as the node last reported it.
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const containerReady = trainerStatus(pod)?.ready;
@@ -140,5 +141,5 @@ function lostNode(pod: V1Pod, events: readonly CoreV1Event[]): string | null {
 const memoryOf = (pod: V1Pod): string =>
   pod.spec?.containers.find(({ name }) => name === CONTAINER)?.resources?.limits?.['memory'] ?? 'limit';
 
-/** The relevant lines of a log, cut to a length that fits into a message. */
+/** The relevant lines of a log, shortened for a message. */
 const tail = (log: string): string => relevantLines(log, { lines: 6, characters: LOG_TAIL_CHARACTERS });

@@ -2,13 +2,13 @@ import { endOf } from '../contracts/clean-text';
 
 /** The head line of a warning as Python prints it; the line after it quotes the source. */
 const WARNING = /^(?:\S.*:\d+: )?\w*Warning: /;
-/** How the trainer begins the sentence that says why it ends. */
+/** The beginning of the trainer's sentence about why it ends. */
 const LAST_WORD = /^whetstone\.train: /;
 
 /**
  * The lines of a trainer's log that say why it ended: from its own last sentence or its last traceback on, without
- * warnings and blank lines. Where there is neither, the last lines.
- * @param options.lines,characters at most this many; excess is cut from the beginning.
+ * warnings and blank lines. If there is neither, the last lines.
+ * @param options.lines,characters largest numbers; excess is cut from the beginning.
  */
 export function relevantLines(log: string, { lines, characters }: { lines: number; characters: number }): string {
   const kept = withoutWarnings(log.split('\n'));

@@ -1,18 +1,18 @@
 import type { GroupMember } from './group-member';
 import { jobName } from './names';
 
-/** Folder in a pod with the token that it sends its reports with. */
+/** Folder in a pod with the token for its reports. */
 export const POD_TOKEN_FOLDER = '/var/run/whetstone';
 /** That token's file. */
 export const POD_TOKEN_FILE = `${POD_TOKEN_FOLDER}/token`;
 
-/** The address that takes the reports of one training. */
+/** The address for the reports of one training. */
 const reportAddress = (url: string, job: string): string => `${url.replace(/\/+$/, '')}/v1/reports/${job}`;
 
 /**
- * Environment variables that tell a trainer where to send its reports
- * (docs/reference/protocols.md, section 6): an address and a
- * token file for one training, or a JSON object with both by output directory for several.
+ * Environment variables with the addresses and tokens for a trainer's reports (docs/reference/protocols.md, section 6).
+ * For one training they are an address and a token file. For several they are a JSON object with both by output
+ * directory.
  */
 export function reportVariables(
   url: string,

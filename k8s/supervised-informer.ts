@@ -6,15 +6,15 @@ import {
   Watch,
 } from '@kubernetes/client-node';
 
-/** Time between full lists. They correct whatever a watch has silently lost. */
+/** Time between full lists. They add everything that a watch has silently missed. */
 const RELIST_MS = 10_000;
 const RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
 
 /**
  * Keeps an up-to-date copy of all objects of one kind. client-node's informer stops at almost every error, and a broken
- * connection may show none. So a new informer is started after each error, with a growing, jittered delay, and a timer
- * fetches the whole list, which replaces the copy.
+ * connection may not show any error. So a new informer is started after each error, with a growing, jittered delay. In
+ * addition, a timer fetches the whole list, which replaces the copy.
  */
 export class SupervisedInformer<T extends KubernetesObject> {
   private readonly known = new Map<string, T>();
@@ -22,7 +22,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
   private current: ListWatch<T> | null = null;
   private retryMs = RETRY_MS;
   private closed = false;
-  /** When the API last answered, in milliseconds since 1970; 0 before the first time. */
+  /** Time of the API's last answer, in milliseconds since 1970; 0 before the first. */
   contactMs = 0;
 
   constructor(
@@ -38,7 +38,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
     this.later(RELIST_MS, () => this.relist());
   }
 
-  /** The copy as it is now. */
+  /** The current copy. */
   items(): T[] {
     return [...this.known.values()];
   }
@@ -50,24 +50,24 @@ export class SupervisedInformer<T extends KubernetesObject> {
     void this.current?.stop();
   }
 
-  /** Fetches the whole list now. Rejects when the API does not answer. */
+  /** Fetches the whole list now. Rejects if the API does not answer. */
   async refresh(): Promise<void> {
     await this.ask();
   }
 
   /**
-   * Begins with a new ListWatch each time: an aborted one reports its own abort as an error later, which would stop the
-   * next attempt, too.
+   * Begins with a new ListWatch each time. An aborted one later reports its own abort as an error, which would also
+   * stop the next attempt.
    */
   private begin(): void {
     if (this.closed) return;
     const list = async () => {
       const answer = await this.ask();
-      // A ListWatch that is stopped while it lists would open its watch all the same.
+      // A ListWatch that is stopped while it lists would still open its watch.
       if (this.closed || this.current !== informer) throw new Error('no longer wanted');
       return answer;
     };
-    // Likewise an informer that is stopped while it waits to reconnect: it does not check again.
+    // The same holds for an informer that is stopped while it waits to reconnect, because it does not check again.
     const delayFn = (ms: number) =>
       new Promise<void>((resolve) => this.later(ms, () => this.current === informer && resolve()));
     const informer: ListWatch<T> = new ListWatch<T>(
@@ -95,7 +95,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   private restart(): void {
-    // Until the next one begins, further errors belong to the same break and must not count again.
+    // Until the next informer begins, further errors belong to the same break and must not count again.
     this.current = null;
     const delay = this.retryMs * (0.5 + Math.random());
     this.retryMs = Math.min(this.retryMs * 2, MAX_RETRY_MS);
@@ -107,7 +107,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
     this.noteContact();
     const present = new Set(list.items.map(key));
     for (const [uid, item] of this.known) {
-      // An object that is newer than the list came from the watch; the list does not know it yet.
+      // An object that is newer than the list came from the watch, and the list does not contain it yet.
       if (!present.has(uid) && !isNewer(item.metadata?.resourceVersion, list.metadata?.resourceVersion))
         this.known.delete(uid);
     }
@@ -127,7 +127,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   private async relist(): Promise<void> {
-    // A failure shows in contactMs, which is then not updated.
+    // A failure is visible in contactMs, which is then not updated.
     await this.ask().catch(() => undefined);
     this.later(RELIST_MS, () => this.relist());
   }
@@ -146,7 +146,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
 
 const key = (item: KubernetesObject): string => item.metadata?.uid ?? '';
 
-/** Compares resource versions, which are growing whole numbers; false when one of them is unknown. */
+/** Compares resource versions, which are growing integers; false if one of them is unknown. */
 function isNewer(version: string | undefined, than: string | undefined): boolean {
   if (version === undefined || than === undefined || version === '' || than === '') return false;
   return BigInt(version) > BigInt(than);

@@ -5,16 +5,19 @@ import type { Reason, TrainingSnapshot } from './training-snapshot';
 
 /** Limits that decide between kinds of reasons. */
 interface ReasonLimits {
-  /** After this long without a new iteration a training counts as stalled. */
+  /** After this time without a new iteration, a training counts as stalled. */
   stalledMs: number;
 }
 
-/** The API counts as unreachable after this long: a working watch lists everything more often, on a timer. */
+/**
+ * After this time without contact, the API counts as unreachable: a working watch lists everything more often, on a
+ * timer.
+ */
 const SILENCE_MS = 20_000;
-/** An iteration may take up to this many times the median: now and then one is much longer than the others. */
+/** An iteration may take up to this many times the median, because at times one is much longer than the others. */
 const STALLED_FACTOR = 10;
 
-/** Reasons that the kubelet gives for a waiting container, when the image is the cause. */
+/** The kubelet's reasons for a waiting container if the image is the cause. */
 const IMAGE_ERRORS = new Set([
   'ErrImagePull',
   'ImagePullBackOff',
@@ -23,12 +26,12 @@ const IMAGE_ERRORS = new Set([
   'ImageInspectError',
   'RegistryUnavailable',
 ]);
-/** The same, when the pod's configuration is the cause. */
+/** The kubelet's reasons if the pod's configuration is the cause. */
 const CONTAINER_ERRORS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 
 /**
- * Why a training is where it is. A pure function: the first rule that fits gives the reason. Rules are ordered from
- * what says least about the training (no contact with the API) to what says most (its progress).
+ * The reason of a training's current state. A pure function: the first matching rule gives the reason. Rules are
+ * ordered by how much they say about the training: first no contact with the API, last its progress.
  */
 export function trainingReason(snapshot: TrainingSnapshot, limits: ReasonLimits, nowMs: number): Reason {
   const silentMs = nowMs - snapshot.contactMs;
@@ -136,7 +139,7 @@ function runningReason(
   { stalledMs }: ReasonLimits,
   nowMs: number,
 ): Reason {
-  // It is alive, and another pod would wait, too.
+  // It is alive, and another pod would also have to wait.
   if (waiting) return { kind: 'Training', message: waiting };
   const started = trainerStatus(pod)?.state?.running?.startedAt;
   const startedMs = started ? new Date(started).getTime() : nowMs;
