@@ -2,18 +2,18 @@ import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 
-/** Folders that the jail itself uses: nothing of the host is mounted there. */
+/** Folders that the jail itself uses, so that no folder of the host is mounted there. */
 const TAKEN = ['/usr', '/lib', '/lib32', '/lib64', '/libx32', '/dev', '/etc', '/proc', '/sys', '/run'];
 
-/** Folders that programs share: a module in one of them does not make the other files the agent's. */
+/** Folders that many programs share: if a module is in one of them, the other files are not the agent's. */
 const SHARED = ['/tmp', '/var', '/var/tmp', '/opt', '/srv', '/home', '/mnt', '/media'];
 
 /**
- * The folder of an owner's module, if the module may read it in its jail; else null. Null if the folder, or the target
- * of a link, holds more than an agent (the home directory, the state directory, a folder that programs share) or is in
- * the store. Null if the jail's user may not enter it. The module then runs without its folder, because its source is
- * sent in a message.
- * @param path of the module.
+ * The folder of an owner's module, if the module may read it in its jail; else null. It is null if the folder, or the
+ * target of a link, contains more than an agent (the home directory, the state directory, a folder that programs
+ * share), or is in the store. It is also null if the jail's user may not enter it. Then the module runs without its
+ * folder, because its source is sent in a message.
+ * @param path path of the module.
  * @returns an absolute path or null.
  */
 export function readableFolder(path: string): string | null {
@@ -49,7 +49,7 @@ function isWithin(path: string, folder: string): boolean {
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));
 }
 
-/** Started by root, a jail has a user of its own, who may enter only what everybody may. */
+/** A jail that root starts has its own user, who may only enter what everybody may enter. */
 function canBeRead(folder: string): boolean {
   try {
     if (process.getuid?.() !== 0) {

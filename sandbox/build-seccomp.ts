@@ -6,10 +6,10 @@ import { assembleSeccomp, SECCOMP_ARCHES, SECCOMP_KINDS } from './seccomp';
 
 /**
  * `node dist/sandbox/build-seccomp.js [--check]`: writes the committed filters, their hashes in profile.json and
- * owner-profile.json, and profile-pod.json, which is profile.json without bubblewrap's own switch against nested user
- * namespaces (it writes to /proc/sys, read-only in a container; the filter refuses them as well). With --check it only
- * says whether they are up to date.
- * @returns names of the files that differ from what `assembleSeccomp` gives (and were written, without `check`).
+ * owner-profile.json, and profile-pod.json. The latter is profile.json without bubblewrap's own switch against nested
+ * user namespaces. That switch writes to /proc/sys, which is read-only in a container; the filter refuses nested
+ * namespaces as well. With --check it only reports whether they are up to date.
+ * @returns names of the files that differ from the result of `assembleSeccomp`; without `check` they were written.
  */
 export function buildSeccomp(check: boolean): string[] {
   const folder = join(projectRoot(), 'sandbox');

@@ -3,46 +3,46 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JailPlan } from './jail-plan';
 
-/** The control groups that bound a jail in addition to its rlimits. */
+/** The control groups that limit a jail in addition to its rlimits. */
 export type CgroupLayer = JailPlan['cgroup']['layer'];
 
 /** A control group made for one jail. */
 export interface JailCgroup {
   readonly layer: CgroupLayer;
-  /** v1: command prefix of a process that joins the group by itself before it becomes the jail. Empty for v2. */
+  /** v1: command prefix for a process, which joins the group by itself before it becomes the jail. Empty for v2. */
   joinPrefix(): string[];
   /**
-   * v2: puts a process into the group; children that it has later are in it from the start. Nothing for v1.
-   * Rejects with the file system's error when the group does not take it; a process that has ended is no error.
+   * v2: puts a process into the group; its later children are in it from the start. Nothing for v1. Rejects with the
+   * file system's error if the group refuses it; a process that has ended is no error.
    */
   join(pid: number): Promise<void>;
   /**
-   * Whether the kernel killed a process of the group because the group had reached its own memory limit. False where
-   * the kernel does not say so, and when the whole machine ran out of memory.
+   * Whether the kernel killed a process of the group because the group had reached its own memory limit. False if the
+   * kernel does not say so, or if the whole machine ran out of memory.
    */
   brokeMemoryLimit(): boolean;
-  /** Removes the group. Call it when its processes have ended; a later start removes a group that is still busy. */
+  /** Removes the group. Call it when its processes have ended; a later start removes a group that is still in use. */
   release(): void;
 }
 
-/** Longest wait before another attempt to remove a group. After it, the group is left to the next start's sweep. */
+/** Longest wait before another attempt to remove a group. After that, the next start's sweep removes the group. */
 const LONGEST_WAIT_MS = 30_000;
-/** Longest wait that keeps the program alive: nobody would remove the group of a program that ends meanwhile. */
+/** Longest wait that keeps the program alive; nobody would remove the group if the program ended earlier. */
 const HELD_WAIT_MS = 400;
-/** Starts at random, because a group of an earlier process with the same process id may still be there. */
+/** The counter starts at random, because a group of an earlier process with the same process id may still exist. */
 let counter = Math.floor(Math.random() * 0x7fffffff);
 
 /**
- * Makes a control group with the limits, below this process's group. It always bounds memory and processes, and
- * processor time where the kernel allows it.
- * @param uid the kernel's user of the jail if it is another one than ours; that user must be able to join the group.
- * @returns null where control groups cannot be made. The jail then relies on rlimits alone. They do bound its memory,
- *   because nothing inside can start a second process or keep memory outside its address space.
+ * Makes a control group with the limits, below this process's group. It always limits memory and processes, and also
+ * processor time if the kernel allows it.
+ * @param uid the jail's user id in the kernel if it differs from ours; that user must be able to join the group.
+ * @returns null if control groups cannot be made. Then the jail has only rlimits. They do limit its memory, because no
+ *   process inside can start a second process or keep memory outside its address space.
  */
 export function createJailCgroup({ layer, controllers }: JailPlan['cgroup'], uid: number | null): JailCgroup | null {
   if (layer === 'none') return null;
   const made: string[] = [];
-  // control_group.py removes groups of this name that were left by a process that has ended.
+  // control_group.py removes groups of this name that an ended process left.
   const name = `whetstone-jail-${process.pid}-${counter++}`;
   for (const controller of controllers) {
     const path = join(controller.directory, name);
@@ -52,8 +52,7 @@ export function createJailCgroup({ layer, controllers }: JailPlan['cgroup'], uid
       made.push(path);
     } catch {
       remove(path);
-      // The kernel refuses more processor time than the parent group has. Memory and processes are bounded all the
-      // same.
+      // The kernel refuses more processor time than the parent group has. Memory and processes are still limited.
       if (!controller.needed) continue;
       made.forEach((other) => remove(other));
       return null;
@@ -61,7 +60,7 @@ export function createJailCgroup({ layer, controllers }: JailPlan['cgroup'], uid
   }
   return {
     layer,
-    // A thread that moves itself needs no lock. Moving another process takes 10 ms and more, because the kernel waits
+    // A thread that moves itself needs no lock. Moving another process takes 10 ms or more, because the kernel waits
     // for an RCU grace period.
     joinPrefix: () =>
       layer === 'v1'
@@ -84,15 +83,15 @@ async function joinGroup(path: string, pid: number): Promise<void> {
 }
 
 /**
- * Settings that may fail: kernels without swap accounting lack that file, and the limit of processor time matters less
- * than the others.
+ * Settings that may fail: kernels without swap accounting lack the first file, and the limit of processor time matters
+ * less than the others.
  */
 const DISPENSABLE: ReadonlySet<string> = new Set(['memory.swap.max', 'cpu.max']);
 
 /** Makes a group and writes its limits. Throws the file system's error. */
 function makeGroup(path: string, settings: Record<string, string>): void {
   mkdirSync(path);
-  // Independent of the umask, because the jail's user must be able to enter it.
+  // The mode is independent of the umask, because the jail's user must be able to enter the folder.
   chmodSync(path, 0o755);
   for (const [file, value] of Object.entries(settings)) {
     try {
@@ -105,7 +104,7 @@ function makeGroup(path: string, settings: Record<string, string>): void {
 
 /**
  * Whether a group has reached its own memory limit: v2's `oom` counts only that, and so does v1's failcnt. The kernel's
- * count of kills alone says nothing, because it includes those for which the whole machine was the reason.
+ * count of kills is not enough, because it includes kills caused by the whole machine's lack of memory.
  */
 const reachedItsLimit = (path: string): boolean =>
   counterOf(join(path, 'memory.events'), /^oom (\d+)$/m) > 0 || counterOf(join(path, 'memory.failcnt'), /^(\d+)$/m) > 0;

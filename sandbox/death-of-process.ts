@@ -2,21 +2,21 @@ import { constants } from 'node:os';
 import { endOf } from '../contracts/clean-text';
 import { SandboxError } from './errors';
 
-/** The end of an environment's process, by itself or by somebody else. */
+/** The end of an environment's process, by itself or from outside. */
 interface ProcessEnd {
   /** Name of the environment, for the message. */
   name: string;
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** The end of its text on stderr. */
+  /** The end of its output on stderr. */
   stderr: string;
-  /** The jail's memory limit in bytes, if the kernel killed the process for it; else null. */
+  /** The jail's memory limit in bytes if the kernel killed the process because of it; else null. */
   brokeMemoryLimitOf: number | null;
 }
 
 /**
- * Signals that no limit of the jail sends, by number. bubblewrap reports a process that one has ended as exit code
- * 128 + number.
+ * Signals that no limit of the jail sends, by number. If a signal ended the process, bubblewrap reports exit code 128 +
+ * number.
  */
 const OUTSIDE_SIGNALS: Readonly<Record<number, NodeJS.Signals>> = {
   1: 'SIGHUP',
@@ -48,7 +48,7 @@ export function deathOf({ name, code, signal, stderr, brokeMemoryLimitOf }: Proc
   return new SandboxError('Sandbox.EnvironmentDied', `${what} ${how}${words}`);
 }
 
-/** The signal that bubblewrap's exit code means, as the end of a sentence; empty if it means none. */
+/** The signal in bubblewrap's exit code, as the end of a sentence; empty if there is none. */
 function signalBehind(code: number | null): string {
   const [name] = Object.entries(constants.signals).find(([, number]) => number === (code ?? 0) - 128) ?? [];
   return name === undefined ? '' : `, which stands for ${name}`;

@@ -19,8 +19,9 @@ import type { JailProfile } from './profile';
 import { requestError } from './request-error';
 
 /**
- * Where an environment runs: in the jail; in the owner's jail, because it is the agent owner's own; in a plain process,
- * because an operator allows that for this environment of the owner; or without the jail because WHET_SANDBOX=unsafe.
+ * The place of an environment. `jail`; `owner-jail`: the environment is the agent owner's own; `process`: a plain
+ * process, because an operator allows that for this owner's environment; `unsafe`: no jail, because
+ * WHET_SANDBOX=unsafe.
  */
 export type EnvironmentIsolation = 'jail' | 'owner-jail' | 'process' | 'unsafe';
 
@@ -39,17 +40,17 @@ interface InFlight {
   timer: NodeJS.Timeout;
 }
 
-/** Bytes of a request line that are kept free for what surrounds the requests. */
+/** Bytes of a request line that are reserved for the text around the requests. */
 const ENVELOPE_BYTES = 256;
 /** How long to wait for the rest of stderr after a process has ended. */
 const STDERR_GRACE_MS = 50;
 
 /**
- * One environment in one process, with many episodes. Requests that are made while a line is under way leave together
- * as one `batch` line: concurrent episodes share a round trip, and a single episode waits for nobody.
+ * One environment in one process, with many episodes. Requests that arrive while a line is in flight are sent together
+ * as one `batch` line. So concurrent episodes share a round trip, and a single episode never waits for others.
  *
  * A failure of the process rejects all waiting requests with a typed error and kills the process. After that this
- * object cannot be used; open another one.
+ * object is unusable; open another one.
  */
 export class EnvironmentProcess {
   private readonly queue: Pending[] = [];
@@ -60,7 +61,7 @@ export class EnvironmentProcess {
   private readonly log: { stdout: BoundedTail; stderr: BoundedTail };
   private readonly exited: Promise<void>;
   private described: Promise<EnvironmentResult<'describe'>> | null = null;
-  /** sha256 of the source, as the runtime computed it; empty until `start` is done. */
+  /** sha256 of the source according to the runtime; empty until `start` is done. */
   sha256 = '';
 
   /** Do not call it directly: use `openEnvironment`. */
@@ -120,13 +121,13 @@ export class EnvironmentProcess {
     }
   }
 
-  /** The environment's tools and which optional parts it has. Asked once. */
+  /** The environment's tools and its optional parts. Asked once. */
   describe(): Promise<EnvironmentResult<'describe'>> {
     this.described ??= this.request('describe', {});
     return this.described;
   }
 
-  /** Starts an episode under a name that is free. Returns its opening messages and the task's ground-truth tags. */
+  /** Starts an episode under an unused name. Returns its opening messages and the task's ground-truth tags. */
   reset(episode: string, seed: number): Promise<EnvironmentResult<'reset'>> {
     return this.request('reset', { episode, seed });
   }
@@ -136,7 +137,7 @@ export class EnvironmentProcess {
     return this.request('step', { episode, calls });
   }
 
-  /** Assistant text without a tool call; ends the episode where the environment has no `say`. */
+  /** Assistant text without a tool call; it ends the episode if the environment has no `say`. */
   say(episode: string, text: string): Promise<EnvironmentResult<'step'>> {
     return this.request('step', { episode, text });
   }
@@ -146,7 +147,7 @@ export class EnvironmentProcess {
     return this.request('evaluate', { episode });
   }
 
-  /** Forgets an episode, running or not. */
+  /** Drops an episode, running or not. */
   async drop(episode: string): Promise<void> {
     await this.request('drop', { episode });
   }
@@ -156,15 +157,15 @@ export class EnvironmentProcess {
     return (await this.request('task', { seed })).task;
   }
 
-  /** Calls, and text turns, that the environment says earn reward 1. */
+  /** Calls and text turns that earn reward 1 according to the environment. */
   async reference(seed: number): Promise<EnvironmentMove[]> {
     return (await this.request('reference', { seed })).calls;
   }
 
   /**
-   * Any method of the protocol. Rejects with a SandboxError: `EnvironmentRaised`, `BadReturn`, `BadRequest`,
-   * `NoSuchEpisode` for this request alone; `EnvironmentHung`, `EnvironmentDied`, `EnvironmentKilled`, `BadOutput`,
-   * `OutputFlood`, `EnvironmentClosed` for the process.
+   * Calls any method of the protocol. Rejects with a SandboxError. `EnvironmentRaised`, `BadReturn`, `BadRequest` and
+   * `NoSuchEpisode` concern this request only. `EnvironmentHung`, `EnvironmentDied`, `EnvironmentKilled`, `BadOutput`,
+   * `OutputFlood` and `EnvironmentClosed` concern the process.
    */
   request<M extends EnvironmentMethod>(method: M, params: EnvironmentParams[M]): Promise<EnvironmentResult<M>> {
     if (this.failure) return Promise.reject(this.failure);
@@ -181,7 +182,7 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Ends the process: closes its request pipe, then kills. Rejects what still waits with `EnvironmentClosed`.
+   * Ends the process: closes its request pipe, then kills it. Rejects waiting requests with `EnvironmentClosed`.
    * Idempotent.
    */
   async close(): Promise<void> {
@@ -189,14 +190,14 @@ export class EnvironmentProcess {
       this.rejectAll(new SandboxError('Sandbox.EnvironmentClosed', `Environment ${this.name} was closed.`));
       this.launched.requests.end();
     }
-    // While somebody waits for the process to end, it keeps the program alive.
+    // While a caller waits for the process to end, the process keeps the program alive.
     this.launched.child.ref();
     const timer = setTimeout(() => this.launched.kill(), this.profile.wallMs.close);
     await this.exited;
     clearTimeout(timer);
   }
 
-  /** The last part of the process's stdout and stderr, for messages. */
+  /** The end of the process's stdout and stderr, for messages. */
   lastLogLines(): { stdout: string; stderr: string } {
     return { stdout: this.log.stdout.text(), stderr: this.log.stderr.text() };
   }
@@ -273,7 +274,7 @@ export class EnvironmentProcess {
     this.flush();
   }
 
-  /** Outcomes in the order of the line's requests, or null when the line is not a correct answer. */
+  /** Outcomes in the order of the line's requests, or null if the line is not a valid answer. */
   private parse(line: string, inFlight: InFlight): EnvironmentOutcome[] | null {
     let document: unknown;
     try {
@@ -294,7 +295,7 @@ export class EnvironmentProcess {
       ? environmentBatchSchema.safeParse(response.data.result).data?.results
       : [{ result: response.data.result }];
     if (outcomes?.length !== inFlight.items.length) return null;
-    // The first request of a batch always runs, so that repeating the others comes to an end.
+    // The first request of a batch always runs, so that repeating the others ends at some point.
     if ('error' in outcomes[0]! && outcomes[0].error.type === 'NotRun') return null;
     const valid = outcomes.every((outcome, index) => {
       if ('error' in outcome) return true;
@@ -326,7 +327,7 @@ export class EnvironmentProcess {
         }),
       );
     }
-    // A process that is not jailed may have left children in its group.
+    // A process without a jail may have left children in its group.
     this.launched.kill();
     this.launched.release();
   }

@@ -38,7 +38,7 @@ export class SandboxError extends Error {
   }
 }
 
-/** A layer of the jail is missing, so the code is not run. The message says which layer and what to do. */
+/** A layer of the jail is missing, so the code is not run. The message names the layer and the remedy. */
 export class SandboxUnavailable extends SandboxError {
   /** @param consequence the end of the sentence that begins with "The jail cannot be started, so". */
   constructor(

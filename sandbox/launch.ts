@@ -11,7 +11,7 @@ import { openPipes, type PipeEnd } from './pipes';
 import type { LoadedProfile } from './profile';
 import { pythonInterpreter } from './python-interpreter';
 
-/** The isolation of a process: a jail of the given profile, or only a process of its own. */
+/** The isolation of a process: a jail with the given profile, or only a separate process. */
 export type Isolation = 'jail' | 'process';
 
 /** A started runtime and its pipes. */
@@ -21,9 +21,9 @@ export interface LaunchedRuntime {
   responses: Readable;
   stdout: Readable;
   stderr: Readable;
-  /** Which control groups bound it. */
+  /** The control groups that limit it. */
   cgroup: CgroupLayer;
-  /** Kills the process group with SIGKILL; everything in the jail goes with it. Harmless when it is gone. */
+  /** Kills the process group with SIGKILL; every process in the jail dies with it. Harmless if it is already gone. */
   kill(): void;
   /** Whether the process was killed because it had reached the jail's own memory limit. Ask before `release`. */
   brokeMemoryLimit(): boolean;
@@ -76,7 +76,7 @@ export async function launchRuntime(
 }
 
 interface JailSettings {
-  /** User and group that the process changes to before it runs anything; null: it keeps ours, which is not root. */
+  /** User and group to which the process changes before it runs anything; null: it keeps ours, which is not root. */
   uid: number | null;
   cgroup: JailCgroup | null;
   agentFolder: string | null;
@@ -96,17 +96,17 @@ function startJail(
     .flat()
     .map((argument) => `${argument === AGENT_FOLDER ? agentFolder : argument}\0`);
   pipes.filter.stream.end(plan.filter);
-  // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. Not
-  // awaited: the caller must listen for the end of the process from the first moment.
+  // bubblewrap starts nothing before it has read all its arguments, so everything that it starts is in the group. It is
+  // not awaited, because the caller must listen for the end of the process from the first moment.
   void Promise.resolve(cgroup?.join(child.pid!)).then(
     () => pipes.argumentList.stream.end(jailArguments.join('')),
-    // Without the limits of its group it must not run.
+    // Without the limits of its group the process must not run.
     () => child.kill('SIGKILL'),
   );
   return child;
 }
 
-/** `argumentList` and `filter` are for bubblewrap, and closed before the environment is loaded. */
+/** `argumentList` and `filter` are for bubblewrap, and are closed before the environment is loaded. */
 type RuntimePipes = Record<'stdout' | 'stderr' | 'requests' | 'responses' | 'argumentList' | 'filter', PipeEnd>;
 
 async function runtimePipes(): Promise<RuntimePipes> {
@@ -144,16 +144,16 @@ function start(program: string, args: string[], options: SpawnOptions): ChildPro
 let uidCursor = Math.floor(Math.random() * 0x7fffffff);
 
 function nextUid(range: { first: number; count: number }): number {
-  // A random start keeps several services on one machine apart without a lock. If two jails do get the same user, they
-  // only share a process limit.
+  // With a random start, several services on one machine choose different users without a lock. If two jails do get the
+  // same user, they only share a limit on processes.
   uidCursor = (uidCursor + 1) % 0x7fffffff;
   return range.first + (uidCursor % range.count);
 }
 
 function spawnOptions({ stdout, stderr, requests, responses }: RuntimePipes, more: PipeEnd[]): SpawnOptions {
   const given = [stdout, stderr, requests, responses, ...more].map(({ childFd }) => childFd);
-  // A process group of its own, so that one kill reaches every helper. `/`, because the jail's user may not be able to
-  // enter the project's directory.
+  // The process has its own process group, so that one kill reaches every helper. `/`, because the jail's user may not
+  // be able to enter the project's directory.
   return { cwd: '/', env: {}, detached: true, stdio: ['ignore', ...given] };
 }
 

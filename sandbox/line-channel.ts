@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { endOf } from '../contracts/clean-text';
 
-/** Why a channel was given up: it carried something other than lines of JSON. */
+/** Why a channel was given up: it contained something other than lines of JSON. */
 export type ChannelFault = 'line-too-long' | 'not-utf8';
 
 const NEWLINE = 0x0a;
 
 /**
- * Cuts a stream into lines of at most `lineBytes` bytes. After a fault nothing more is read.
- * @param onLine called with each line, less its newline.
+ * Cuts a stream into lines of at most `lineBytes` bytes. After a fault it reads nothing more.
+ * @param onLine called with each line without its newline.
  * @param onFault called at most once.
  */
 export function readLines(
@@ -60,7 +60,7 @@ export function nestsDeeperThan(value: unknown, limit: number): boolean {
   return level.some((deepest) => typeof deepest === 'object' && deepest !== null);
 }
 
-/** Counts the bytes of a stream, keeps its last part, and calls `onFlood` once when it passes a cap. */
+/** Counts the bytes of a stream, keeps its last part, and calls `onFlood` once when it exceeds a limit. */
 export class BoundedTail {
   private tail = '';
   private bytes = 0;

@@ -10,13 +10,13 @@ export interface OpenEnvironmentOptions {
   /** The module's source, at most about 1 MB. */
   source: string;
   /**
-   * `synthesised`: written by an LLM, so it runs in the jail. `owner`: the user's own, so it runs in a jail that has
-   * the network.
+   * `synthesised`: written by an LLM, so it runs in the jail. `owner`: the user's own, so it runs in a jail with
+   * network access.
    */
   trust: 'synthesised' | 'owner';
-  /** Used in messages. For `owner` the path of the module: its folder can be read inside. */
+  /** Used in messages. For `owner` it is the path of the module, whose folder is readable in the jail. */
   name: string;
-  /** The owner's agent, as WHET_UNJAILED_ENVIRONMENTS may name it. */
+  /** The owner's agent, which WHET_UNJAILED_ENVIRONMENTS may name. */
   agent?: string;
   /** Seconds by which the module's clock is ahead, for checks of whether it reads one. Default: 0. */
   laterBySeconds?: number;
@@ -29,11 +29,11 @@ export const isInKubernetes = (): boolean => Boolean(process.env['KUBERNETES_SER
 
 /**
  * Whether the user switched the jail off with WHET_SANDBOX=unsafe. Values other than `unsafe` and `jail` are refused.
- * In a pod, `unsafe` is refused as well: it is meant for laptops, and a pod holds a service token and sees the
+ * In a pod, `unsafe` is refused as well: it is meant for laptops, but a pod holds a service token and sees the
  * cluster's network.
  * @param setting default: WHET_SANDBOX.
  * @param onKubernetes whether generated code would run in a pod. Default: whether this process does.
- * @throws SandboxUnavailable naming the allowed values, or what to do.
+ * @throws SandboxUnavailable, which names the allowed values or the remedy.
  */
 export function isUnsafeAllowed(
   setting: string | undefined = process.env['WHET_SANDBOX'],
@@ -70,8 +70,8 @@ export async function openEnvironment(options: OpenEnvironmentOptions): Promise<
 }
 
 /**
- * How an environment must be isolated on this machine.
- * @throws SandboxUnavailable when a layer of the jail that it needs is missing.
+ * The isolation that an environment needs on this machine.
+ * @throws SandboxUnavailable if a layer of its jail is missing.
  */
 export async function isolationFor(
   { trust, name, agent }: Pick<OpenEnvironmentOptions, 'trust' | 'name' | 'agent'>,

@@ -7,30 +7,30 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /**
- * Pipes between this process and a runtime. Node's own are pairs of unix sockets, and the kernel answers questions
- * about the host's network cards on any socket, whatever its namespace. Node cannot make a pipe, so `mkfifo` makes
- * some, and their names are removed at once.
+ * Pipes between this process and a runtime. Node's own pipes are pairs of unix sockets. On any socket, in any
+ * namespace, the kernel answers questions about the host's network cards. Node cannot make a pipe, so `mkfifo` makes
+ * them, and their names are removed at once.
  */
 
 const { O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;
 const run = promisify(execFile);
 
-/** Made by one call of `mkfifo`: enough for eight runtimes. */
+/** Number of pipes made by one call of `mkfifo`: enough for eight runtimes. */
 const BATCH = 48;
-/** Open for both directions, so that a pipe lives although nobody else has it open yet. */
+/** Each is open in both directions, so that it exists even while nobody else has it open. */
 const ready: number[] = [];
 let making: Promise<void> | null = null;
 
-/** A pipe with one end of ours. */
+/** A pipe, one end of which belongs to this process. */
 export interface PipeEnd {
-  /** Our end. It ends, or breaks, when the process at the other end has gone. */
+  /** Our end. It ends, or breaks, when the process at the other end is gone. */
   stream: Socket;
   /** The other end, for a child process. Close it once the child has it. */
   childFd: number;
 }
 
 /**
- * Opens one pipe for each direction that is asked for; on an error none stays open.
+ * Opens one pipe for each requested direction; after an error none stays open.
  * @param directions `out`: we write and the child reads; `in`: the child writes and we read.
  * @throws the system's error, for example EMFILE.
  */
@@ -51,7 +51,10 @@ export async function openPipes<const D extends readonly ('in' | 'out')[]>(
   return opened as { [K in keyof D]: PipeEnd };
 }
 
-/** Our end does not block, and the child's does. Each is opened separately, because dups would share the setting. */
+/**
+ * Our end does not block, but the child's end does. Each is opened separately, because duplicated descriptors would
+ * share the setting.
+ */
 function openEnds(pipe: number, direction: 'in' | 'out'): PipeEnd {
   const path = `/proc/self/fd/${pipe}`;
   const own: number[] = [];
@@ -64,7 +67,7 @@ function openEnds(pipe: number, direction: 'in' | 'out'): PipeEnd {
     const childFd = open(direction === 'in' ? O_WRONLY : O_RDONLY);
     const fd = open((direction === 'in' ? O_RDONLY : O_WRONLY) | O_NONBLOCK);
     const stream = new Socket({ fd, readable: direction === 'in', writable: direction === 'out' });
-    // A pipe breaks when the process ends. Its exit is reported, not the broken pipe.
+    // A pipe breaks when the process ends. The process's exit is reported, not the broken pipe.
     stream.on('error', () => {});
     return { stream, childFd };
   } catch (error) {

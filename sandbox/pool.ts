@@ -7,9 +7,9 @@ import { type JailProfile, loadProfile } from './profile';
 
 /** Settings of an EnvironmentPool. */
 export interface EnvironmentPoolOptions {
-  /** Jails that wait for a source. Default: 1. */
+  /** Number of jails that wait for a source. Default: 1. */
   spares?: number;
-  /** How long a jail waits before it is ended, in milliseconds. Default: one minute. */
+  /** How long an unused jail waits before it is ended, in milliseconds. Default: one minute. */
   idleMs?: number;
   /** For tests. */
   launch?: typeof launchRuntime;
@@ -22,16 +22,16 @@ interface Spare {
 }
 
 /**
- * Keeps jails that were started in advance and have not loaded a source. A jail loads one source in its life and is
- * never reused. So an environment that changes its process cannot reach another environment.
+ * Keeps ready jails that have not loaded a source yet. A jail loads only one source and is never reused. So an
+ * environment that manipulates its process cannot reach another environment.
  *
- * Episodes that share a process are lost together when it crashes. `activities/rollout/run-rollouts.ts` runs them again
- * from their seeds, one by one, so that only the episode that caused the crash fails.
+ * Episodes that share a process are lost together when it crashes. `activities/rollout/run-rollouts.ts` plays them
+ * again from their seeds, one by one, so that only the episode that caused the crash fails.
  */
 export class EnvironmentPool {
   private readonly spares: Spare[] = [];
   private readonly options: Required<EnvironmentPoolOptions>;
-  /** Starts that are under way. */
+  /** Starts in progress. */
   private readonly launches = new Set<Promise<void>>();
   private closed = false;
 
@@ -40,9 +40,9 @@ export class EnvironmentPool {
   }
 
   /**
-   * Opens an environment as `openEnvironment` does, in a waiting jail if there is one. Environments that do not run in
-   * the jail, and those with a profile of their own, get a new process. The pool starts its first jail after the first
-   * opening, so a pool that is not used starts none.
+   * Opens an environment as `openEnvironment` does, in a waiting jail if there is one. Environments without the jail,
+   * and those with their own profile, get a new process. The pool starts its first jail after the first opening, so an
+   * unused pool starts none.
    * @throws what `openEnvironment` throws.
    */
   async open(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
@@ -53,14 +53,14 @@ export class EnvironmentPool {
     try {
       return launched ? await this.start(launched, options, loaded.profile) : await openEnvironment(options);
     } finally {
-      // Only now: starting the next jail earlier would take processor time from this one.
+      // The next jail starts only now, because an earlier start would take processor time from this one.
       this.refill();
     }
   }
 
   /**
-   * Ends the jails that wait. Resolves when they have ended: a program that ends before leaves their control groups
-   * behind. Open environments belong to those who opened them.
+   * Ends the waiting jails. Resolves when they have ended: a program that ends earlier leaves their control groups
+   * behind. Open environments stay open; their callers must close them.
    */
   async close(): Promise<void> {
     this.closed = true;
@@ -100,7 +100,7 @@ export class EnvironmentPool {
 
   private refill(): void {
     while (!this.closed && this.spares.length + this.launches.size < this.options.spares) {
-      // A start that fails here is not reported. The next opening starts its own jail and reports the cause.
+      // A failed start is not reported here. The next opening starts its own jail and reports the cause.
       const launch: Promise<void> = this.options
         .launch(loadProfile(), 'jail')
         .then((launched) => this.keep(launched))
@@ -125,7 +125,7 @@ export class EnvironmentPool {
   private async end(spare: Spare): Promise<void> {
     const { child } = spare.launched;
     const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
-    // Removed at once, because a jail that is being killed must not be handed out.
+    // It is removed at once, because a jail that is being killed must not be given to a caller.
     const place = this.spares.indexOf(spare);
     if (place !== -1) this.spares.splice(place, 1);
     child.ref();

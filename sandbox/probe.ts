@@ -9,15 +9,15 @@ import { SandboxError, SandboxUnavailable } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
 import { type JailProfile, loadProfile, type LoadedProfile } from './profile';
 
-/** Which layers of the jail hold on this machine. */
+/** The layers of the jail that work on this machine. */
 export interface JailProbe {
   /** Every layer holds. */
   ok: boolean;
-  /** The fault of each layer; null where it holds. Empty if the jail did not start. */
+  /** The fault of each layer; null if it works. Empty if the jail did not start. */
   layers: Record<string, string | null>;
-  /** One sentence per missing layer, with the remedy. */
+  /** One sentence for each missing layer, with the remedy. */
   missing: string[];
-  /** The control groups that also bound memory and processes; `none` is allowed, because rlimits bound both already. */
+  /** The control groups that also limit memory and processes; `none` is allowed, because rlimits already limit both. */
   cgroup: CgroupLayer;
 }
 
@@ -28,13 +28,13 @@ const factsSchema = z.object({
 });
 const passed = new Map<string, Promise<JailProbe>>();
 
-/** Whose environments a jail is for: those that a model wrote, or the agent owner's, which share the host's network. */
+/** The environments that a jail is for: generated ones, or the agent owner's, which share the host's network. */
 type JailKind = 'generated' | 'owner';
 
 /**
- * Starts a jail and tries every layer from inside and from the host. If every layer holds, the result is remembered for
- * this profile as long as the program runs; otherwise the next call tries again. A missing layer is in the result and
- * not thrown.
+ * Starts a jail and tests every layer from inside and from the host. If every layer works, the result is cached for
+ * this profile as long as the program runs; otherwise the next call tests again. A missing layer is in the result; it
+ * is not thrown.
  */
 export function probeJail(loaded: LoadedProfile = loadProfile(), kind: JailKind = 'generated'): Promise<JailProbe> {
   const key = JSON.stringify([loaded.folder, loaded.profile, kind, process.env['PATH']]);
@@ -87,7 +87,7 @@ const notStarted = (missing: readonly string[]): JailProbe => ({
   cgroup: 'none',
 });
 
-/** Names the limits that are looser than the profile's; null if none is. */
+/** Names the limits that are looser than the profile's; null if there are none. */
 function looseLimits(profile: JailProfile, found: Record<string, number>): string | null {
   const loose = Object.entries(profile.rlimits).filter(([name, limit]) => {
     const actual = found[name];
@@ -96,7 +96,7 @@ function looseLimits(profile: JailProfile, found: Record<string, number>): strin
   return loose.length === 0 ? null : `limits are not in force (${loose.map(([name]) => name).join(', ')})`;
 }
 
-/** Checks what only the host can see: the kernel's user id of the jail, and its namespaces. */
+/** Checks the properties that only the host can see: the kernel's user id of the jail, and its namespaces. */
 function hostLayers(profile: JailProfile, kind: JailKind, pid: number): JailProbe['layers'] {
   try {
     const inner = lastDescendant(pid);
@@ -124,7 +124,7 @@ function lastDescendant(pid: number): number {
   }
 }
 
-/** Turns an error message of bubblewrap into a sentence that says what to do. */
+/** Turns an error message of bubblewrap into a sentence with the remedy. */
 function explainStart(words: string): string {
   const last = startOf(words, 600);
   if (/disable-userns|Unknown option/.test(words))

@@ -8,21 +8,24 @@ import { SandboxUnavailable } from './errors';
 const NO_NESTED_NAMESPACES = '--disable-userns';
 const count = z.number().int().nonnegative();
 
-/** `sandbox/profile.json`: the only description of the jail, read by this launcher and by the trainer's in Python. */
+/**
+ * `sandbox/profile.json`: the only description of the jail, which this launcher and the trainer's launcher in Python
+ * read.
+ */
 const jailProfileSchema = z.strictObject({
   version: z.literal(1),
   /**
-   * bubblewrap's arguments, grouped for readers; `${PYTHON_ROOT}` stands for the copied Python tree, `${AGENT_FOLDER}`
-   * for the folder that an owner's environment may read. A group whose value is missing is left out.
+   * bubblewrap's arguments, grouped for readers. `${PYTHON_ROOT}` means the copied Python tree, `${AGENT_FOLDER}` the
+   * folder that an owner's environment may read. A group whose value is missing is left out.
    */
   bubblewrap: z.array(z.array(z.string())),
   /** The command that runs inside; `${RUNTIME}` and `${THREADS}` are filled in. */
   command: z.array(z.string()).min(1),
   /** Path of the runtime inside the jail. */
   runtimeInJail: z.string(),
-  /** Kernel user ids for jails that root starts: one each, because RLIMIT_NPROC counts by user. */
+  /** Kernel user ids for jails that root starts: one for each, because RLIMIT_NPROC counts by user. */
   uids: z.strictObject({ first: count, count: count.min(1) }),
-  /** Limits of the process inside. `threads` is set inside the user namespace, the others before it. */
+  /** Limits of the process inside. `threads` is set inside the user namespace, the other limits before it. */
   rlimits: z.strictObject({
     addressSpaceBytes: count,
     coreBytes: count,
@@ -36,7 +39,7 @@ const jailProfileSchema = z.strictObject({
     threads: count,
   }),
   /**
-   * Limits of the jail's control group, where one can be made: memory and processes, which rlimits bound as well, and
+   * Limits of the jail's control group, if one can be made: memory and processes, which rlimits also limit, and
    * processor time (100 percent is one core).
    */
   cgroup: z.strictObject({ memoryBytes: count, processes: count, cpuPercent: count.min(1) }),
@@ -57,7 +60,7 @@ export type JailProfile = z.infer<typeof jailProfileSchema>;
 /** `sandbox/owner-profile.json`: the differences of the jail for an environment of the agent's owner. */
 const ownerProfileSchema = jailProfileSchema.pick({ bubblewrap: true, rlimits: true, cgroup: true, seccomp: true });
 
-/** A profile and the folder that its relative file names start from. */
+/** A profile, and the folder where its relative file names start. */
 export interface LoadedProfile {
   profile: JailProfile;
   folder: string;
@@ -73,7 +76,7 @@ function profilePath(): string {
 
 /**
  * Reads a profile; default: `profilePath()`.
- * @throws SandboxUnavailable naming the file, and the field when it is not a profile.
+ * @throws SandboxUnavailable, which names the file, and the wrong field if it is not a profile.
  */
 export function loadProfile(path: string = profilePath()): LoadedProfile {
   try {
@@ -87,11 +90,14 @@ export function loadProfile(path: string = profilePath()): LoadedProfile {
   }
 }
 
-/** The profile for environments of the agent's owner, with the caps, deadlines and users of the given one. */
+/**
+ * The profile for environments of the agent's owner, with the limits of the parent, deadlines and users of the given
+ * profile.
+ */
 export function ownerProfile({ profile }: LoadedProfile): LoadedProfile {
   const folder = join(projectRoot(), 'sandbox');
   const own = ownerProfileSchema.parse(JSON.parse(readFileSync(join(folder, 'owner-profile.json'), 'utf8')));
-  // As in profile-pod.json, where a container has no writable /proc/sys.
+  // As in profile-pod.json, because a container has no writable /proc/sys.
   const mayWrite = profile.bubblewrap.flat().includes(NO_NESTED_NAMESPACES);
   const bubblewrap = own.bubblewrap.map((group) =>
     group.filter((argument) => mayWrite || argument !== NO_NESTED_NAMESPACES),

@@ -4,8 +4,8 @@ import { projectRoot } from '../contracts/project-root';
 import { SandboxUnavailable } from './errors';
 
 /**
- * The Python that environments run on: WHET_PYTHON, the project's virtual environment, `python3` on PATH.
- * @throws SandboxUnavailable when there is none.
+ * The Python for environments: WHET_PYTHON, else the project's virtual environment, else `python3` on PATH.
+ * @throws SandboxUnavailable if there is none.
  */
 export function pythonInterpreter(): string {
   const chosen = process.env['WHET_PYTHON'];
@@ -17,7 +17,7 @@ export function pythonInterpreter(): string {
   return found;
 }
 
-/** Absolute path of a program on PATH; null when there is none. */
+/** Absolute path of a program on PATH; null if there is none. */
 function findProgram(name: string): string | null {
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     if (!directory.startsWith('/')) continue;

@@ -7,8 +7,8 @@ import { SandboxError } from './errors';
 const MODULE_PLACE = /\benvironment\.py(?=:\d|, line \d)/g;
 
 /**
- * The error of one request. The error of an owner's file, or of the file of `whet env run`, names file and line. The
- * error of a generated environment names its capability.
+ * The error of one request. For an owner's file, or the file of `whet env run`, it names file and line. For a generated
+ * environment it names the capability.
  */
 export function requestError({ name }: Pick<EnvironmentProcess, 'name'>, error: EnvironmentErrorBody): SandboxError {
   const placed = (text: string) => (name.endsWith('.py') ? text.replace(MODULE_PLACE, () => basename(name)) : text);

@@ -1,13 +1,13 @@
 /**
  * The jail's seccomp filter, assembled as classic BPF without a native library. The result is committed
- * (`sandbox/seccomp-<arch>.bpf`) and read by every launcher. A test keeps the files equal to what this module
- * assembles.
+ * (`sandbox/seccomp-<arch>.bpf`), and every launcher reads it. A test compares the files with the output of this
+ * module.
  *
  * There are two filters: for generated code, and for environments of the agent's owner, which may use the network and
  * start processes. A filter allows everything that its list does not deny. An environment is contained by namespaces,
- * by having no network, by the read-only tree and by limits; the filter removes most of the kernel's attack surface and
- * the ways around those limits. uretprobe (335 on x86_64) is not listed, because Linux does not filter it, and outside
- * a probe it only kills its caller.
+ * the lack of a network, the read-only tree and limits. The filter removes most of the kernel's attack surface and the
+ * ways around those limits. uretprobe (335 on x86_64) is not listed, because Linux does not filter it, and outside a
+ * probe it only kills its caller.
  */
 
 /** Architectures with a committed filter, named as in `uname -m`. */
@@ -15,13 +15,15 @@ export const SECCOMP_ARCHES = ['x86_64', 'aarch64'] as const;
 /** An architecture with a committed filter. */
 export type SeccompArch = (typeof SECCOMP_ARCHES)[number];
 
-/** Whose environments a filter is for: those that a model wrote, or the agent owner's. */
+/** The environments that a filter is for: generated ones, or the agent owner's. */
 export const SECCOMP_KINDS = ['generated', 'owner'] as const;
 type SeccompKind = (typeof SECCOMP_KINDS)[number];
 
 type SyscallNumbers = readonly [x86_64: number | null, aarch64: number | null];
 
-/** Answered with EPERM: [number on x86_64, number on aarch64], null where the architecture has no such call. */
+/**
+ * Calls that are answered with EPERM: [number on x86_64, number on aarch64]; null if the architecture has no such call.
+ */
 // prettier-ignore
 export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Mounts and roots.
@@ -29,14 +31,15 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   open_tree: [428, 428],
   fsopen: [430, 430], fsconfig: [431, 431], fsmount: [432, 432], fspick: [433, 433], mount_setattr: [442, 442],
   statmount: [457, 457], listmount: [458, 458],
-  // Namespaces. clone is examined by its flags; fork and vfork start processes, which an environment never needs.
+  // Namespaces. For clone the flags decide; fork and vfork start processes, which an environment never needs.
   unshare: [272, 97], setns: [308, 268], fork: [57, null], vfork: [58, null],
   // Other processes.
   ptrace: [101, 117], process_vm_readv: [310, 270], process_vm_writev: [311, 271], process_madvise: [440, 440],
   kcmp: [312, 272],
   pidfd_open: [434, 434], pidfd_getfd: [438, 438], pidfd_send_signal: [424, 424],
-  // Every socket family, connected pairs too: io_uring can open sockets by itself, so it goes as well. And what only
-  // sockets take: descriptors could be sent over an inherited one, packet filters attached, the peer asked for.
+  // Every socket family, including connected pairs: io_uring can open sockets by itself, so it is denied, too. Also
+  // denied are calls that only sockets accept. With an inherited socket, descriptors could be sent, packet filters
+  // attached, and the peer's identity read.
   socket: [41, 198], socketpair: [53, 199], connect: [42, 203], bind: [49, 200], listen: [50, 201], accept: [43, 202],
   accept4: [288, 242],
   setsockopt: [54, 208], getsockopt: [55, 209], getsockname: [51, 204], getpeername: [52, 205], sendto: [44, 206],
@@ -46,22 +49,22 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   // Memory that RLIMIT_AS does not count: detached System V segments, memory files, message queues.
   memfd_create: [319, 279], memfd_secret: [447, 447], shmget: [29, 194], shmat: [30, 196], shmctl: [31, 195],
   semget: [64, 190], msgget: [68, 186], mq_open: [240, 180],
-  // Pages moved between pipes and memory, disks flushed, barriers on every processor: work for the whole machine, or
-  // its history of holes.
+  // Pages moved between pipes and memory, disks flushed, barriers on every processor: these burden the whole machine,
+  // or have a history of kernel bugs.
   splice: [275, 76], tee: [276, 77], vmsplice: [278, 75], sync: [162, 81], syncfs: [306, 267], membarrier: [324, 283],
   remap_file_pages: [216, 234], process_mrelease: [448, 448],
-  // One counter of requests (fs.aio-max-nr) for the whole machine; locks on files of the shared tree are a channel
+  // The whole machine has one counter of requests (fs.aio-max-nr). Locks on files of the shared tree are a channel
   // between jails.
   io_setup: [206, 0], io_submit: [209, 2], flock: [73, 32],
-  // The tree is shared: watching it shows what other jails do.
+  // The tree is shared, so watching it shows what other jails do.
   inotify_init: [253, null], inotify_init1: [294, 26], inotify_add_watch: [254, 27],
-  // Jails could learn about each other from which pages of the shared tree are in memory, and by dropping them. Plain
-  // reads do the rest of what preadv2 and pwritev2 can.
+  // Jails could learn about each other from the cached pages of the shared tree, and by dropping such pages. Plain
+  // reads replace the other uses of preadv2 and pwritev2.
   mincore: [27, 232], cachestat: [451, 451], readahead: [187, 213], fadvise64: [221, 223], preadv2: [327, 286],
   pwritev2: [328, 287],
   // Times of files: the tree is read-only, but the devices in it are the host's own.
   utime: [132, null], utimes: [235, null], futimesat: [261, null], utimensat: [280, 88],
-  // The jail's own filters and rules, because the host's kernel log would have a line for each call that they refuse.
+  // The jail's own filters and rules, because the host's kernel log would get a line for each call that they refuse.
   seccomp: [317, 277], landlock_create_ruleset: [444, 444], landlock_add_rule: [445, 445],
   landlock_restrict_self: [446, 446],
   // Keys, kernel programs, tracing, page faults in user space.
@@ -93,11 +96,14 @@ const PRCTL: SyscallNumbers = [157, 167];
 const SETRLIMIT: SyscallNumbers = [160, 164];
 const PRLIMIT64: SyscallNumbers = [302, 261];
 /**
- * The jail may not change this limit. It is 1 byte, which keeps the kernel from piping a core to the host's handler; 0
- * would not (man 5 core).
+ * The jail may not change this limit. It is 1 byte, which keeps the kernel from piping a core dump to the host's
+ * handler; 0 would not (man 5 core).
  */
 const RLIMIT_CORE = 4;
-/** First number that no released kernel had when this list was made. Calls from here on are answered with ENOSYS. */
+/**
+ * First system call number that no released kernel had when this list was made. From this number on, calls are answered
+ * with ENOSYS.
+ */
 const FIRST_UNKNOWN = 463;
 const X32_BIT = 0x40000000;
 const AUDIT_ARCH: Readonly<Record<SeccompArch, number>> = { x86_64: 0xc000003e, aarch64: 0xc00000b7 };
@@ -106,9 +112,9 @@ const CLONE_THREAD = 0x00010000;
 /** NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET. NEWTIME cannot be given to clone. */
 const CLONE_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000;
 /**
- * The requests that Python makes on its descriptors, which are all that ioctl allows. Other requests go to handlers
- * that answer for the whole host: on a socket for its network cards (0x8900 to 0x89ff), on a file for its disk, on a
- * terminal for its input.
+ * The requests that Python makes on its descriptors; ioctl allows only these. Other requests go to handlers that answer
+ * for the whole host: on a socket about its network cards (0x8900 to 0x89ff), on a file about its disk, on a terminal
+ * about its input.
  */
 const IOCTL_REQUESTS = {
   TCGETS: 0x5401,
@@ -120,7 +126,7 @@ const IOCTL_REQUESTS = {
   FIOCLEX: 0x5451,
 } as const;
 
-/** All that prctl may do: ask about itself, and give threads and memory a name. */
+/** The only allowed uses of prctl: ask about the process itself, and name threads and memory. */
 const PRCTL_OPTIONS = {
   PR_GET_PDEATHSIG: 2,
   PR_GET_DUMPABLE: 3,
@@ -147,7 +153,7 @@ const FCNTL_COMMANDS = {
   F_SET_FILE_RW_HINT: 1038,
 } as const;
 
-/** Denied to generated code only: the network, processes, and locks on files of one's own. */
+/** Denied only to generated code: the network, processes, and locks on its own files. */
 const OWNER_MAY: ReadonlySet<string> = new Set([
   ...['socket', 'socketpair', 'connect', 'bind', 'listen', 'accept', 'accept4', 'shutdown'],
   ...['setsockopt', 'getsockopt', 'getsockname', 'getpeername', 'sendto', 'recvfrom'],
@@ -156,7 +162,10 @@ const OWNER_MAY: ReadonlySet<string> = new Set([
   ...['F_GETLK', 'F_SETLK', 'F_SETLKW', 'F_OFD_GETLK', 'F_OFD_SETLK', 'F_OFD_SETLKW'],
 ]);
 
-/** No unix sockets: the host's programs have abstract names, and would take the jail for a program of their own. */
+/**
+ * Unix sockets are not allowed: the host's programs use abstract names, and would take the jail for one of their own
+ * programs.
+ */
 const OWNER_SOCKETS = { AF_INET: 2, AF_INET6: 10 } as const;
 
 const EPERM = 1;
@@ -173,7 +182,7 @@ type Label =
 interface Instruction {
   code: number;
   k: number;
-  /** Where to go when the comparison holds or fails; absent: the next instruction. */
+  /** The jump target if the comparison is true or false; absent: the next instruction. */
   yes?: Label;
   no?: Label;
 }
@@ -188,7 +197,7 @@ const NUMBER_OFFSET = 0;
 const ARCH_OFFSET = 4;
 const argumentOffset = (index: number): number => 16 + 8 * index;
 
-/** Comparisons of the loaded word: allowed when it is one of the values, else EPERM. */
+/** Compares the loaded word: allowed if it is one of the values, else EPERM. */
 const onlyThese = (values: Readonly<Record<string, number>>): Instruction[] => [
   ...Object.values(values).map((k): Instruction => ({ code: JUMP_EQUAL, k, yes: 'allow' })),
   { code: RETURN, k: RETURNS.eperm },
@@ -196,8 +205,7 @@ const onlyThese = (values: Readonly<Record<string, number>>): Instruction[] => [
 
 /**
  * Assembles the filter of a kind of environment for an architecture.
- * @returns the program as bubblewrap's `--seccomp` reads it: `struct sock_filter` after `struct sock_filter`, little
- *   endian.
+ * @returns the program in the form of bubblewrap's `--seccomp`: consecutive `struct sock_filter`, little endian.
  */
 export function assembleSeccomp(arch: SeccompArch, kind: SeccompKind): Buffer {
   const column = arch === 'x86_64' ? 0 : 1;
@@ -211,7 +219,7 @@ export function assembleSeccomp(arch: SeccompArch, kind: SeccompKind): Buffer {
     { code: LOAD_WORD, k: NUMBER_OFFSET },
   );
   if (arch === 'x86_64') program.push({ code: JUMP_AT_LEAST, k: X32_BIT, yes: 'kill' });
-  // clone3 hides its flags behind a pointer. ENOSYS makes the C library fall back to clone, whose flags can be read.
+  // clone3 hides its flags behind a pointer. ENOSYS makes the C library fall back to clone, whose flags are readable.
   program.push(
     { code: JUMP_AT_LEAST, k: FIRST_UNKNOWN, yes: 'enosys' },
     { code: JUMP_EQUAL, k: CLONE3, yes: 'enosys' },
@@ -233,7 +241,7 @@ export function assembleSeccomp(arch: SeccompArch, kind: SeccompKind): Buffer {
   program.push(
     { code: LOAD_WORD, k: argumentOffset(0) },
     { code: JUMP_ANY_BIT, k: CLONE_NAMESPACES, yes: 'eperm' },
-    // Generated code may start threads only.
+    // Generated code may only start threads.
     ...(kind === 'generated' ? [{ code: JUMP_ANY_BIT, k: CLONE_THREAD, no: 'eperm' } as const] : []),
     { code: RETURN, k: RETURNS.allow },
   );
@@ -261,7 +269,7 @@ export function assembleSeccomp(arch: SeccompArch, kind: SeccompKind): Buffer {
     { code: RETURN, k: RETURNS.allow },
   );
   here('prlimitOfCore');
-  // Reading the limit, with no new one, is allowed.
+  // Reading the limit, without setting a new one, is allowed.
   program.push(
     { code: LOAD_WORD, k: argumentOffset(2) },
     { code: JUMP_EQUAL, k: 0, no: 'eperm' },
