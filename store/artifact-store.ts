@@ -11,7 +11,7 @@ export interface StoredDocument {
   version: string;
 }
 
-/** The facts in an artifact's reference about its bytes. */
+/** Properties of an artifact's bytes that its reference records. */
 export interface ArtifactOptions {
   /** Default: by the extension of its name. */
   mediaType?: string;
@@ -19,10 +19,10 @@ export interface ArtifactOptions {
   records?: number;
 }
 
-/** Content of an artifact, in parts that follow each other. */
+/** Content of an artifact, in consecutive parts. */
 export type ArtifactParts = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
-/** A file of the store, whatever it holds. */
+/** A file of the store with any content. */
 export interface StoredFile {
   key: string;
   bytes: number;
@@ -30,47 +30,48 @@ export interface StoredFile {
   modifiedMs: number;
 }
 
-/** A line of a segment, and the bytes of the file that it has. */
+/** A line of a segment, and its place in the file. */
 export interface SegmentLine<T> {
   value: T;
   /** Offset of its first byte. */
   start: number;
-  /** Offset behind its line feed: a later reading may begin there. */
+  /** Offset after its line feed, where a later reading may begin. */
   end: number;
 }
 
-/** The lines of a segment, one after the other. It can be gone through once. */
+/** The lines of a segment, one after the other. They can be read only once. */
 export interface SegmentReading<T> extends AsyncIterable<SegmentLine<T>> {
-  /** The lines that could not be read, so far. They are left out and never end the reading. */
+  /** The lines so far that could not be read. They are left out and never end the reading. */
   readonly damaged: DamagedLines;
-  /** Offset behind the last complete line, so far. */
+  /** Offset after the last complete line so far. */
   readonly end: number;
 }
 
 /**
  * Append-only work file of one activity, with one JSON document per line. It survives its writer: a retry reads the
- * lines that are there and continues. It has one writer at a time, the activity that owns its key.
+ * existing lines and continues. It has one writer at a time, the activity that owns its key.
  */
 export interface Segment {
   /**
    * Reads the complete lines without holding the file in memory. A line that is not JSON, or that the schema refuses,
-   * is set aside in `damaged`: one torn line must not cost the paid work in the others. A last line without a line feed
-   * is not returned and not damaged, because its writer may be about to finish it. A missing file has no lines.
+   * is set aside in `damaged`, because one torn line must not cost the paid work in the others. A last line without a
+   * line feed is neither returned nor damaged, because its writer may be about to finish it. A missing file has no
+   * lines.
    * @param from offset of a line's first byte.
-   * @param to offset behind the last byte to read. Default: the end of the file.
+   * @param to offset after the last byte to read. Default: the end of the file.
    */
   read<T>(schema: z.ZodType<T>, from?: number, to?: number): SegmentReading<T>;
   /**
-   * Appends a line. It has been handed to the operating system when this resolves. When it rejects, nothing of the line
-   * stays. Throws RangeError for a line of more than 64 MiB.
+   * Appends a line. When the promise resolves, the operating system has the line. When it rejects, no part of the line
+   * remains. Throws RangeError for a line of more than 64 MiB.
    */
   append(value: unknown): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The store of all results. Keys are slash-separated paths, relative to the store's root. Where the disk is full or
- * does not work, all that writes throws StoreFullError or StoreUnavailableError.
+ * The store of all results. Keys are slash-separated paths, relative to the store's root. If the disk is full or fails,
+ * all writing methods throw StoreFullError or StoreUnavailableError.
  */
 export interface ArtifactStore {
   /**
@@ -78,26 +79,26 @@ export interface ArtifactStore {
    * reference. Writing the same bytes again changes nothing.
    */
   put(directory: string, name: string, data: string | Uint8Array, options?: ArtifactOptions): Promise<ArtifactRef>;
-  /** The same for content that comes in parts, of which only a few are held in memory. */
+  /** The same for content that comes in parts; only a few of them are in memory at a time. */
   putParts(directory: string, name: string, parts: ArtifactParts, options?: ArtifactOptions): Promise<ArtifactRef>;
   /**
-   * Reads an artifact. Like all that read one, throws StoreMissingError when it is not there, and StoreCorruptError
-   * when its bytes do not match the reference.
+   * Reads an artifact. Like all methods that read an artifact, it throws StoreMissingError if there is none, and
+   * StoreCorruptError if its bytes do not match the reference.
    */
   get(ref: ArtifactRef): Promise<Buffer>;
   /**
-   * Reads an artifact of which only the key is known. Throws StoreCorruptError when its bytes do not have the hash in
-   * its name.
+   * Reads an artifact of which only the key is known. Throws StoreCorruptError if its bytes do not have the hash in its
+   * name.
    */
   getNamed(key: string): Promise<Buffer>;
   /**
-   * Reads bytes `start` (inclusive) to `end` (exclusive) of an artifact. Throws StoreCorruptError when they do not have
+   * Reads bytes `start` (inclusive) to `end` (exclusive) of an artifact. Throws StoreCorruptError if they do not have
    * the given sha256.
    */
   range(ref: ArtifactRef, part: { start: number; end: number; sha256: string }): Promise<Buffer>;
   /**
    * Reads an artifact line by line, without holding all of it in memory. A line includes its line feed; `end` is the
-   * offset behind it. Throws StoreCorruptError before the first line when the bytes do not match the reference.
+   * offset after it. Throws StoreCorruptError before the first line if the bytes do not match the reference.
    */
   lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }>;
   /**
@@ -106,38 +107,38 @@ export interface ArtifactStore {
    * `remove` leaves it. With other files it is replaced.
    */
   adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string>;
-  /** Reads a mutable document; null when there is none. Throws StoreCorruptError for a damaged one. */
+  /** Reads a mutable document; null if there is none. Throws StoreCorruptError for a damaged one. */
   readDocument(key: string): Promise<StoredDocument | null>;
   /**
    * Replaces a document if its version is still `expected` (null: it must not exist), and returns the new version. Of
-   * several writers with the same `expected` exactly one succeeds. Throws StoreConflictError otherwise.
+   * several writers with the same `expected`, exactly one succeeds. Throws StoreConflictError otherwise.
    */
   swapDocument(key: string, value: unknown, expected: string | null): Promise<string>;
-  /** Opens a segment. No file is made before the first append. */
+  /** Opens a segment. No file is created before the first append. */
   segment(key: string): Segment;
-  /** Names of the entries directly below a key, documents among them, sorted; empty if there is no such key. */
+  /** Names of the entries directly below a key, including documents, sorted; empty if there is no such key. */
   list(key: string): Promise<string[]>;
   /**
-   * All files whose key begins with `prefix` and a slash, or all of the store for the empty prefix. Follows no symbolic
-   * link.
+   * All files whose key begins with `prefix` and a slash; for the empty prefix, all files of the store. It follows no
+   * symbolic links.
    */
   listAll(prefix: string): AsyncIterable<StoredFile>;
   /**
-   * Removes the file of this key, or every file whose key begins with it and a slash, unless one of them was modified
-   * after `unmodifiedSinceMs` (milliseconds since 1970). Nothing is removed when a symbolic link leads there. Returns
-   * whether something was removed.
+   * Removes the file with this key, or every file whose key begins with it and a slash. It removes nothing if one of
+   * them was modified after `unmodifiedSinceMs` (milliseconds since 1970). It also removes nothing if a symbolic link
+   * is on the path. Returns whether something was removed.
    */
   remove(key: string, unmodifiedSinceMs: number): Promise<boolean>;
   /** Absolute path of a key, for parts that need files (trainer, policy server). */
   localPath(key: string): string;
 }
 
-/** Reads an artifact as JSON and checks it. Throws ZodError when the schema refuses it. */
+/** Reads an artifact as JSON and checks it. Throws ZodError if the schema refuses it. */
 export async function getJson<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T> {
   return schema.parse(JSON.parse((await store.get(ref)).toString('utf8')));
 }
 
-/** Reads an artifact as one JSON document per line and checks each. Throws ZodError when the schema refuses one. */
+/** Reads an artifact as one JSON document per line and checks each. Throws ZodError if the schema refuses one. */
 export async function getLines<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T[]> {
   const values: T[] = [];
   for await (const { line } of store.lines(ref)) {
@@ -147,7 +148,7 @@ export async function getLines<T>(store: ArtifactStore, ref: ArtifactRef, schema
   return values;
 }
 
-/** All lines of a segment that fit the schema, in the order in which they were written, and those that do not. */
+/** All lines of a segment that match the schema, in the order of writing, and the lines that do not. */
 export async function readSegment<T>(
   segment: Segment,
   schema: z.ZodType<T>,
@@ -158,7 +159,7 @@ export async function readSegment<T>(
   return { values, damaged: reading.damaged };
 }
 
-/** Writes values as one JSON document per line. They are taken one after the other, and never held all at once. */
+/** Writes values as one JSON document per line. They are processed one after the other, and are never all in memory. */
 export async function putLines(
   store: ArtifactStore,
   directory: string,

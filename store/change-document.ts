@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore } from './artifact-store';
 import { StoreConflictError } from './errors';
 
-/** How long a change is repeated when others are faster. */
+/** How long a change is repeated if others are faster. */
 const PATIENCE_MS = 30_000;
 
 /** Longest pause before a change is repeated. */
 const MAX_PAUSE_MS = 250;
 
 /**
- * Changes a document by compare-and-swap. When somebody else was faster, repeats the change on the new document, after
- * a pause of random length that grows with each time, for up to 30 s.
- * @param change gets the stored value, undefined if there is no document. It returns what to write, with a result for
- *   the caller; without `value`, nothing is written. It may run several times.
- * @param patienceMs how long, instead of 30 s.
- * @throws StoreConflictError when others were faster all the time; whatever `change` throws.
+ * Changes a document by compare-and-swap. If another writer was faster, it repeats the change on the new document for
+ * up to 30 s. The pauses in between are random and grow each time.
+ * @param change gets the stored value, undefined if there is no document. It returns the value to write, with a result
+ *   for the caller; without `value`, nothing is written. It may run several times.
+ * @param patienceMs time limit instead of 30 s.
+ * @throws StoreConflictError if others were faster all the time; any error of `change`.
  */
 export async function changeDocument<R>(
   store: ArtifactStore,

@@ -1,26 +1,26 @@
 /** A line that could not be read. */
 export interface DamagedLine {
-  /** Counted from 1 at the place where the reading began. */
+  /** Number of the line, counted from 1 where the reading began. */
   line: number;
   /** Offset of its first byte in the file. */
   start: number;
-  /** Offset behind its line feed. */
+  /** Offset after its line feed. */
   end: number;
   /** The fault, as half a sentence. */
   reason: string;
 }
 
-/** Lines that are remembered one by one. Of a file with more of them, the first ones say enough. */
+/** Number of lines that are recorded one by one. For a file with more damaged lines, the first ones are enough. */
 const MOST_REMEMBERED = 20;
 
 /** The lines of a file that were set aside while it was read. */
 export class DamagedLines {
-  /** Number of all of them. */
+  /** Total number of damaged lines. */
   count = 0;
   /** The first 20. */
   readonly first: DamagedLine[] = [];
 
-  /** @param key of the file in the store. */
+  /** @param key key of the file in the store. */
   constructor(readonly key: string) {}
 
   /** Sets a line aside. */
@@ -29,7 +29,7 @@ export class DamagedLines {
     if (this.first.length < MOST_REMEMBERED) this.first.push(line);
   }
 
-  /** One sentence that names the file and the first lines; empty when all could be read. */
+  /** One sentence that names the file and the first lines; empty if all lines could be read. */
   describe(): string {
     if (this.count === 0) return '';
     const named = this.first.slice(0, 3).map(({ line, start, end, reason }) => {

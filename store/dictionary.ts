@@ -12,8 +12,8 @@ export async function readDictionary(store: ArtifactStore, agent: string): Promi
 }
 
 /**
- * Changes the agent's dictionary by compare-and-swap (see `changeDocument`). A change that gives an equal dictionary
- * writes nothing. Throws StoreConflictError when others were faster every time.
+ * Changes the agent's dictionary by compare-and-swap (see `changeDocument`). If the changed dictionary is equal,
+ * nothing is written. Throws StoreConflictError if others were faster every time.
  */
 export function changeDictionary(
   store: ArtifactStore,

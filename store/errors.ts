@@ -1,4 +1,4 @@
-/** The content under a key is damaged: its bytes differ from the written ones. */
+/** The content under a key is damaged: its bytes differ from those that were written. */
 export class StoreCorruptError extends Error {
   readonly type = 'Store.Corrupt';
 }
@@ -8,17 +8,17 @@ class StoreMissingError extends Error {
   readonly type = 'Store.Missing';
 }
 
-/** Somebody else changed the document since it was read. */
+/** Another writer changed the document after it was read. */
 export class StoreConflictError extends Error {
   readonly type = 'Promote.Conflict';
 }
 
-/** The disk of the store has no room left. */
+/** The disk of the store is full. */
 export class StoreFullError extends Error {
   readonly type = 'Store.Full';
 }
 
-/** The disk of the store cannot be read or written, for a reason other than lack of room. */
+/** The disk of the store cannot be read or written, for a reason other than a full disk. */
 export class StoreUnavailableError extends Error {
   readonly type = 'Store.Unavailable';
 }
@@ -27,7 +27,7 @@ export class StoreUnavailableError extends Error {
 export type StoreError =
   StoreCorruptError | StoreMissingError | StoreConflictError | StoreFullError | StoreUnavailableError;
 
-/** Whether an error is one of the store's own. */
+/** Whether an error is one of the store's own errors. */
 export const isStoreError = (error: unknown): error is StoreError =>
   error instanceof StoreCorruptError ||
   error instanceof StoreMissingError ||
@@ -35,7 +35,7 @@ export const isStoreError = (error: unknown): error is StoreError =>
   error instanceof StoreFullError ||
   error instanceof StoreUnavailableError;
 
-/** The error of a damaged or missing artifact, with what to do. `what` is the end of a sentence about the artifact. */
+/** The error of a damaged or missing artifact, with the remedy. `what` is the end of a sentence about the artifact. */
 export function artifactError(kind: 'corrupt' | 'missing', key: string, what: string): Error {
   const run = /^runs\/([^/]+)\//.exec(key)?.[1];
   const remedy =
@@ -46,7 +46,7 @@ export function artifactError(kind: 'corrupt' | 'missing', key: string, what: st
   return new StoreError(`Artifact ${key} ${what}. ${remedy}`);
 }
 
-/** A key of the store does not lead to a place in the store, because a name in it is none. */
+/** A key does not lead to a place in the store, because one of its names is invalid. */
 export class StoreKeyError extends RangeError {
   constructor(readonly key: string) {
     super(`Store key ${JSON.stringify(key)} leaves the store.`);

@@ -6,7 +6,7 @@ const BROKEN = ['EIO', 'EROFS', 'ESTALE'];
 
 /**
  * The typed error for an error of the file system: the disk is full, or it fails. Null for every other error.
- * @param path of the file, for the message, where the error does not name it.
+ * @param path path of the file for the message, if the error does not name it.
  */
 export function diskError(error: unknown, path?: string): StoreError | null {
   if (isStoreError(error)) return error;
@@ -25,11 +25,11 @@ export function diskError(error: unknown, path?: string): StoreError | null {
           { cause: error },
         )
       : null;
-  // Commands of whet, which are no part of a run, have their own sentence for the system's code.
+  // Commands of whet outside a run have their own sentence for the system's code.
   return typed && Object.assign(typed, { code, syscall, path: where });
 }
 
-/** The result of a file operation. Rejects with a typed error where the disk is at fault (see `diskError`). */
+/** The result of a file operation. Rejects with a typed error if the disk is the cause (see `diskError`). */
 export async function onDisk<T>(path: string, operation: Promise<T>): Promise<T> {
   try {
     return await operation;

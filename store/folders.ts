@@ -1,7 +1,7 @@
 import { access, chmod, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Writes a folder's entries to the disk: without it, a power cut may take back a rename that has been reported. */
+/** Writes a folder's entries to the disk. Otherwise a power cut could undo a rename that was already reported. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -12,8 +12,9 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Makes a folder and those above it. Returns the first that was made; undefined when all are there. On a read-only disk
- * Node's own recursive call says that nothing is there (ENOENT), so its errors are asked for again one by one.
+ * Creates a folder and its parents. Returns the first created folder; undefined if all existed. On a read-only disk,
+ * Node's own recursive call reports a missing file (ENOENT). So the folders are tried again one by one for the real
+ * error.
  */
 export async function makeFolders(path: string): Promise<string | undefined> {
   try {

@@ -9,15 +9,15 @@ export const layout = {
   /** Directory of a trial of the run's trainers. */
   trial: (runId: string, name: string) => `runs/${runId}/trial/${name}`,
   /**
-   * Folder of pack `number` of a group of trainings that may share a trainer; it holds what belongs to that trainer.
+   * Folder of pack `number` of a group of trainings that may share a trainer; it contains the files of that trainer.
    */
   pack: (runId: string, group: string, number: number) => `runs/${runId}/training/packs/${group}-${number}`,
   evaluation: (runId: string) => `runs/${runId}/evaluation`,
   report: (runId: string) => `runs/${runId}/report`,
   study: (studyId: string) => `studies/${studyId}`,
-  /** Work file of one activity. Nothing refers to it when the activity is done. */
+  /** Work file of one activity. Nothing refers to it once the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
-  /** The segments of earlier runs that a label plan first named, so that the same plan can be made again. */
+  /** The segments of earlier runs in the first version of a label plan, so that the same plan can be made again. */
   labelSources: (runId: string, labellingRun: number) => `runs/${runId}/work/label-sources-${labellingRun}.json`,
   /** The same for the identification of a night. */
   servedLabelSources: (runId: string, labellingRun: number) =>
@@ -27,31 +27,31 @@ export const layout = {
     `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
-  /** A run's use of the analyst, added up by all workers. */
+  /** A run's use of the analyst, summed by all workers. */
   analystUse: (runId: string) => `runs/${runId}/analyst-use.json`,
   /** The budget that `whet budget` set for a run. */
   budget: (runId: string) => `runs/${runId}/budget.json`,
   /** The rate state of an analyst endpoint, shared by all workers. */
   rate: (endpoint: string) => `rates/${endpoint}.json`,
-  /** A file for each Kubernetes namespace in which the store has had trainings. */
+  /** A folder with a file for each Kubernetes namespace in which the store has had trainings. */
   trainingNamespaces: 'training-namespaces',
-  /** Hashes of the files of base models, so that a model of many gigabytes is read once. */
+  /** Hashes of base model files, so that a model of many gigabytes is read only once. */
   modelFileHashes: 'model-file-hashes.json',
   redactionSecret: 'redaction-secret.json',
   adapters: (agent: string) => `adapters/${agent}`,
   /** Capabilities that earlier runs of the agent found, with their history. */
   dictionary: (agent: string) => `dictionary/${agent}.json`,
-  /** Records of what runs of the agent made, by the content that it depends on. */
+  /** Records of results of an agent's runs, by the hash of their inputs. */
   reuse: (agent: string) => `reuse/${agent}`,
   /** The agent's measuring nights: their numbers, and why each continued after its measurement. */
   nights: (agent: string) => `nights/${agent}.json`,
   /** The plan and the decision of one night. */
   night: (runId: string) => `runs/${runId}/night`,
-  /** Outcomes of one canary; each gateway process appends to a file of its own. */
+  /** Outcomes of one canary; each gateway process appends to its own file. */
   canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,
   /** Conversations of live traffic in the trajectory format. */
   traces: (agent: string, day: string) => `traces/${agent}/${day}`,
-  /** How each run of an agent ended; it outlives the runs. */
+  /** The ends of all runs of an agent; this record outlives the runs. */
   history: (agent: string) => `history/${agent}`,
   registry: (agent: string) => `registry/${agent}.json`,
 } as const;

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 
 /**
- * A part of a line-delimited artifact in memory; a whole one is read with `StoredLines`. It is held as bytes, and a
- * line is parsed when it is asked for: as objects, trajectories would take ten times as much memory.
+ * A part of a line-delimited artifact in memory; `StoredLines` reads a whole one. It is held as bytes, and a line is
+ * parsed on demand: as objects, trajectories would need ten times as much memory.
  */
 export class LineFile<T> {
   private readonly ends: number[] = [];
@@ -19,7 +19,7 @@ export class LineFile<T> {
     return this.ends.length;
   }
 
-  /** Parses a line. Throws RangeError outside the file, and ZodError when the schema refuses the line. */
+  /** Parses a line. Throws RangeError for an index outside the file, and ZodError if the schema refuses the line. */
   at(index: number): T {
     const end = this.ends[index];
     if (end === undefined)
@@ -29,7 +29,7 @@ export class LineFile<T> {
   }
 }
 
-/** Keeps the values of the `capacity` keys that were used last. A value that fails to load is not kept. */
+/** Keeps the values of the `capacity` most recently used keys. A value that fails to load is not kept. */
 export class RecentCache<V> {
   private readonly entries = new Map<string, Promise<V>>();
 

@@ -5,14 +5,14 @@ import { layout } from './layout';
 
 const DAY_MS = 86_400_000;
 
-/** Live traffic as it was read. */
+/** The result of reading live traffic. */
 export interface LiveTraces {
   trajectories: Trajectory[];
-  /** Files with lines that are not trajectories, and their number. Those lines are left out. */
+  /** Files with lines that are not trajectories, and the number of these lines. They are left out. */
   unreadable: { key: string; lines: number }[];
 }
 
-/** The head of a line, before it is checked. */
+/** The beginning of a line, before it is checked. */
 interface TraceHead {
   id: unknown;
   model: string;
@@ -21,11 +21,13 @@ interface TraceHead {
 
 /** Which conversations are read. */
 export interface TraceQuery extends Pick<LiveSpec, 'days' | 'most'> {
-  /** Whether a conversation is wanted. Asked before its line is checked: most lines are not wanted. */
+  /**
+   * Whether a conversation is wanted. It is called before the whole line is checked, because most lines are not wanted.
+   */
   wants: (head: TraceHead) => boolean;
   /** Milliseconds since 1970. */
   now: number;
-  /** Ends the reading between two files. */
+  /** Ends the reading between two files when it fires. */
   signal?: AbortSignal;
 }
 
@@ -108,8 +110,8 @@ const replaces = (one: Version, before: Version): boolean =>
   (one.messages > before.messages || (one.messages === before.messages && one.whole === null));
 
 /**
- * Reads a line. A line that is not a trajectory is returned as such and not thrown: any version of the gateway may have
- * written it, and that must not end a run.
+ * Reads a line. For a line that is not a trajectory it returns `unreadable` and does not throw: any version of the
+ * gateway may have written it, and that must not end a run.
  */
 function readTrajectory(line: string, wants: TraceQuery['wants']): Trajectory | 'unreadable' | 'unwanted' {
   try {

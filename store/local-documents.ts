@@ -13,10 +13,13 @@ import { writeNewFile } from './whole-files';
 /** A document `x.json` is in the folder `x.json.versions`. */
 const FOLDER_SUFFIX = '.versions';
 
-/** `00000007-<16 hex of the content's sha256>-<12 random hex>`: the random part makes each write another version. */
+/**
+ * `00000007-<16 hex of the content's sha256>-<12 random hex>`: because of the random part, each write makes another
+ * version.
+ */
 const VERSION = /^(\d{8,})-([0-9a-f]{16})-[0-9a-f]{12}$/;
 
-/** How long a reader looks again when a writer is faster than it, before it takes the document for damaged. */
+/** How long a reader tries again while writers are faster, before it reports the document as damaged. */
 const READ_PATIENCE_MS = 2_000;
 
 const sha256Start = (data: Uint8Array) => createHash('sha256').update(data).digest('hex').slice(0, 16);
@@ -25,12 +28,12 @@ const contentName = (version: string) => `content-${version}.json`;
 
 /**
  * Documents in a local directory, changed without locks (docs/adr/0012-documents-without-locks.md). A document's folder
- * has one entry `head-<version>`, whose name says which content file counts. A change writes a new content file and
- * then renames the head. A head of that name exists only once ever, so exactly one writer succeeds, however long any of
- * them was stopped before.
+ * has one entry `head-<version>`, whose name says which content file is valid. A change writes a new content file and
+ * then renames the head. A head with a given name never exists twice. So exactly one writer succeeds, even if writers
+ * were stopped for a long time before.
  */
 export class LocalDocuments {
-  /** @param pathOf absolute path of a key. */
+  /** @param pathOf returns the absolute path of a key. */
   constructor(private readonly pathOf: (key: string) => string) {}
 
   /** See `ArtifactStore.readDocument`. */
@@ -54,7 +57,7 @@ export class LocalDocuments {
       const path = version === null ? null : join(folder, contentName(version));
       const data = path === null ? null : await orIfMissing(readWholeFile(path), null);
       if (version !== null && data !== null) return this.parse(key, version, data, names);
-      // A writer renamed the head while the folder was listed, or has removed the content since.
+      // Either a writer renamed the head while the folder was listed, or it has removed the content since.
       if (Date.now() > until) throw this.damaged(key, version, names, version === null ? 'no head' : 'missing');
       await sleep(Math.random() * Math.min(100, 2 ** look));
     }
@@ -65,7 +68,10 @@ export class LocalDocuments {
     return { value: JSON.parse(data.toString('utf8')) as unknown, version };
   }
 
-  /** Makes the document: the whole folder is prepared aside and renamed, which fails if there is one already. */
+  /**
+   * Creates the document: the whole folder is prepared under another name and renamed, which fails if the folder
+   * already exists.
+   */
   private async create(key: string, data: Buffer): Promise<string> {
     const folder = this.folderOf(key);
     if ((await orIfMissing(stat(folder), null)) !== null) throw conflict(key);
@@ -88,7 +94,7 @@ export class LocalDocuments {
     return version;
   }
 
-  /** Removes what writers left that were killed while they made the folder. */
+  /** Removes the files of writers that were killed while they created the folder. */
   private async removeAsides(folder: string): Promise<void> {
     const names = await readdir(dirname(folder)).catch((): string[] => []);
     const asides = names.filter((name) => name.startsWith(`${basename(folder)}.`) && name.endsWith('.tmp'));
@@ -105,7 +111,7 @@ export class LocalDocuments {
       await writeNewFile(join(folder, contentName(version)), data, modeOf(key));
       await rename(join(folder, headName(expected)), join(folder, headName(version)));
     } catch (error) {
-      // A network file system may repeat a rename that it has done, and then finds no source.
+      // A network file system may repeat a rename that has already succeeded, and then finds no source.
       const isDone =
         isMissing(error) && (await orIfMissing<string[], string[]>(readdir(folder), [])).includes(headName(version));
       if (!isDone) {
@@ -119,9 +125,9 @@ export class LocalDocuments {
   }
 
   /**
-   * Removes the contents that no longer count, including the contents of writers that were killed. The content before
-   * the current one stays, so that a damaged document can be set back. Higher numbers belong to writers that have read
-   * this version.
+   * Removes the contents that are no longer valid, including those of killed writers. The content before the current
+   * one stays, so that a damaged document can be restored. Higher numbers belong to writers that have read this
+   * version.
    */
   private async removeOld(key: string, version: string, before: string): Promise<void> {
     const folder = this.folderOf(key);
@@ -131,7 +137,7 @@ export class LocalDocuments {
       const number = numberOf(name, 'content-');
       return number !== null && number <= highest && name !== contentName(version) && name !== contentName(before);
     });
-    // Content that cannot be removed now is removed by the next change.
+    // If a content cannot be removed now, the next change removes it.
     await Promise.all(old.map((name) => rm(join(folder, name), { force: true }).catch(() => undefined)));
   }
 
@@ -165,11 +171,11 @@ export class LocalDocuments {
   }
 }
 
-/** The key of the document that is in a folder of this name; null for every other name. */
+/** The key of the document in a folder of this name; null for every other name. */
 export const documentOfFolder = (name: string): string | null =>
   name.endsWith(FOLDER_SUFFIX) ? name.slice(0, -FOLDER_SUFFIX.length) : null;
 
-/** The highest version among the heads. While the head is renamed, a listing may show both names or neither. */
+/** The highest version among the heads. During the rename of the head, a listing may show both names or neither. */
 function currentVersion(names: readonly string[]): string | null {
   let [highest, version] = [-1, null as string | null];
   for (const name of names) {

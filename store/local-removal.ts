@@ -6,8 +6,8 @@ import { makeFolders } from './folders';
 import { isMissing, orIfMissing } from './read-files';
 
 /**
- * Folder of the store's root for content that is about to be deleted. A process that was killed may leave something
- * there, under a name that begins with the time in milliseconds since 1970.
+ * Folder in the store's root for content that is about to be deleted. A killed process may leave content there, under a
+ * name that begins with the time in milliseconds since 1970.
  */
 const REMOVED = '.removed';
 
@@ -42,12 +42,12 @@ async function entriesOf(directory: string): Promise<Dirent[]> {
 }
 
 /**
- * Removes a file or directory unless something in it was modified after `unmodifiedSinceMs`. It first moves it aside
- * with one rename, so that nobody ever sees half a directory. Returns whether it is gone by this call.
+ * Removes a file or directory, unless something in it was modified after `unmodifiedSinceMs`. First it moves the tree
+ * away with one rename, so that nobody ever sees half a directory. Returns whether this call removed it.
  *
- * A writer that takes over something old touches it. So the time is read again after the rename, and a tree that was
+ * A writer that reuses something old touches it. So the time is read again after the rename, and a tree that was
  * touched in between is moved back.
- * @throws RangeError when the path leads out of the root through a symbolic link.
+ * @throws RangeError if the path leads out of the root through a symbolic link.
  */
 export async function removeTree(root: string, path: string, unmodifiedSinceMs: number): Promise<boolean> {
   const target = join(root, path);
@@ -62,7 +62,7 @@ export async function removeTree(root: string, path: string, unmodifiedSinceMs: 
     // Somebody else removed it.
     if (isMissing(error)) return false;
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-    // Part of the store is on a disk of its own, where nothing can be moved aside.
+    // This part of the store is on another disk, from which nothing can be renamed.
     await rm(target, { recursive: true, force: true });
     return true;
   }
@@ -71,7 +71,7 @@ export async function removeTree(root: string, path: string, unmodifiedSinceMs: 
   return true;
 }
 
-/** Latest modification of a file, or of a directory and everything in it; null if there is no such thing, or a link. */
+/** Latest modification of a file, or of a directory and everything in it; null if it does not exist or is a link. */
 async function newestChange(path: string): Promise<number | null> {
   const found = await orIfMissing(lstat(path), null);
   if (found === null || found.isSymbolicLink()) return null;
@@ -87,7 +87,7 @@ async function requireInside(root: string, target: string): Promise<void> {
   throw new RangeError(`${target} lies outside the store ${root}, behind a symbolic link. It is left as it is.`);
 }
 
-/** Returns false, and moves nothing, if there is something new in its place. */
+/** Returns false, and moves nothing, if something new has taken its place. */
 async function moveBack(aside: string, target: string): Promise<boolean> {
   if ((await orIfMissing(lstat(target), null)) !== null) return false;
   await rename(aside, target);

@@ -24,7 +24,7 @@ interface Batch {
 export class LocalSegment implements Segment {
   private file: Promise<FileHandle> | null = null;
   private queue: Promise<unknown> = Promise.resolve();
-  /** Lines that wait for the write before them. */
+  /** Lines that wait for the previous write. */
   private batch: Batch | null = null;
   /** Bytes that a failed append may have left at the end of the file. */
   private halfWritten: Buffer | null = null;
@@ -45,8 +45,8 @@ export class LocalSegment implements Segment {
       return Promise.reject(
         new RangeError(`A line of ${Buffer.byteLength(line)} bytes is too long for ${this.key}: 64 MiB is the most.`),
       );
-    // Lines that arrive during a write go into the next one together, so that a hundred answers a second cost a few
-    // writes.
+    // Lines that arrive during a write go into the next one together, so that a hundred answers a second cost only a
+    // few writes.
     if (this.batch) {
       this.batch.lines.push(line);
       return this.batch.written;
@@ -101,15 +101,15 @@ export class LocalSegment implements Segment {
       while (written < data.length) written += (await file.write(data, written)).bytesWritten;
     } catch (error) {
       this.halfWritten = data.subarray(0, written);
-      // A full disk lets a file be cut. Where even that fails, the next append tries again.
+      // A file can be truncated even on a full disk. If even that fails, the next append tries again.
       await this.removeHalfWritten(file).catch(() => undefined);
       throw error;
     }
   }
 
   /**
-   * Cuts off the bytes that a failed append left, so that the next line is not glued to half a line. Where the file
-   * ends otherwise, another writer has written. Then nothing is cut, and the next record starts on a new line.
+   * Cuts off the bytes that a failed append left, so that the next line does not continue half a line. If the file ends
+   * with other bytes, another writer has written. Then nothing is cut, and the next record starts on a new line.
    */
   private async removeHalfWritten(file: FileHandle): Promise<void> {
     if (this.halfWritten === null) return;
@@ -125,17 +125,17 @@ export class LocalSegment implements Segment {
     if (this.file === null) {
       const opened = openForAppend(this.path);
       this.file = opened;
-      // A segment that could not be opened once, because the disk was full, is opened again by the next append.
+      // If a segment could not be opened, because the disk was full, the next append opens it again.
       opened.catch(() => (this.file = null));
     }
     return this.file;
   }
 }
 
-/** The document of a line, or the line's fault. `bytes` null: the line is too long. */
+/** The document in a line, or the line's fault. If `bytes` is null, the line is too long. */
 function readLine<T>(bytes: Buffer | null, schema: z.ZodType<T>): { value: T } | { reason: string } {
   if (bytes === null) return { reason: 'is longer than 64 MiB' };
-  // Bytes that are not UTF-8 would be replaced without a word.
+  // Bytes that are not UTF-8 would silently be replaced.
   if (!isUtf8(bytes)) return { reason: 'is not UTF-8 text' };
   let json: unknown;
   try {
@@ -150,8 +150,8 @@ function readLine<T>(bytes: Buffer | null, schema: z.ZodType<T>): { value: T } |
 }
 
 /**
- * Opens the file and cuts off a torn last line, so that the next line starts on a line of its own. Reading does not cut
- * it off, because a writer may be about to finish it.
+ * Opens the file and cuts off a torn last line, so that the next record starts on its own line. Reading does not cut it
+ * off, because a writer may be about to finish it.
  */
 async function openForAppend(path: string): Promise<FileHandle> {
   await makeFolders(dirname(path));
@@ -167,7 +167,7 @@ async function openForAppend(path: string): Promise<FileHandle> {
   }
 }
 
-/** Offset behind the last line feed. Reads backwards, because the file may be large and the torn line is short. */
+/** Offset after the last line feed. It reads backwards, because the file may be large but the torn line is short. */
 async function endOfLastLine(file: FileHandle, size: number): Promise<number> {
   const block = Buffer.alloc(1 << 16);
   for (let end = size; end > 0;) {

@@ -20,7 +20,7 @@ import { modelDirectorySha256 } from './model-hash';
 import { fileSha256, openFile, orIfMissing, piecesOf, readWholeFile } from './read-files';
 import { splitLines } from './split-lines';
 
-/** Bytes that are written at a time. */
+/** Number of bytes that are written at a time. */
 const PART_BYTES = 1 << 20;
 
 const MEDIA_TYPES: Record<string, string> = {
@@ -39,7 +39,8 @@ const LARGEST_ARTIFACT_BYTES = 2 ** 31 - 1;
 const NOT_ITS_HASH = 'does not have the bytes that its hash says';
 
 /**
- * Artifact store in a local directory. Files are written aside, synced and renamed, so that nobody reads half a file.
+ * Artifact store in a local directory. Files are written under another name, synced and renamed, so that nobody reads
+ * half a file.
  */
 export class LocalStore implements ArtifactStore {
   private readonly documents = new LocalDocuments((key) => this.localPath(key));
@@ -47,7 +48,7 @@ export class LocalStore implements ArtifactStore {
   constructor(private readonly root: string) {}
 
   localPath(key: string): string {
-    // `..` is refused even if the path stays inside the store, because no run, agent or file is named so.
+    // `..` is refused even if the path stays inside the store, because no run, agent or file has such a name.
     if (key.startsWith('/') || key.includes('\0') || key.split('/').includes('..')) throw new StoreKeyError(key);
     return join(this.root, normalize(key));
   }
@@ -57,7 +58,7 @@ export class LocalStore implements ArtifactStore {
     return onDisk(this.localPath(directory), this.putOnce(directory, name, bytes, options));
   }
 
-  /** Leaves a file alone that is there already: a repeated stage then needs no room. */
+  /** If the file already exists it is not written again, so a repeated stage needs no space. */
   private async putOnce(
     directory: string,
     name: string,
@@ -73,7 +74,7 @@ export class LocalStore implements ArtifactStore {
     return onDisk(this.localPath(directory), this.writeArtifact(directory, name, parts, options));
   }
 
-  /** The name of an artifact is known when all of it is written: so it is written aside first. */
+  /** The name of an artifact is only known after all of it is written, so it is first written under another name. */
   private async writeArtifact(
     directory: string,
     name: string,
@@ -148,7 +149,7 @@ export class LocalStore implements ArtifactStore {
     if (found === sha256 && (await touch(target))) return key;
     if (found !== null) await this.remove(key, Number.MAX_SAFE_INTEGER);
     await onDisk(target, rename(sourcePath, target)).catch((error: NodeJS.ErrnoException) => {
-      // Somebody may have just moved the same content there. The name contains the hash, so either copy will do.
+      // Another process may have just moved the same content there. The name contains the hash, so either copy is fine.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
     await onDisk(target, syncFolder(dirname(target)));
@@ -203,7 +204,7 @@ function artifactRef(
   };
 }
 
-/** Sets the modification time of a file or directory to now. False if there is none. */
+/** Sets the modification time of a file or directory to now. False if it does not exist. */
 async function touch(path: string): Promise<boolean> {
   const now = new Date();
   return orIfMissing(
@@ -212,7 +213,7 @@ async function touch(path: string): Promise<boolean> {
   );
 }
 
-/** Writes a file of parts, down to the disk, and returns a reference to its content. */
+/** Writes a file from parts, syncs it to the disk, and returns a reference to its content. */
 async function writeParts(path: string, parts: ArtifactParts): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -241,7 +242,7 @@ async function writeParts(path: string, parts: ArtifactParts): Promise<{ sha256:
   return { sha256: hash.digest('hex'), bytes };
 }
 
-/** The bytes of a file from `start` to `end`, fewer where the file is shorter. */
+/** The bytes of a file from `start` to `end`; fewer if the file is shorter. */
 async function readBytes(path: string, start: number, end: number): Promise<Buffer> {
   const file = await openFile(path);
   try {

@@ -4,38 +4,38 @@ import { extname, join } from 'node:path';
 import { jsonFault } from '../contracts/json-fault';
 import { fileSha256, readWholeFile } from './read-files';
 
-/** File extensions of what belongs to a model or adapter: configuration, tokenizer, weights. */
+/** Extensions of the files of a model or adapter: configuration, tokenizer, weights. */
 const MODEL_FILES = new Set(['.json', '.safetensors', '.jinja', '.txt', '.model']);
 
-/** The identity of a file's content, found without reading it. A new content changes at least `changed`. */
+/** Identifies a file's content without reading it. New content changes at least `changed`. */
 export interface FileStamp {
   size: number;
   inode: string;
-  /** Time of the last change of content, nanoseconds. */
+  /** Time of the content's last change, in nanoseconds. */
   modified: string;
-  /** Time of the last change of the file's entry, nanoseconds. Unlike `modified` it cannot be set. */
+  /** Time of the last change of the file's inode, in nanoseconds. Unlike `modified`, it cannot be set by programs. */
   changed: string;
 }
 
-/** Remembers hashes of large files, so that the same file is read once. */
+/** Caches hashes of large files, so that the same file is read only once. */
 export interface FileHashes {
-  /** The sha256 of the file if its stamp is still the same; else undefined. */
+  /** The sha256 of the file if its stamp is unchanged; else undefined. */
   find(path: string, stamp: FileStamp): Promise<string | undefined>;
-  /** Remembers a hash. Called after each file, so that an interrupted hashing continues behind it. */
+  /** Remembers a hash. Called after each file, so that an interrupted hashing continues after it. */
   keep(path: string, stamp: FileStamp, sha256: string): Promise<void>;
 }
 
-/** How a directory is hashed. */
+/** Options for hashing a directory. */
 export interface HashOptions {
   hashes?: FileHashes;
-  /** Called with the bytes hashed so far (remembered files count) and the bytes of all files. */
+  /** Called with the number of bytes hashed so far (cached files count) and the number of bytes of all files. */
   onProgress?: (done: number, total: number) => void;
   signal?: AbortSignal;
 }
 
 /**
  * Hash of a model's or adapter's directory, equal to the trainer's (`whetstone.tree_hash`): sha256 over `name NUL
- * sha256-hex LF` of each of its files, sorted by name. Rejects when the directory cannot be read, and with the signal's
+ * sha256-hex LF` of each of its files, sorted by name. Rejects if the directory cannot be read, and with the signal's
  * reason.
  */
 export async function modelDirectorySha256(directory: string, options: HashOptions = {}): Promise<string> {
@@ -66,7 +66,7 @@ export async function modelDirectorySha256(directory: string, options: HashOptio
   return total.digest('hex');
 }
 
-/** A file of a model with its size and, where it is small, its hash. */
+/** A file of a model with its size and, if it is small, its hash. */
 export interface ModelFile {
   name: string;
   bytes: number;
@@ -74,8 +74,8 @@ export interface ModelFile {
 }
 
 /**
- * Lists the files of a model's directory. Only files of at most `hashedBytes` are read for their hash, so that it takes
- * no time however large the model is. Rejects when the directory cannot be read.
+ * Lists the files of a model's directory. Only files of at most `hashedBytes` are read for their hash, so that even a
+ * large model takes little time. Rejects if the directory cannot be read.
  */
 export async function listModelFiles(directory: string, hashedBytes: number): Promise<ModelFile[]> {
   const files: ModelFile[] = [];
@@ -88,8 +88,8 @@ export async function listModelFiles(directory: string, hashedBytes: number): Pr
 }
 
 /**
- * Names the damage of each file of a model or adapter directory that can be seen without knowing its content: a missing
- * file of weights, a truncated one, JSON that cannot be read. Empty when nothing can be seen.
+ * Describes the damage of each file of a model or adapter directory that is visible without knowing its content: a
+ * missing weights file, a truncated one, unreadable JSON. Empty if no damage is visible.
  */
 export async function damagedFiles(directory: string): Promise<string[]> {
   const names = await modelFiles(directory);
@@ -107,7 +107,7 @@ export async function damagedFiles(directory: string): Promise<string[]> {
   return found;
 }
 
-/** Paths relative to the directory, sorted by code unit as Python sorts; localeCompare would not. */
+/** Paths relative to the directory, sorted by code unit as in Python; localeCompare would sort differently. */
 async function modelFiles(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const names: string[] = [];
@@ -126,7 +126,7 @@ async function stampOf(path: string): Promise<FileStamp> {
   return { size: Number(size), inode: String(ino), modified: String(mtimeNs), changed: String(ctimeNs) };
 }
 
-/** A file of weights begins with the length of its header (8 bytes, little endian) and the header, which is JSON. */
+/** A weights file begins with the length of its header (8 bytes, little endian) and the header, which is JSON. */
 async function weightsFault(path: string): Promise<string | null> {
   const { size } = await stat(path);
   const file = await open(path);

@@ -3,12 +3,12 @@ import type { ArtifactStore } from './artifact-store';
 import { changeDocument } from './change-document';
 import { layout } from './layout';
 
-/** Nights, and blocks of held-out tasks, that the document keeps. */
+/** Largest number of nights, and of held-out blocks, in the document. */
 const MOST_NIGHTS = 1_000;
 
 /**
- * Changes the agent's nights by compare-and-swap. A change that gives equal nights writes nothing. Throws
- * StoreConflictError when others were faster every time.
+ * Changes the agent's nights by compare-and-swap. If the changed nights are equal, nothing is written. Throws
+ * StoreConflictError if others were faster every time.
  */
 export function changeNights(store: ArtifactStore, agent: string, change: (nights: Nights) => Nights): Promise<Nights> {
   return changeDocument(store, layout.nights(agent), (stored) => {
@@ -23,7 +23,7 @@ export function changeNights(store: ArtifactStore, agent: string, change: (night
   });
 }
 
-/** The agent's nights; none where no run has begun. Throws StoreCorruptError and ZodError for a damaged document. */
+/** The agent's nights; none if no run has begun. Throws StoreCorruptError and ZodError for a damaged document. */
 export async function readNights(store: ArtifactStore, agent: string): Promise<Nights> {
   return parseNights(agent, (await store.readDocument(layout.nights(agent)))?.value);
 }

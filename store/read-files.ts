@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { StoreCorruptError } from './errors';
 
-/** Whether an error of the file system says that there is no such file or folder. */
+/** Whether an error of the file system means that there is no such file or folder. */
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
 /** The result of a file operation, or `otherwise` if there is no such file or folder. Rejects with any other error. */
@@ -18,18 +18,18 @@ export async function orIfMissing<T, U>(result: Promise<T>, otherwise: U): Promi
 
 /** Largest document that is read, in bytes. Registries have a few KB, reports some MB. */
 const LARGEST_DOCUMENT_BYTES = 256 * 2 ** 20;
-/** Bytes read at a time where a file is longer than it said. */
+/** Number of bytes read at a time if a file is longer than its stated size. */
 const PIECE = 65_536;
 
 /**
- * Opens a file to read it. A pipe in its place would be waited for, and a device read without end, until the memory is
- * used up: these are refused. Rejects with StoreCorruptError, or with the error of the file system.
+ * Opens a file for reading. Pipes and devices are refused: opening a pipe would block, and reading a device would never
+ * end and use up the memory. Rejects with StoreCorruptError, or with the error of the file system.
  */
 export async function openFile(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     const found = await file.stat();
-    // Reading a directory is an error of the file system, which says more.
+    // A directory is allowed here, because the file system's error for reading it says more.
     if (found.isFile() || found.isDirectory()) return file;
     throw new StoreCorruptError(`${path} is a pipe, a device or a socket, not a file. Move it away.`);
   } catch (error) {
@@ -44,7 +44,7 @@ export async function piecesOf(path: string, start = 0, end = Infinity): Promise
 }
 
 /**
- * sha256 of a file. Rejects as `openFile`, and with what `onRead` throws.
+ * sha256 of a file. Rejects like `openFile`, and with the error of `onRead`.
  * @param onRead called after each piece with the number of bytes read so far.
  */
 export async function fileSha256(path: string, onRead?: (bytes: number) => void): Promise<string> {
@@ -58,8 +58,8 @@ export async function fileSha256(path: string, onRead?: (bytes: number) => void)
 }
 
 /**
- * Reads a whole file of at most `largest` bytes. Rejects as `openFile`, and with StoreCorruptError for a larger file:
- * no program writes a document of that size.
+ * Reads a whole file of at most `largest` bytes. Rejects like `openFile`, and with StoreCorruptError for a larger file,
+ * because no program writes a document of that size.
  */
 export async function readWholeFile(path: string, largest = LARGEST_DOCUMENT_BYTES): Promise<Buffer> {
   const file = await openFile(path);
@@ -69,7 +69,7 @@ export async function readWholeFile(path: string, largest = LARGEST_DOCUMENT_BYT
     const pieces: Buffer[] = [];
     let length = 0;
     for (;;) {
-      // Some files of /proc say that they are empty.
+      // Some files of /proc state a size of 0.
       const piece = Buffer.allocUnsafe(length < size ? size - length : PIECE);
       const { bytesRead } = await file.read(piece, 0, piece.length);
       if (bytesRead === 0) return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, length);

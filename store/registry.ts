@@ -9,12 +9,12 @@ import type { ArtifactStore } from './artifact-store';
 import { changeDocument } from './change-document';
 import { layout } from './layout';
 
-/** A change of the registry is impossible, such as activating a version that it does not have. */
+/** A change of the registry is impossible, such as activating a missing version. */
 export class RegistryError extends Error {
   readonly type = 'Registry.Impossible';
 }
 
-/** A registry after a change; `changed: false` when there was nothing to do. */
+/** A registry after a change; `changed: false` if there was nothing to do. */
 export interface Transition<T = number | null> {
   registry: Registry;
   changed: boolean;
@@ -26,7 +26,7 @@ export interface Transition<T = number | null> {
 export const emptyRegistry = (agent: string): Registry => ({ agent, active: null, versions: [] });
 
 /**
- * Adds a version with the next number and activates it. A run adds at most one version: if it is there already, nothing
+ * Adds a version with the next number and activates it. A run adds at most one version. If it already exists, nothing
  * changes, not even `active`, because somebody may have rolled back since. Pure.
  */
 export function addVersion(
@@ -76,7 +76,7 @@ function withoutCanary(registry: Registry, outcome: CanaryEnd['outcome'], endedA
 
 /**
  * Starts a canary, which gives a version a share of the conversations, and ends the previous one. Pure. Throws
- * RegistryError when the version does not exist or is active.
+ * RegistryError if the version does not exist or is active.
  */
 export function startCanary(registry: Registry, canary: Canary): Transition<Canary> {
   requireVersion(registry, canary.version);
@@ -92,8 +92,9 @@ export function startCanary(registry: Registry, canary: Canary): Transition<Cana
 }
 
 /**
- * Ends the canary, so that all conversations go to the active version. With `id`, only the canary of that id is ended,
- * so that a late verdict cannot end its successor. Pure. Without `id`, throws RegistryError when there is no canary.
+ * Ends the canary, so that all conversations go to the active version. With `id`, only the canary with that id is
+ * ended, so that a late verdict cannot end its successor. Pure. Without `id`, it throws RegistryError if there is no
+ * canary.
  */
 export function endCanary(registry: Registry, outcome: CanaryEnd['outcome'], reason: string, id?: string): Transition {
   if (registry.canary === undefined || (id !== undefined && registry.canary.id !== id)) {
@@ -108,8 +109,8 @@ export function endCanary(registry: Registry, outcome: CanaryEnd['outcome'], rea
 }
 
 /**
- * Takes back the newest change: ends the canary if there is one, else activates the version with the next lower number,
- * or the base model alone after the lowest one. Pure. Throws RegistryError when the base model is active already.
+ * Undoes the newest change. It ends the canary if there is one; otherwise it activates the version with the next lower
+ * number, or after the lowest one the base model alone. Pure. Throws RegistryError if the base model is already active.
  */
 export function rollbackVersion(registry: Registry): Transition {
   if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.');
@@ -121,7 +122,7 @@ export function rollbackVersion(registry: Registry): Transition {
 }
 
 /**
- * Reads the agent's registry; an empty one when there is no document. Throws ZodError for a document that is not a
+ * Reads the agent's registry; an empty one if there is no document. Throws ZodError for a document that is not a
  * registry.
  */
 export async function readRegistry(store: ArtifactStore, agent: string): Promise<Registry> {
@@ -129,8 +130,8 @@ export async function readRegistry(store: ArtifactStore, agent: string): Promise
 }
 
 /**
- * Applies a pure change to the agent's registry by compare-and-swap (see `changeDocument`). A change that changes
- * nothing writes nothing. Throws StoreConflictError when others were faster every time, and whatever `change` throws.
+ * Applies a pure change to the agent's registry by compare-and-swap (see `changeDocument`). If the change has no
+ * effect, nothing is written. Throws StoreConflictError if others were faster every time, and any error of `change`.
  */
 export function changeRegistry<T>(
   store: ArtifactStore,
@@ -150,8 +151,8 @@ function parseRegistry(agent: string, stored: unknown): Registry {
 }
 
 /**
- * Takes versions out of the registry. The active version, the canary's and the newest one stay whatever `isKept` says:
- * the next version's number follows from the newest. Pure. The result lists the numbers that were taken out.
+ * Removes versions from the registry. The active version, the canary's and the newest one always stay, whatever
+ * `isKept` says, because the newest determines the next version's number. Pure. The result lists the removed numbers.
  */
 export function pruneVersions(registry: Registry, isKept: (version: RegistryVersion) => boolean): Transition<number[]> {
   const newest = Math.max(0, ...registry.versions.map((v) => v.version));

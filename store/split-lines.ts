@@ -1,17 +1,17 @@
-/** A line of a file, or the rest behind the last line feed. */
+/** A line of a file, or the rest after the last line feed. */
 export interface RawLine {
-  /** Its bytes, without the line feed unless `withFeed`; null when it is longer than the limit. */
+  /** Its bytes, without the line feed unless `withFeed`; null if it is longer than the limit. */
   bytes: Buffer | null;
-  /** Where it begins, in bytes. */
+  /** Start of the line, in bytes. */
   start: number;
-  /** Where the next line begins. */
+  /** Start of the next line. */
   end: number;
-  /** False for the rest behind the last line feed. */
+  /** False for the rest after the last line feed. */
   isComplete: boolean;
 }
 
 /**
- * Cuts a stream of bytes into lines. A line longer than `maxBytes` is dropped, so that memory stays bounded for any
+ * Cuts a stream of bytes into lines. A line longer than `maxBytes` is dropped, so that memory stays limited for any
  * file.
  * @param from offset of the stream's first byte in its file.
  */
@@ -47,5 +47,5 @@ export async function* splitLines(
   if (length > 0) yield line(false);
 }
 
-/** One buffer of the parts. A single part is not copied. */
+/** Joins the parts into one buffer. A single part is not copied. */
 const joined = (parts: readonly Buffer[]): Buffer => (parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));

@@ -12,8 +12,8 @@ interface Line {
 }
 
 /**
- * A line-delimited artifact that stays in the store. It is read as a stream; of a line that was looked up its place is
- * remembered, and nothing of its content. So memory does not grow with the size of the lines.
+ * A line-delimited artifact that stays in the store. It is read as a stream; for a line that was looked up, only its
+ * position is kept, not its content. So memory does not grow with the size of the lines.
  */
 export class StoredLines<T> {
   private places: Promise<Line[]> | null = null;
@@ -25,8 +25,8 @@ export class StoredLines<T> {
   ) {}
 
   /**
-   * Reads one line; the first call goes through the artifact to find all of them. Throws RangeError outside the
-   * artifact, ZodError when the schema refuses the line, and what reading an artifact throws.
+   * Reads one line; the first call reads the whole artifact to find all lines. Throws RangeError for an index outside
+   * the artifact, ZodError if the schema refuses the line, and the errors of reading an artifact.
    */
   async at(index: number): Promise<T> {
     const places = await this.findPlaces();
@@ -36,7 +36,7 @@ export class StoredLines<T> {
     return this.parse(await this.store.range(this.ref, place));
   }
 
-  /** All documents in order, without holding them. Throws as `ArtifactStore.lines`, and ZodError. */
+  /** All documents in order, without keeping them in memory. Throws like `ArtifactStore.lines`, and ZodError. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T> {
     for await (const { line } of this.store.lines(this.ref)) yield this.parse(line);
   }
@@ -62,8 +62,8 @@ export class StoredLines<T> {
 }
 
 /**
- * Makes a reader of line-delimited artifacts of one schema. It remembers the places of lines in the last few, because
- * several activities look up lines of the same artifact.
+ * Makes a reader of line-delimited artifacts of one schema. It keeps the line positions of the last few artifacts,
+ * because several activities look up lines of the same artifact.
  */
 export function storedLines<T>(
   store: ArtifactStore,

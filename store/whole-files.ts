@@ -5,8 +5,8 @@ import { onDisk } from './file-errors';
 import { makeFolder, syncFolder } from './folders';
 
 /**
- * Writes a file. Readers see the whole old or the whole new content, never a part. When it rejects, the old content is
- * there, and no temporary file.
+ * Writes a file. Readers see either the old or the new content, never a part. If it rejects, the old content remains,
+ * without a temporary file.
  * @throws StoreFullError, StoreUnavailableError.
  */
 export function replaceFile(path: string, data: string | Uint8Array): Promise<void> {
@@ -15,7 +15,7 @@ export function replaceFile(path: string, data: string | Uint8Array): Promise<vo
 
 /**
  * Creates a file. If several processes try, one succeeds; readers see the whole content or no file.
- * @returns false if the file existed already; it is left as it is.
+ * @returns false if the file already existed; then it is not changed.
  * @throws StoreFullError, StoreUnavailableError.
  */
 export async function createFile(path: string, data: string): Promise<boolean> {
@@ -28,7 +28,7 @@ export async function createFile(path: string, data: string): Promise<boolean> {
   }
 }
 
-/** Writes a file under another name, down to the disk, and then puts it in its place. */
+/** Writes a file under another name, syncs it, and then renames it to its place. */
 async function writeAside(
   path: string,
   data: string | Uint8Array,
