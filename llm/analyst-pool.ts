@@ -5,12 +5,12 @@ import { createAnalyst } from './openai-analyst';
 import { contentKey } from './content-key';
 import type { ChangeRateState } from './rate/rate-state';
 
-/** Gives the client of the analyst that a prepared spec names, for the calls of one run. */
+/** Creates the client of a prepared spec's analyst, for the calls of one run. */
 export type AnalystFactory = (prepared: PreparedSpec, context: Pick<RunContext, 'runId' | 'agent'>) => Analyst;
 
-/** State that the analyst clients of one worker share with the clients of other workers. */
+/** State that the analyst clients of one worker share with those of other workers. */
 export interface AnalystSharing {
-  /** Changes the shared rate state of an endpoint. Its name is made of its address and model. */
+  /** Changes the shared rate state of an endpoint. Its name is made from its address and model. */
   changeRateState?: (endpoint: string) => ChangeRateState;
   /** Called with a sentence when that fails, and when it works again. */
   onRateTrouble?: (sentence: string) => void;
@@ -19,7 +19,7 @@ export interface AnalystSharing {
 
 /**
  * Makes the factory of a worker process. Activities with the same endpoint and settings get the same client, and so
- * share one limit of concurrent calls. `apiKey` may be any text for endpoints that ask for none.
+ * share one limit of concurrent calls. `apiKey` may be any text for endpoints that require none.
  */
 export function createAnalystPool(
   apiKey: string,

@@ -16,24 +16,24 @@ export interface BatchLine {
 /** How to wait for a batch. */
 export interface BatchOptions {
   signal?: AbortSignal;
-  /** Called with the state of the batch after each look, such as `batch_1 in_progress, 30 of 200`. */
+  /** Called with the state of the batch after each check, such as `batch_1 in_progress, 30 of 200`. */
   onStatus?: (status: string) => void;
-  /** Time until the second look, in milliseconds. It doubles up to a minute. Default 5 000. */
+  /** Time until the second check, in milliseconds. It doubles up to a minute. Default 5 000. */
   pollMs?: number;
 }
 
-/** How a batch ended, and its answers by content key. */
+/** The end of a batch, and its answers by content key. */
 export interface BatchOutcome {
   id: string;
   status: 'completed' | 'failed' | 'expired' | 'cancelled';
-  /** The endpoint's error messages; empty when there are none. */
+  /** The endpoint's error messages; empty if there are none. */
   errors: string;
   completions: Map<string, ChatCompletion>;
 }
 
-/** Metadata field by which a batch is found again. Its value is a hash of the questions' keys. */
+/** Metadata field with which a batch is found again. Its value is a hash of the questions' keys. */
 const LABEL = 'whetstone_batch';
-/** OpenAI keeps a batch for 24 hours. Batches older than this are not searched. */
+/** OpenAI keeps a batch for 24 hours. Older batches are not searched. */
 const FORGET_SECONDS = 26 * 3600;
 const LONGEST_POLL_MS = 60_000;
 
@@ -44,8 +44,8 @@ const outputSchema = z.object({
 
 /**
  * Sends questions through the Batch API and waits for the end. If a batch of the same questions is running or done, it
- * attaches to that batch, so that an interrupted activity does not pay twice. Throws the errors of the `openai` client,
- * and CancelledFailure when the signal fires.
+ * attaches to that batch. So an interrupted activity does not pay twice. Throws the errors of the `openai` client, and
+ * CancelledFailure when the signal fires.
  */
 export async function runBatch(
   client: OpenAI,

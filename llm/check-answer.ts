@@ -5,8 +5,8 @@ import { z } from 'zod';
 export type CheckedAnswer<T> = { text: string; problems: string } | { text: string; problems: null; value: T };
 
 /**
- * Checks a completion. A refusal, an answer that was cut off, is not JSON, does not match the schema or fails `check`
- * becomes a problem in words, which the analyst is shown when it is asked again.
+ * Checks a completion. A problem in words results from a refusal and from an answer that is cut off, is not JSON, does
+ * not match the schema or fails `check`. The analyst sees the problem when it is asked again.
  */
 export function checkAnswer<T>(
   completion: ChatCompletion,
@@ -32,7 +32,7 @@ export function checkAnswer<T>(
   return objection === null ? { text, problems: null, value: parsed.data } : { text, problems: objection };
 }
 
-/** Removes a Markdown fence, in which endpoints that ignore response_format often wrap their JSON. */
+/** Removes a Markdown fence, because endpoints that ignore response_format often put their JSON into one. */
 function withoutFence(text: string): string {
   return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
 }

@@ -6,19 +6,19 @@ import { failure } from '../contracts/typed-failure';
 import { startOf } from '../contracts/clean-text';
 import type { MalformedDetail, Refusal } from './analyst';
 
-/** Where a call was sent, for error messages. */
+/** The target of a call, for error messages. */
 export interface AnalystPlace {
   endpoint: string;
   model: string;
-  /** The key that was sent, which no message repeats. */
+  /** The API key of the call, which no message repeats. */
   apiKey?: string;
-  /** Time that the answer was waited for, in milliseconds. */
+  /** Time limit for the answer, in milliseconds. */
   timeoutMs?: number;
 }
 
 /** `details[0]` of the failures that `toAnalystFailure` makes. */
 export interface AnalystFailureDetail {
-  /** HTTP status; null when no answer came. */
+  /** HTTP status; null if no answer came. */
   status: number | null;
   /** The endpoint's own error code, such as `context_length_exceeded`. */
   code: string | null;
@@ -29,12 +29,15 @@ const MAX_QUOTE = 300;
 const SAID = ' It said: ';
 /** Code of an analyst with recorded answers: address, model and form are right, but this answer is not recorded. */
 const UNKNOWN_QUESTION = 'unknown_question';
-/** Milliseconds until Temporal retries when the key's quota is used up, which does not change within seconds. */
+/**
+ * Delay in milliseconds before Temporal retries if the key's quota is used up, because this does not change within
+ * seconds.
+ */
 const QUOTA_RETRY_MS = 300_000;
 
 /**
- * Milliseconds that a response asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date; null
- * if it has neither header, or none that can be read. `now` is in milliseconds since the epoch.
+ * The wait that a response asks for, in milliseconds: `retry-after-ms`, else `retry-after` in seconds or as an HTTP
+ * date. Null if it has neither header, or none that is readable. `now` is in milliseconds since the epoch.
  */
 export function retryAfterMs(headers: Headers | undefined, now: number): number | null {
   const milliseconds = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
@@ -83,7 +86,7 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
         `${place.model}.${said}`,
     );
   }
-  // Gateways answer 408 when they gave up waiting and 409 when they hold a lock. Both are temporary.
+  // Gateways answer 408 after waiting too long, and 409 while they hold a lock. Both are temporary.
   if (status !== null && (status >= 500 || status === 408 || status === 409)) {
     return make('Analyst.Unavailable', `${here} failed (${status}).${said}`, retryAfterMs(api?.headers, now));
   }
@@ -115,7 +118,7 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
 /** Statuses with which gateways say that the analyst itself took too long. */
 const TOO_LATE = new Set([408, 504, 524]);
 
-/** Whether a request was lost: it was sent, and no answer came in time. The endpoint may have billed it. */
+/** Whether a request was lost: it was sent, but no answer came in time. The endpoint may have billed it. */
 export const isLost = (error: unknown): boolean =>
   error instanceof APIConnectionTimeoutError || (error instanceof APIError && TOO_LATE.has(Number(error.status)));
 

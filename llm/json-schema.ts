@@ -21,7 +21,7 @@ const UNSUPPORTED = new Set([
 
 /**
  * Converts a zod schema to a JSON schema for `response_format: {type: "json_schema", strict: true}`. Throws TypeError
- * when an object in it allows unknown keys or has optional ones, because strict mode supports neither.
+ * if an object in it allows unknown keys or has optional ones, because strict mode supports neither.
  */
 export function strictJsonSchema(schema: z.ZodType): Record<string, unknown> {
   return strip(z.toJSONSchema(schema, { io: 'input' }), '') as Record<string, unknown>;
@@ -34,7 +34,7 @@ function strip(node: unknown, path: string): unknown {
   if (object.type === 'object') requireClosed(object, path);
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(object)) {
-    // The names below `properties` are field names, which may be equal to a keyword.
+    // The names below `properties` are field names, which may equal a keyword.
     if (key === 'properties')
       result[key] = Object.fromEntries(
         Object.entries(value as object).map(([name, inner]) => [name, strip(inner, `${path}/${name}`)]),

@@ -32,7 +32,7 @@ export function createAnalyst(options: AnalystOptions): Analyst {
   return new OpenAiAnalyst(options);
 }
 
-/** Characters of a malformed answer that its failure carries; a failure with megabytes does not reach Temporal. */
+/** Number of characters of a malformed answer in its failure: Temporal does not accept a failure of megabytes. */
 const LONGEST_KEPT = 100_000;
 /** Longest wait for an answer, in milliseconds, unless the options name a longer one. */
 const LONGEST_TIMEOUT_MS = 3_600_000;
@@ -44,7 +44,7 @@ class OpenAiAnalyst implements Analyst {
   private readonly rateLimiter: RateLimiter;
   private redactor: Promise<Redactor | null> | null = null;
   private readonly place: AnalystPlace;
-  /** Tokens per character of a prompt: a moving average of what the endpoint counts, starting at a quarter. */
+  /** Tokens per character of a prompt: a moving average of the endpoint's counts, starting at a quarter. */
   private tokensPerChar = 0.25;
   private readonly formats = new WeakMap<z.ZodType, Record<string, unknown>>();
 
@@ -53,7 +53,7 @@ class OpenAiAnalyst implements Analyst {
     this.limiter = new ConcurrencyLimiter(options.concurrency);
     this.rateLimiter = new RateLimiter(options);
     this.place = { endpoint: options.baseUrl, model: options.model, apiKey: options.apiKey };
-    // We repeat calls ourselves: a call must keep its Idempotency-Key, and Temporal must see what fails.
+    // This class repeats calls itself: a call must keep its Idempotency-Key, and Temporal must see the failures.
     this.client = new OpenAI({
       baseURL: options.baseUrl,
       apiKey: options.apiKey,
@@ -184,8 +184,8 @@ class OpenAiAnalyst implements Analyst {
 
   /**
    * Gets one answer. Transient failures are retried here, with the same key, so that they do not fail the activity. A
-   * lost request is counted and reported, and the next one gets twice the time. With the same time, the same answer
-   * would be lost again.
+   * lost request is counted and reported, and the next one gets twice the time. With the same time limit, the same
+   * answer would be lost again.
    */
   private async complete<T>(
     request: AnalystRequest<T>,
@@ -215,7 +215,7 @@ class OpenAiAnalyst implements Analyst {
         const asked = typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : null;
         this.rateLimiter.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
         if (attempt >= maxTries || (asked ?? 0) > maxWaitMs) throw error;
-        // Between half and all of the wait, at random, so that calls that failed together do not come back together.
+        // A random wait between half and all of the time, so that calls that failed together are not repeated together.
         const wait = asked ?? Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
         await sleep(wait, request.signal);
       }
@@ -230,7 +230,8 @@ class OpenAiAnalyst implements Analyst {
   ): Promise<ChatCompletion> {
     throwIfCancelled(request.signal);
     const underWay = afterGrace(request.signal, this.options.answerGraceMs ?? 10_000);
-    // Our own clock, and not the client's: whether a request was lost must not depend on how its error looks.
+    // This code uses its own timer, not the client's: whether a request was lost must not depend on the form of its
+    // error.
     const clock = new AbortController();
     const timer = setTimeout(() => clock.abort(), timeoutMs);
     try {

@@ -6,7 +6,7 @@ import { isLoopback } from './loopback';
 /** The values that were replaced in the texts of one call, by placeholder. They never leave the process. */
 export class Replacements {
   private readonly values = new Map<string, string>();
-  /** Places where something was replaced, by rule. */
+  /** Number of replacements, by rule. */
   readonly counts: Record<string, number> = {};
 
   note(rule: string, placeholder: string, value: string): void {
@@ -14,7 +14,7 @@ export class Replacements {
     this.counts[rule] = (this.counts[rule] ?? 0) + 1;
   }
 
-  /** Returns the answer, which is JSON, with the values put back into every string of it. */
+  /** Returns the answer, which is JSON, with the values put back into all its strings. */
   restore<T>(answer: T): T {
     if (this.values.size === 0) return answer;
     const restored = (text: string): string =>
@@ -26,8 +26,8 @@ export class Replacements {
 }
 
 /**
- * Replaces sensitive values by `[rule:hash]` before a text is sent. The hash is keyed with a secret of this store: the
- * same value gets the same placeholder in every call, and nobody without the secret can find the value by trying.
+ * Replaces sensitive values by `[rule:hash]` before a text is sent. A secret of this store keys the hash. So the same
+ * value gets the same placeholder in every call, and nobody without the secret can find the value by guessing.
  * `Replacements.restore` puts the values back into an answer.
  */
 export class Redactor {
@@ -44,7 +44,7 @@ export class Redactor {
     this.rules = [...own, ...builtIn];
   }
 
-  /** Returns the text with every match of a rule replaced, and notes the replacements. */
+  /** Returns the text with every match of a rule replaced, and records the replacements. */
   redact(text: string, replacements: Replacements): string {
     let result = text;
     for (const { name, ...finder } of this.rules) {
@@ -59,7 +59,7 @@ export class Redactor {
   }
 }
 
-/** Whether texts for this endpoint are redacted: `remote` spares endpoints on this machine. */
+/** Whether texts for this endpoint are redacted: `remote` exempts endpoints on this machine. */
 export function redactsFor({ when }: Pick<RedactionSpec, 'when'>, baseUrl: string): boolean {
   return when === 'always' || (when === 'remote' && !isLoopback(baseUrl));
 }

@@ -2,9 +2,9 @@ import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 import { isLoopback } from './loopback';
 
 /**
- * Makes a `fetch` for the `openai` client out of undici's `request`: a label call then costs about half the processor
+ * Makes a `fetch` for the `openai` client from undici's `request`: a label call then costs about half the processor
  * time of the global fetch. It keeps `connections` connections open, uses HTTPS_PROXY and NO_PROXY except for this
- * machine itself, and follows no redirects. Time limits are left to the client.
+ * machine itself, and follows no redirects. The client sets the time limits.
  */
 export function createTransport(
   baseUrl: string,

@@ -10,16 +10,16 @@ import {
   type RateState,
 } from './rate-state';
 
-/** Milliseconds between two synchronisations with the shared state: while there is a limit, and while there is none. */
+/** Milliseconds between two synchronisations with the shared state: with a limit, and without one. */
 const SYNC_MS = 250;
 const QUIET_SYNC_MS = 1_000;
 
-/** Limits of an endpoint, and the place where its workers share their knowledge. */
+/** Limits of an endpoint, and the shared state of its workers. */
 export interface RateLimiterOptions {
   /** From agent.yaml. Undefined: learned from the endpoint's answers. */
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  /** Changes the state that workers share. Default: this process alone keeps one. */
+  /** Changes the state that workers share. Default: only this process keeps a state. */
   changeRateState?: ChangeRateState | undefined;
   /** Called with a sentence when that fails, and when it works again. */
   onRateTrouble?: ((sentence: string) => void) | undefined;
@@ -40,14 +40,14 @@ const noObservations = (): RateObservations => ({
 });
 
 /**
- * Rate limiter that every request to one endpoint passes. All workers take their requests and tokens from one shared
- * bucket, in portions for a quarter of a second, so that together they keep the endpoint's limits. As long as no limit
- * is known, it lets every request through.
+ * Rate limiter for all requests to one endpoint. All workers take requests and tokens from one shared bucket, in
+ * portions for a quarter of a second, so that together they stay within the endpoint's limits. As long as no limit is
+ * known, every request passes at once.
  */
 export class RateLimiter {
   private readonly changeShared: ChangeRateState;
   private readonly onTrouble: (sentence: string) => void;
-  /** Takes the place of the shared state while that fails; null while it works. */
+  /** Replaces the shared state while that fails; null while it works. */
   private changeOwn: ChangeRateState | null = null;
   private readonly configured: Pick<RateObservations, 'requestCeiling' | 'tokenCeiling'>;
   private observed = noObservations();
@@ -72,7 +72,7 @@ export class RateLimiter {
 
   /**
    * Resolves when a request of about this many tokens may be sent. Among waiting requests the lowest priority number
-   * goes first. Throws CancelledFailure when the signal fires before.
+   * goes first. Throws CancelledFailure if the signal fires earlier.
    */
   async acquire(tokens: number, priority: number, signal?: AbortSignal): Promise<void> {
     throwIfCancelled(signal);
@@ -99,7 +99,7 @@ export class RateLimiter {
     throwIfCancelled(signal);
   }
 
-  /** Notes that the endpoint answered. Limits in its headers count where agent.yaml sets none. */
+  /** Records that the endpoint answered. Limits in its headers count if agent.yaml sets none. */
   accepted(headers?: Headers): void {
     this.observed.accepted++;
     const named = (name: string) => {
@@ -111,8 +111,8 @@ export class RateLimiter {
   }
 
   /**
-   * Notes that the endpoint failed or asked to slow down. If it named a time (in milliseconds), nobody sends before
-   * that time is over.
+   * Records that the endpoint failed or asked to slow down. If it named a time (in milliseconds), no worker sends
+   * before that time has passed.
    */
   pushedBack(retryAfterMs: number | null): void {
     this.observed.pushedBack++;
@@ -125,7 +125,7 @@ export class RateLimiter {
     return !this.limited && this.waiters.length === 0 && Date.now() >= this.pausedUntil;
   }
 
-  /** Lets through as many waiting requests as the current portion allows. */
+  /** Releases as many waiting requests as the current portion allows. */
   private serve(): void {
     if (Date.now() < this.pausedUntil) return;
     while (this.waiters.length > 0 && (!this.limited || (this.requests >= 1 && this.tokens > 0))) {
@@ -148,7 +148,8 @@ export class RateLimiter {
 
   /**
    * Adds the observations to the shared state and takes the next portion. While the shared state cannot be read or
-   * changed, this process keeps the pace by itself, from its last knowledge. So a full disk does not stop the calls.
+   * changed, this process keeps the pace by itself, starting from its last knowledge. So a full disk does not stop the
+   * calls.
    */
   private async sync(): Promise<void> {
     this.syncing = true;

@@ -3,50 +3,50 @@ import { z } from 'zod';
 const perSecond = z.number().nonnegative();
 
 /**
- * The knowledge of all workers about the rate of one endpoint. It is one document, changed by compare-and-swap:
- * workers take from its buckets before they send, and note in it when the endpoint pushed them back. Times are
- * milliseconds since the epoch; the workers' clocks must agree within about a second.
+ * The knowledge of all workers about the rate of one endpoint. It is one document, changed by compare-and-swap. Workers
+ * take from its buckets before they send, and record in it when the endpoint pushed them back. Times are milliseconds
+ * since the epoch; the workers' clocks must agree within about a second.
  */
 export const rateStateSchema = z.object({
   /**
-   * Requests a second that may be sent now; null: no limit is known. It grows slowly while the endpoint accepts, and is
-   * cut when it pushes back (AIMD: additive increase, multiplicative decrease).
+   * Number of requests a second that may be sent now; null: no limit is known. It grows slowly while the endpoint
+   * accepts requests, and is cut when the endpoint pushes back (AIMD: additive increase, multiplicative decrease).
    */
   limit: perSecond.nullable(),
-  /** Ceiling of `limit` and of tokens a second: from agent.yaml, else from the endpoint's headers; null: unknown. */
+  /** Ceiling of `limit`, and of tokens a second: from agent.yaml, else from the endpoint's headers; null: unknown. */
   requestCeiling: perSecond.nullable(),
   tokenCeiling: perSecond.nullable(),
-  /** Requests and tokens that are left in the buckets. */
+  /** Requests and tokens left in the buckets. */
   requests: z.number(),
   tokens: z.number(),
-  /** When the buckets were last filled. */
+  /** Time when the buckets were last filled. */
   at: z.number(),
   /** Nothing is sent before this time, which the endpoint named in Retry-After. */
   pausedUntil: z.number(),
-  /** The current round: answers are counted from `from` on, less the time paused. */
+  /** The current round: answers are counted from `from` on, without the pauses. */
   round: z.object({ from: z.number(), pausedMs: z.number(), accepted: z.number(), pushedBack: z.number() }),
-  /** Most requests a second that were accepted in one round of the last minute. */
+  /** Highest number of accepted requests a second in one round of the last minute. */
   best: z.object({ rate: perSecond, at: z.number() }),
-  /** Share of push-backs that stays when the rate goes down: faults of the endpoint that our rate does not cause. */
+  /** Share of push-backs that remains at a lower rate: faults of the endpoint that our rate does not cause. */
   background: z.number(),
   /** Share of push-backs in the round of the last cut, to see whether that cut helped; null: already judged. */
   shareAtCut: z.number().nullable(),
 });
 export type RateState = z.infer<typeof rateStateSchema>;
 
-/** A round ends after ROUND_MS if it has seen ENOUGH requests to judge by, else after LONGEST_ROUND_MS. */
+/** A round ends after ROUND_MS if it has at least ENOUGH requests, else after LONGEST_ROUND_MS. */
 export const ROUND_MS = 1_000;
 const ENOUGH = 20;
 const LONGEST_ROUND_MS = 5_000;
 /** The bucket holds the limit's requests for this many seconds, so that a burst after a quiet time stays short. */
 const BURST_SECONDS = 0.5;
-/** The rate is too high when the share of push-backs is this much above the background. */
+/** The rate is too high if the share of push-backs exceeds the background by this much. */
 const TOLERANCE = 0.15;
-/** A cut sets the limit to this part of the rate that was accepted in the round. */
+/** A cut sets the limit to this fraction of the rate that was accepted in the round. */
 const CUT = 0.7;
-/** The limit grows by this part of itself a second, and by at least one request. */
+/** The limit grows by this fraction of itself a second, and by at least one request. */
 const GROWTH = 0.05;
-/** A limit is never cut below this part of the best rate of the last minute, nor below LOWEST requests a second. */
+/** A limit is never cut below this fraction of the best rate of the last minute, nor below LOWEST requests a second. */
 const FLOOR = 0.25;
 const LOWEST = 0.5;
 const BEST_MS = 60_000;
@@ -72,11 +72,11 @@ export function newRateState(now: number): RateState {
 
 /**
  * Replaces the rate state that all workers share by `value`, and resolves with `result`. `before` is the stored value,
- * undefined if there was none. The change may run several times, when others change the state at the same time.
+ * undefined if there was none. The change may run several times if others change the state at the same time.
  */
 export type ChangeRateState = <T>(change: (before: unknown) => { value: RateState; result: T }) => Promise<T>;
 
-/** A rate state that one process keeps for itself. `initial`: its knowledge at first. */
+/** A rate state for only one process. `initial` is its initial value. */
 export function inProcessRateState(initial: RateState | null = null): ChangeRateState {
   let held = initial ?? undefined;
   return async (change) => {
@@ -86,19 +86,19 @@ export function inProcessRateState(initial: RateState | null = null): ChangeRate
   };
 }
 
-/** A worker's observations since it last synchronised with the shared state. */
+/** A worker's observations since its last synchronisation with the shared state. */
 export interface RateObservations {
   accepted: number;
   /** Answers 429 and 5xx, time-outs, broken connections. */
   pushedBack: number;
-  /** Latest time that a Retry-After named; 0: none. */
+  /** Latest time named in a Retry-After; 0: none. */
   pausedUntil: number;
-  /** Limits a second that the endpoint's headers named; null: none. */
+  /** Limits a second in the endpoint's headers; null: none. */
   requestCeiling: number | null;
   tokenCeiling: number | null;
 }
 
-/** Adds a worker's observations to the state and closes the round when its time is over. Pure. */
+/** Adds a worker's observations to the state and closes the round if its time is over. Pure. */
 export function withObservations(state: RateState, observed: RateObservations, now: number): RateState {
   const pausedUntil = Math.max(state.pausedUntil, observed.pausedUntil);
   const round = {
@@ -116,7 +116,7 @@ export function withObservations(state: RateState, observed: RateObservations, n
     requestCeiling,
     tokenCeiling: observed.tokenCeiling ?? state.tokenCeiling,
     limit: requestCeiling === null ? state.limit : Math.min(state.limit ?? requestCeiling, requestCeiling),
-    // A limit that the endpoint named, before anybody overstepped it, begins with a full bucket.
+    // If the endpoint names a limit before anybody exceeded it, the limit begins with a full bucket.
     ...(requestCeiling !== null && state.limit === null
       ? { requests: Math.max(1, requestCeiling * BURST_SECONDS) }
       : {}),
@@ -155,7 +155,7 @@ function closeRound(state: RateState, now: number): RateState {
 }
 
 /**
- * The background after a round. Push-backs that a cut did not lower count as faults of the endpoint. The background
+ * The background after a round. Push-backs that a cut did not reduce count as faults of the endpoint. The background
  * fades from round to round, so that a real limit is noticed again.
  */
 function backgroundAfter({ background, shareAtCut }: RateState, share: number): number {
@@ -163,7 +163,7 @@ function backgroundAfter({ background, shareAtCut }: RateState, share: number): 
   return background * 0.98;
 }
 
-/** Fills the buckets for the time that has passed, then takes from them up to the wanted amounts. Pure. */
+/** Fills the buckets for the elapsed time, then takes up to the wanted amounts from them. Pure. */
 export function takeFromBuckets(
   state: RateState,
   wanted: { requests: number; tokens: number },
@@ -175,7 +175,7 @@ export function takeFromBuckets(
   const held = { requests: fill(state.requests, state.limit), tokens: fill(state.tokens, state.tokenCeiling) };
   const paused = now < state.pausedUntil;
   const requests = paused ? 0 : Math.min(wanted.requests, Math.floor(held.requests));
-  // The bucket of tokens may run below zero: otherwise a call that is larger than the bucket would wait for ever.
+  // The token bucket may fall below zero: otherwise a call that is larger than the bucket would wait for ever.
   const tokens = paused || held.tokens <= 0 ? 0 : wanted.tokens;
   const finite = (level: number) => (level === Infinity ? 0 : level);
   return {
