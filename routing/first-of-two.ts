@@ -1,23 +1,23 @@
 /**
- * The capability that an opening asks for first when it asks for two. Evaluation and the gateway call the same function
- * (docs/adr/0018).
+ * Finds the capability that an opening asks for first when it asks for two. Evaluation and the gateway call the same
+ * function (docs/adr/0018).
  */
 import type { Router } from './kinds';
 import { likeliestFirst, type NeedProbability, needReader } from './need-reader';
 import type { NeedModels } from './router-parts';
 
-/** Longer openings are cut, like later messages: reading the order of a long one would hold up the gateway. */
+/** Longer openings are cut, like later messages, because finding the order in a long one would delay the gateway. */
 const MOST_CHARACTERS = 2_000;
 
-/** Places at which an opening is cut in two, evenly over its words. */
+/** Largest number of places where an opening is cut in two, spread evenly over its words. */
 const MOST_CUTS = 24;
 
-/** The need that an opening asks for first; null unless it calls for exactly two. */
+/** The need that an opening asks for first; null unless it needs exactly two capabilities. */
 type FirstOfTwoReader = (opening: string) => NeedProbability | null;
 
 /**
- * Opens a router's model of openings with two needs; null when it has none.
- * @param served capabilities whose adapters there are.
+ * Opens a router's model of openings with two needs; null if it has none.
+ * @param served capabilities that have an adapter.
  */
 export function openFirstOfTwo(router: Router, served?: readonly string[]): FirstOfTwoReader | null {
   if (!('laterTurns' in router) || router.laterTurns?.twoNeeds === undefined) return null;
@@ -27,7 +27,7 @@ export function openFirstOfTwo(router: Router, served?: readonly string[]): Firs
   );
 }
 
-/** Reads openings with two needs. Both must be served. */
+/** Reads openings with two needs. Both needs must be served. */
 export function firstOfTwoReader(
   { vocabulary, needs, twoNeeds }: NeedModels & { twoNeeds: { threshold: number } },
   isServed: (capabilityId: string) => boolean = () => true,
@@ -44,8 +44,8 @@ export function firstOfTwoReader(
 }
 
 /**
- * Whether `one` is asked for before `other`. The text is cut in two at each of its words; the cut whose parts call
- * most clearly for one need each decides the order. A tie is for `one`.
+ * Whether `one` is asked for before `other`. The text is cut in two at each of its words. The cut whose two parts most
+ * clearly show one need each decides the order. At a tie, `one` comes first.
  */
 function comesFirst(needsOf: (text: string) => NeedProbability[], text: string, one: string, other: string): boolean {
   const words = [...text.matchAll(/[\p{L}\p{N}]+/gu)].map(({ index }) => index).slice(1);

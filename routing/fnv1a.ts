@@ -1,6 +1,6 @@
 /**
- * 32-bit FNV-1a of a text's UTF-16 code units. A final mix follows, because the high bits of FNV-1a hardly depend on
- * the last characters.
+ * 32-bit FNV-1a of a text's UTF-16 code units. A final mix follows, because the last characters hardly change FNV-1a's
+ * high bits.
  */
 export function fnv1a(text: string): number {
   let value = 0x811c9dc5;

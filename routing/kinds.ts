@@ -1,4 +1,4 @@
-/** The kinds of routers: the one place that knows all of them. */
+/** The kinds of routers: the only place that lists all of them. */
 import { z } from 'zod';
 import { ROUTER_KINDS, type RouterKind } from '../contracts/config/router-kinds';
 import { MIXED } from '../contracts/names';
@@ -9,12 +9,12 @@ import { logits } from './kinds/logits';
 import { mixed } from './kinds/mixed';
 import { outcomesMixed } from './kinds/outcomes-mixed';
 
-/** One entry for each of `ROUTER_KINDS`; the compiler reports a missing one. */
+/** There is one entry for each of `ROUTER_KINDS`; the compiler reports a missing one. */
 export const KINDS = { base, mixed, labels, logits, 'outcomes-mixed': outcomesMixed } satisfies {
   [K in RouterKind]: { schema: z.ZodType<{ kind: K; leftOut: string[] }> };
 };
 
-/** `router.json`: which adapter, or base, gets a conversation. It is judged and served as it is here. */
+/** `router.json`: which adapter, or base, gets a conversation. It is judged and served exactly as stored here. */
 export type Router = { [K in RouterKind]: z.infer<(typeof KINDS)[K]['schema']> }[RouterKind];
 
 /** Reads `router.json`. */
@@ -29,18 +29,18 @@ export const fitRouter = (kind: RouterKind, data: FitData): Promise<Router> => K
 /** The choices of a router for openings, before adapters are left out. */
 export const chooserOf = (router: Router): Choose => kindOf(router).open(router);
 
-/** The menu for the base model, whose answer the router needs; null for a router that asks nobody. */
+/** The menu for the base model, whose answer the router needs; null for a router that asks no model. */
 export const menuOf = (router: Router): readonly { id: string; summary: string }[] | null =>
   kindOf(router).menu?.(router) ?? null;
 
 type WithLaterTurns<R> = R extends unknown ? ('laterTurns' extends keyof R ? R : never) : never;
-/** A router that chooses between arms. Later messages, or several needs, may overrule its choice. */
+/** A router that chooses between arms. Later messages, or several needs, may override its choice. */
 export type ChoosingRouter = WithLaterTurns<Router>;
 
 /** Whether a router chooses between arms. */
 export const choosesArms = (router: Router): router is ChoosingRouter => KINDS[router.kind].choosesArms;
 
-/** Capabilities, and `mixed`, to which a router may give a conversation, at its opening or later; sorted. */
+/** The capabilities (or `mixed`) whose adapters a router may use, at an opening or later; sorted. */
 export function neededAdapters(router: Router): string[] {
   const later = choosesArms(router) ? (router.laterTurns?.needs ?? []).map(({ capabilityId }) => capabilityId) : [];
   const own = [...kindOf(router).arms(router), ...later].filter((id) => !router.leftOut.includes(id));

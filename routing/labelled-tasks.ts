@@ -1,21 +1,21 @@
 import type { RoutingRecord } from '../contracts/artifacts/evaluation';
 import type { ReadMessage } from './opening-text';
 
-/** An opening with the needs that its labels name. */
+/** An opening with the needs in its labels. */
 export interface LabelledOpening {
   opening: string;
-  /** Trained capabilities that the task calls for, whether or not the agent showed them. */
+  /** Trained capabilities that the task needs, whether or not the agent showed them. */
   needs: readonly string[];
-  /** Later messages. A task has the later messages of its longest trial. Empty where the agent answered last. */
+  /** Later messages. A task has the later messages of its longest trial. Empty if the agent spoke last. */
   later: readonly ReadMessage[];
 }
 
-/** A train task that routers are compared on. */
+/** A train task on which routers are compared. */
 export interface RoutingTask extends LabelledOpening {
   seed: number;
   /** Passes (1) and failures (0) of the base model. */
   basePasses: readonly number[];
-  /** The base model's answer to the menu; null where it is not asked. */
+  /** The base model's answer to the menu; null if it was not asked. */
   answer: RoutingRecord | null;
 }
 

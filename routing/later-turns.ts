@@ -1,6 +1,6 @@
 /**
- * Whether a conversation switches to another adapter at a later message. Evaluation and the gateway call the same
- * function, and it reads nothing but the conversation, so that both switch alike.
+ * Decides whether a conversation switches to another adapter at a later message. Evaluation and the gateway call the
+ * same function. It reads only the conversation, so that both switch in the same way.
  */
 import type { LaterMessages } from '../contracts/artifacts/router-choice';
 import type { ArmChoice } from './kind';
@@ -13,8 +13,8 @@ import type { LaterTurnsModel } from './router-parts';
 const MOST_CHARACTERS = 2_000;
 
 /**
- * Characters that are read in all, from the newest message on. Older requests do not count: the conversation then
- * returns to the arm of its opening.
+ * Total number of characters that are read, from the newest message backwards. Older requests do not count: then the
+ * conversation returns to the arm of its opening.
  */
 const MOST_IN_ALL = 40_000;
 
@@ -33,7 +33,7 @@ export function laterMessages(messages: readonly ReadMessage[]): ReadMessage[] {
     .flatMap(({ role, content }, i) => (i === 0 || all.includes(role) ? [{ role, content: i ? content : null }] : []));
 }
 
-/** Beginnings of the newest messages after the agent's first, the oldest first. */
+/** Beginnings of the newest messages after the agent's first answer, in order. */
 export function laterTexts(messages: readonly ReadMessage[], reads: LaterMessages): string[] {
   const texts = laterMessages(messages).flatMap(({ role, content }) =>
     ROLES[reads].includes(role) ? [(content ?? '').slice(0, MOST_CHARACTERS)] : [],
@@ -44,14 +44,14 @@ export function laterTexts(messages: readonly ReadMessage[], reads: LaterMessage
 }
 
 /**
- * The arm that later messages call for; null: none, so the conversation stays with the arm of its opening. The newest
- * message that clearly calls for a capability decides. A message that calls for nothing changes nothing.
+ * The arm that later messages need; null: none, so the conversation stays with the arm of its opening. The newest
+ * message that clearly needs a capability decides. A message without a need changes nothing.
  */
 export type LaterTurnsReader = (messages: readonly ReadMessage[]) => ArmChoice | null;
 
 /**
- * Opens a router's model of later messages; null when its conversations keep the adapter that they began with.
- * @param served capabilities whose adapters there are.
+ * Opens a router's model of later messages; null if its conversations keep their first adapter.
+ * @param served capabilities that have an adapter.
  */
 export function openLaterTurns(router: Router, served?: readonly string[]): LaterTurnsReader | null {
   if (!('laterTurns' in router) || router.laterTurns === undefined) return null;

@@ -1,13 +1,16 @@
-/** Reads the router's answer, in evaluation and in live traffic alike. */
+/** Reads the router's answer, in evaluation and in live traffic. */
 import { NONE_LABEL } from '../contracts/names';
 import type { RoutingRecord } from '../contracts/artifacts/evaluation';
 import type { RouterOption } from './router-prompt';
 
-/** Alternatives to ask for at the label's position: as many as OpenAI's API allows. A menu has at most 26 labels. */
+/**
+ * Number of alternatives to request at the label's position: OpenAI's API allows at most this many. A menu has at most
+ * 26 labels.
+ */
 export const ROUTER_TOP_LOGPROBS = 20;
 
 /**
- * Log probabilities below this say that a token was ruled out, not that it is unlikely: vLLM writes -9999 for every
+ * A log-probability below this means that a token was ruled out, not that it is unlikely: vLLM writes -9999 for every
  * token that `structured_outputs` does not allow, and renormalises the others before it answers.
  */
 const RULED_OUT = -1000;
@@ -15,26 +18,27 @@ const RULED_OUT = -1000;
 /** The base model's answer to the router's prompt. */
 export interface RouterAnswer {
   content: string | null;
-  /** Log probabilities (nats) of the alternatives at the first position; empty where the endpoint gives none. */
+  /** Log-probabilities (nats) of the alternatives at the first position; empty if the endpoint gives none. */
   firstToken: readonly { token: string; logprob: number }[];
 }
 
 /**
- * How a version's router turns probabilities into a choice. Fitted by the evaluation that the version was promoted on.
+ * How a version's router turns probabilities into a choice. It is fitted by the evaluation with which the version was
+ * promoted.
  */
 export interface RouterCalibration {
-  /** Divides the log probabilities. Above 1 when the router was overconfident. Default 1. */
+  /** Divides the log-probabilities. It is above 1 if the router was overconfident. Default 1. */
   temperature: number;
-  /** When the best option has less calibrated probability than this, the base model gets the task. Default 0. */
+  /** If the best option has less calibrated probability than this, the base model gets the task. Default 0. */
   threshold: number;
 }
 
 /**
  * Reads the router's answer to the task with this seed. The probability of each label is taken from the alternatives at
- * the first position and renormalised over the menu; `coveredMass` is their sum before that. A label with white space
- * around it counts as the label. When the endpoint gives no alternatives, the answered label gets probability 1, and
- * `coveredMass` is 0, because it is unknown. When the endpoint has ruled out all other tokens itself, their probability
- * is not known, and `coveredMass` is null.
+ * the first position and renormalised over the menu; `coveredMass` is their sum before that. A label with surrounding
+ * white space counts as the label. If the endpoint gives no alternatives, the answered label gets probability 1.
+ * `coveredMass` is then 0, because it is unknown. If the endpoint itself has ruled out all other tokens, their
+ * probability is unknown, and `coveredMass` is null.
  */
 export function routingDecision(seed: number, menu: readonly RouterOption[], answer: RouterAnswer): RoutingRecord {
   const mass = menu.map(({ label }) =>
@@ -59,8 +63,8 @@ export function routingDecision(seed: number, menu: readonly RouterOption[], ans
 }
 
 /**
- * Probabilities after temperature scaling: p_i^(1/T) / sum_j p_j^(1/T) (Guo et al. 2017, with log probabilities in
- * place of logits, from which they differ by a constant). The order of the options stays the same.
+ * Probabilities after temperature scaling: p_i^(1/T) / sum_j p_j^(1/T) (Guo et al. 2017). Log-probabilities replace the
+ * logits, from which they differ by a constant. The order of the options stays the same.
  */
 export function calibrated(probabilities: readonly number[], temperature: number): number[] {
   if (temperature === 1) return [...probabilities];
@@ -69,7 +73,7 @@ export function calibrated(probabilities: readonly number[], temperature: number
   return sum > 0 ? powers.map((p) => p / sum) : [...probabilities];
 }
 
-/** The choice after calibration: the best option, or `none` when its calibrated probability is below the threshold. */
+/** The choice after calibration: the best option, or `none` if its calibrated probability is below the threshold. */
 export function calibratedChoice(
   record: Pick<RoutingRecord, 'capabilityId' | 'probabilities'>,
   { temperature, threshold }: RouterCalibration,

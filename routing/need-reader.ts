@@ -1,14 +1,14 @@
-/** The probabilities that a text calls for each capability, by regressions over its words. */
+/** The probability of each need of a text, from regressions over its words. */
 import { openingVectors, sparseProduct, type SparseVector } from './opening-features';
 import type { LinearModel, NeedModels } from './router-parts';
 
-/** A capability, and how likely a text calls for it. */
+/** A capability, and the probability that a text needs it. */
 export interface NeedProbability {
   capabilityId: string;
   probability: number;
 }
 
-/** Reads how likely a text calls for each capability. */
+/** Reads the probability of each need of a text. */
 export function needReader({ vocabulary, needs }: NeedModels) {
   const vectorOf = openingVectors(vocabulary);
   return (text: string): NeedProbability[] => {
@@ -17,7 +17,7 @@ export function needReader({ vocabulary, needs }: NeedModels) {
   };
 }
 
-/** The needs, the likeliest first. */
+/** The needs, with the likeliest first. */
 export const likeliestFirst = (needs: readonly NeedProbability[]): NeedProbability[] =>
   needs.toSorted((a, b) => b.probability - a.probability);
 

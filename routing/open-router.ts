@@ -1,4 +1,4 @@
-/** The arm that gets a conversation. Evaluation and the gateway call the same function. */
+/** Chooses the arm that gets a conversation. Evaluation and the gateway call the same function. */
 import type { RoutingRecord } from '../contracts/artifacts/evaluation';
 import { MIXED, NONE_LABEL } from '../contracts/names';
 import { openFirstOfTwo } from './first-of-two';
@@ -8,11 +8,11 @@ import { openSeveralNeeds } from './several-needs';
 
 /** A router that is ready to choose. */
 export interface ArmChooser {
-  /** The menu for the base model, whose answer `choose` needs; null for routers that ask nobody. */
+  /** The menu for the base model, whose answer `choose` needs; null for routers that ask no model. */
   menu: readonly { id: string; summary: string }[] | null;
   /**
    * The choice for a conversation that opens with this text. `answer` is the base model's answer to the menu.
-   * @throws TypeError without the answer that the router needs.
+   * @throws TypeError if the router needs an answer and gets none.
    */
   choose(opening: string, answer: RoutingRecord | null): ArmChoice;
 }
@@ -26,7 +26,7 @@ export function openRouter(router: Router, served?: readonly string[]): ArmChoos
   const choose = chooserOf(router);
   const firstOfTwo = openFirstOfTwo(router, served);
   const severalNeeds = openSeveralNeeds(router, served);
-  // The mixed adapter was trained for both of two needs. Not where it harms, or where there is none.
+  // The mixed adapter was trained for both of two needs. It is not used if it harms, or if there is none.
   const keepsChoice = ({ capabilityId }: ArmChoice) =>
     capabilityId === MIXED && !left.has(MIXED) && (served?.includes(MIXED) ?? true);
   return {

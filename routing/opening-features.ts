@@ -1,31 +1,33 @@
-/** Openings of conversations as vectors of their words and word pairs, for routers that learn from openings. */
+/**
+ * Converts openings of conversations to vectors of their words and word pairs, for routers that learn from openings.
+ */
 import { fnv1a } from './fnv1a';
 
-/** Positions with their values, in ascending order of position. Positions that are not named are 0. */
+/** Positions with their values, in ascending order of position. All other positions are 0. */
 export interface SparseVector {
   positions: readonly number[];
   values: readonly number[];
 }
 
 /**
- * The words and word pairs that count, as 32-bit hashes in ascending order, each with its weight. Hashes, because an
- * opening may name a customer and a router is kept for long.
+ * The known words and word pairs, as 32-bit hashes in ascending order, each with its weight. They are hashes, because
+ * an opening may name a customer, and a router is kept for long.
  */
 export interface Vocabulary {
   terms: readonly number[];
   weights: readonly number[];
 }
 
-/** A term that only one opening has cannot tell openings apart. */
+/** A term that occurs in only one opening does not help to distinguish openings. */
 const LEAST_OPENINGS = 2;
 
-/** The most terms that are kept: those that most openings have. */
+/** Largest number of terms: the most frequent ones are kept. */
 const MOST_TERMS = 20_000;
 
-/** Longer openings are cut: a router must not spend a second on one request. */
+/** Longer openings are cut, because a router must not spend a second on one request. */
 const MOST_CHARACTERS = 20_000;
 
-/** Hashes of the words and word pairs of a text, with how often each occurs. */
+/** Hashes of the words and word pairs of a text, with the number of occurrences of each. */
 function countTerms(text: string): Map<number, number> {
   const words =
     text
@@ -46,7 +48,7 @@ function countTerms(text: string): Map<number, number> {
 
 /**
  * The vocabulary of these openings. A term's weight is its inverse document frequency, ln((n + 1) / (k + 1)) + 1, where
- * k of n openings have it.
+ * k of n openings contain it.
  */
 export function fitVocabulary(openings: readonly string[]): Vocabulary {
   const frequency = new Map<number, number>();
@@ -63,14 +65,14 @@ export function fitVocabulary(openings: readonly string[]): Vocabulary {
   };
 }
 
-/** Makes vectors of openings by a vocabulary. */
+/** Makes a function that converts openings to vectors with a vocabulary. */
 export function openingVectors({ terms, weights }: Vocabulary): (opening: string) => SparseVector {
   const places = new Map(terms.map((term, position) => [term, position]));
   return (opening) => {
     const found = [...countTerms(opening)]
       .flatMap(([term, count]): [number, number][] => {
         const position = places.get(term);
-        // A word that occurs ten times does not say ten times as much.
+        // A word that occurs ten times is not ten times as important.
         return position === undefined ? [] : [[position, Math.sqrt(count) * (weights[position] as number)]];
       })
       .sort((a, b) => a[0] - b[0]);

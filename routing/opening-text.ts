@@ -1,14 +1,14 @@
-/** The text by which a conversation is routed. */
+/** Finds the text by which a conversation is routed. */
 
-/** A message as far as it is read here. Roles that are not read may have any content. */
+/** The part of a message that is read here. Other roles may have any content. */
 export interface ReadMessage {
   role: string;
   content: string | null;
 }
 
 /**
- * The first user message before the agent has said anything. Without one, the last message that the agent was given.
- * The gateway reads a request in the same way. Empty for a conversation without messages.
+ * The first user message before the agent has said anything. If there is none, it is the last message that the agent
+ * got. The gateway reads a request in the same way. Empty for a conversation without messages.
  */
 export function openingText(messages: readonly ReadMessage[]): string {
   const answered = messages.findIndex(({ role }) => role === 'assistant');

@@ -27,7 +27,7 @@ export const needModelsSchema = z
   .array(z.strictObject({ capabilityId: z.string(), model: linearModelSchema }))
   .describe('Probability that a task calls for each capability.');
 
-/** Regressions of needs, with the words that they read. */
+/** Regressions of needs, with their vocabulary. */
 export interface NeedModels {
   vocabulary: z.infer<typeof vocabularySchema>;
   needs: z.infer<typeof needModelsSchema>;

@@ -5,12 +5,12 @@ import type { Router } from './kinds';
 import { type LaterTurnsReader, openLaterTurns } from './later-turns';
 import { type ArmChooser, openRouter } from './open-router';
 
-/** Reads a `router.json`. Rejects when it cannot be read. */
+/** Reads a `router.json`. Rejects if it cannot be read. */
 export type ReadRouter = (artifact: ArtifactRef) => Promise<Router>;
 
 /** A version that is ready to choose among its adapters and the base model. */
 export interface OpenedVersion extends ArmChooser {
-  /** Null: its conversations keep the adapter that they began with. */
+  /** Null: its conversations keep their first adapter. */
   laterTurns: LaterTurnsReader | null;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Fits the calibration of the router `logits`: a temperature, so that a probability of
- * 0.9 is right nine times in ten, and a threshold below which a task is better left to base.
+ * Fits the calibration of the router `logits`: a temperature, so that a probability of 0.9 is right nine times in ten,
+ * and a threshold below which base gets the task.
  */
 import { mean } from '../../activities/statistics/mean';
 import { calibrated } from '../menu-answer';
 
-/** Fewest tasks from which anything is fitted. */
+/** Fewest tasks for a fit. */
 const MIN_TASKS = 20;
 const CANDIDATE_THRESHOLDS = Array.from({ length: 20 }, (_, i) => i / 20);
 
@@ -16,7 +16,7 @@ interface Judged {
   right: number;
 }
 
-/** A task that the router sent to an adapter, with the worth of base and of that adapter. */
+/** A task that the router sent to an adapter, with the pass rates of base and of that adapter. */
 interface Choice {
   probabilities: readonly number[];
   base: number;
@@ -24,8 +24,8 @@ interface Choice {
 }
 
 /**
- * Standard deviation of the prior of log temperature. Without a prior, a router that is right every time would get the
- * lowest temperature there is.
+ * Standard deviation of the prior of log temperature. Without a prior, a router that is always right would get the
+ * lowest possible temperature.
  */
 const PRIOR_SPREAD = 0.5;
 
@@ -45,7 +45,7 @@ export function fitTemperature(tasks: readonly Judged[]): number {
   return Number(Math.exp((low + high) / 2).toFixed(3));
 }
 
-/** Change of the pass rate of one task by abstaining below the threshold. */
+/** Change of a task's pass rate if the router abstains below the threshold. */
 const gainOf = ({ probabilities, base, chosen }: Choice, temperature: number, threshold: number): number =>
   Math.max(...calibrated(probabilities, temperature)) < threshold ? base - chosen : 0;
 

@@ -6,13 +6,13 @@ import { fitVocabulary, openingVectors, type SparseVector } from '../opening-fea
 import type { LinearModel, NeedModels } from '../router-parts';
 import { crossEntropy, fitLogistic, type Observation } from './logistic-regression';
 
-/** Ridges to choose from; the best one for the needs of an agent depends on how many openings it has. */
+/** Ridges to choose from; the best one for an agent's needs depends on the number of its openings. */
 const RIDGES = [0.003, 0.01, 0.03, 0.1, 0.3, 1] as const;
 
-/** Share of labelled openings that a fit does not see, as one of FOLDS parts. */
+/** Number of parts of the labelled openings; each fit leaves one part out. */
 export const FOLDS = 5;
 
-/** The order in which tasks are looked at. Drawn, so that every first part of it is a random sample. */
+/** The random order in which tasks are compared. It is random, so that every prefix of it is a random sample. */
 export function taskOrder(tasks: number, seed: number): number[] {
   const random = randomSource(seed);
   const order = Array.from({ length: tasks }, (_, i) => i);
@@ -23,14 +23,14 @@ export function taskOrder(tasks: number, seed: number): number[] {
   return order;
 }
 
-/** The fold of each of `count` tasks. Drawn, since an environment may deal its kinds of tasks out in turn. */
+/** The fold of each of `count` tasks. The folds are random, since an environment may alternate its kinds of tasks. */
 export function drawFolds(count: number, seed: number): number[] {
   const folds: number[] = [];
   taskOrder(count, seed).forEach((task, place) => (folds[task] = place % FOLDS));
   return folds;
 }
 
-/** The ridge under which the needs of openings that a fit did not see are least surprising. */
+/** The ridge with the lowest cross-entropy on openings outside the fit. */
 export async function chooseRidge(
   openings: readonly LabelledOpening[],
   capabilityIds: readonly string[],

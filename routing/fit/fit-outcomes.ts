@@ -1,7 +1,8 @@
 /**
  * Fits the router `outcomes-mixed` (docs/adr/0020): the probability that each arm passes a task, by a logistic
- * regression over the words of its opening. Few rollouts are bought, and only where other routers disagree. So where an
- * arm was not played, the labels are its prior: its outcomes on tasks with the same needs count as half a trial.
+ * regression over the words of its opening. Few rollouts are bought, and only where other routers disagree. So for
+ * tasks that an arm did not play, the labels give a prior: its outcomes on tasks with the same needs count as half a
+ * trial.
  */
 import { mean } from '../../activities/statistics/mean';
 import { MIXED, NONE_LABEL } from '../../contracts/names';
@@ -30,17 +31,20 @@ export interface ArmModels {
 /** The settings of the fit. */
 export interface OutcomesSettings {
   ridge: number;
-  /** Weight of the labels, in trials, where an arm was not played. 0: labels are not read. */
+  /** Weight of the labels, in trials, for tasks that an arm did not play. 0: labels are not used. */
   priorTrials?: number;
 }
 
-/** More would outweigh an arm's own outcomes. Without any, an arm looks certain to pass tasks that it never played. */
+/**
+ * A larger weight would outweigh an arm's own outcomes. Without any, an arm would seem certain to pass tasks that it
+ * never played.
+ */
 const PRIOR_TRIALS = 0.5;
 
-/** Trials of base towards which the gain in a group of tasks is shrunk. */
+/** The gain in a group of tasks is shrunk towards base with the weight of this many trials. */
 const SHRINKAGE = 4;
 
-/** A few outcomes make nothing certain. */
+/** A few outcomes make nothing certain, so shares are limited to this range. */
 const [LEAST_SHARE, MOST_SHARE] = [0.01, 0.99];
 
 /** Ridge of a bias, as in the regression. */
@@ -78,12 +82,12 @@ export async function fitOutcomes(
   return { vocabulary, base, arms: models };
 }
 
-/** A task that does not call for an arm. */
+/** A task that does not need an arm. */
 const OTHERS = 'others';
 
-/** The group of a task for an arm. Tasks of one group are taken to end alike. */
+/** The group of a task for an arm. Tasks of one group are assumed to have the same outcomes. */
 function groupOf({ needs }: RoutingTask, arm: string): string {
-  // The mixed adapter may have learned one need and not another.
+  // The mixed adapter may have learned one need but not another.
   if (arm === MIXED && needs.length > 0) return needs.length > 1 ? 'several needs' : `need ${needs[0]}`;
   if (!needs.includes(arm)) return OTHERS;
   return needs.length > 1 ? 'its own and others' : 'its own';
@@ -102,13 +106,13 @@ function sharesByNeeds(tasks: readonly RoutingTask[], arm: string, outcomes: Out
   );
   return rows.map(({ group, base }) => {
     const all = groups.get(group)!;
-    // An adapter decides how its own tasks go; other tasks go as they go with base.
+    // On its own tasks an adapter's outcomes count; on other tasks base's outcomes do.
     const share = (group === OTHERS ? base : all.base) + all.gain;
     return Math.min(MOST_SHARE, Math.max(LEAST_SHARE, share));
   });
 }
 
-/** Variance of each weight, and of the bias: the inverse of the diagonal of the Hessian. */
+/** Variance of each weight, and of the bias: the inverse of the Hessian's diagonal. */
 function variancesOf(model: LinearModel, observations: readonly Observation[], width: number, ridge: number): number[] {
   const curvature = new Float64Array(width + 1).fill(ridge);
   curvature[width] = BIAS_RIDGE;

@@ -14,16 +14,16 @@ export interface Observation {
 const MOST_STEPS = 50;
 const MOST_HALVINGS = 30;
 const MOST_CONJUGATE_STEPS = 100;
-/** The fit ends when no component of the gradient is larger, in units of one observation. */
+/** The fit ends when every component of the gradient is at most this, in units of one observation. */
 const TOLERANCE = 1e-6;
-/** Keeps the bias finite where all outcomes are the same. */
+/** It keeps the bias finite if all outcomes are the same. */
 const BIAS_RIDGE = 1e-3;
 
 /**
  * The logistic regression with the least Σ trials · cross-entropy + ridge/2 · |w|². Newton's method with conjugate
- * gradients (as in LIBLINEAR's trust-region solver, Lin, Weng and Keerthi 2008), with halved steps where a full step
- * would not go down. It gives other work of the process its turn between steps. The problem is strictly convex, so the
- * fit does not depend on where it starts.
+ * gradients (as in LIBLINEAR's trust-region solver, Lin, Weng and Keerthi 2008). A step is halved if the full step
+ * would not decrease the objective. Between steps it lets other work of the process run. The problem is strictly
+ * convex, so the fit does not depend on the start.
  *
  * `width` is the number of features. Without observations every probability is 0.5.
  */
@@ -46,9 +46,9 @@ export async function fitLogistic(
   return toModel(point);
 }
 
-/** The convex problem. A point is the weights, then the bias, whose feature is 1 in every observation. */
+/** The convex problem. A point consists of the weights and then the bias, whose feature is 1 in every observation. */
 class Problem {
-  /** Observations one after the other: where each begins, its features and their values. */
+  /** The observations in sequence: the start of each, its features and their values. */
   private readonly starts: Int32Array;
   private readonly positions: Int32Array;
   private readonly values: Float64Array;
@@ -124,7 +124,7 @@ class Problem {
   }
 }
 
-/** Lets the heartbeats of this process through. */
+/** Lets this process send its heartbeats. */
 const breathe = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Solves H d = -gradient approximately, to a residual of a tenth of the gradient. */
@@ -159,7 +159,7 @@ function lineSearch(problem: Problem, from: Float64Array, direction: Float64Arra
   return null;
 }
 
-/** Weights that change no decision are not kept: a router is read at every start of a gateway. */
+/** Weights that change no decision are dropped, because a router is read at every start of a gateway. */
 function toModel(point: Float64Array): LinearModel {
   const weights = [...point.slice(0, -1)].map(round);
   const positions = weights.flatMap((weight, position) => (weight === 0 ? [] : [position]));
@@ -169,7 +169,7 @@ function toModel(point: Float64Array): LinearModel {
   };
 }
 
-/** Mean cross-entropy of the observations under probabilities, in nats. */
+/** Mean cross-entropy of the observations under these probabilities, in nats. */
 export function crossEntropy(observations: readonly Observation[], probabilities: readonly number[]): number {
   return mean(
     observations.map(({ share }, i) => {

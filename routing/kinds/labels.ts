@@ -5,7 +5,7 @@ import type { ArmChoice, Kind } from '../kind';
 import { likeliestFirst, type NeedProbability, needReader } from '../need-reader';
 import { laterTurns, leftOut, needModelsSchema, severalNeeds, vocabularySchema } from '../router-parts';
 
-/** A need is served when it is more likely than not. */
+/** A need counts if its probability is at least one half. */
 const LEAST_PROBABILITY = 0.5;
 
 const schema = z
@@ -19,7 +19,7 @@ const schema = z
   })
   .describe('A logistic regression, learned from the labels of identification, says what a task calls for.');
 
-/** The adapter of the likeliest need. */
+/** Chooses the adapter of the likeliest need. */
 export const labels: Kind<z.infer<typeof schema>> = {
   schema,
   needs: { mixed: false, outcomes: false },
@@ -41,7 +41,7 @@ export const labels: Kind<z.infer<typeof schema>> = {
   },
 };
 
-/** The likeliest need, or `none` when each is less likely than not. */
+/** The likeliest need, or `none` if each has a probability below one half. */
 function likeliestNeed(needs: readonly NeedProbability[]): ArmChoice {
   const [best] = likeliestFirst(needs);
   if (best === undefined) return { capabilityId: NONE_LABEL, probability: 1, reason: 'routed' };

@@ -53,8 +53,8 @@ export const logits: Kind<z.infer<typeof schema>> = {
 };
 
 /**
- * Temperature and threshold by which the menu's answers agree best with the labels of these tasks. A task with several
- * needs counts for the need that the base model finds likeliest.
+ * Temperature and threshold with which the menu's answers agree best with the labels of these tasks. A task with
+ * several needs counts for the need that is likeliest according to the base model.
  */
 function calibrationOf(
   tasks: readonly RoutingTask[],

@@ -43,16 +43,19 @@ const schema = z
 /** A router that learned from outcomes. */
 export type OutcomesRouter = z.infer<typeof schema>;
 
-/** Standard errors, in log odds. They come from the diagonal alone, which overstates them, so a part is enough. */
+/**
+ * Number of standard errors, in log odds, that are subtracted. They come only from the diagonal, which overstates them,
+ * so a part is enough.
+ */
 const DOUBT = 0.3;
 
 /**
- * Chance to pass by which an arm has to be ahead of base. Where both hardly ever pass, the two regressions differ by
- * less, and that means nothing.
+ * An arm's pass probability must exceed base's by this much. If both hardly ever pass, smaller differences of the two
+ * regressions mean nothing.
  */
 const MARGIN = 0.05;
 
-/** The arm that is likeliest to pass, where it is likelier than base (docs/adr/0020). */
+/** Chooses the arm with the highest pass probability, if it is above base's (docs/adr/0020). */
 export const outcomesMixed: Kind<OutcomesRouter> = {
   schema,
   needs: { mixed: true, outcomes: true },
@@ -74,7 +77,7 @@ export const outcomesMixed: Kind<OutcomesRouter> = {
   },
 };
 
-/** An arm whose lower bound is not above base is not chosen: in doubt base gets the conversation. */
+/** If an arm's lower bound is not above base, it is not chosen: in doubt base gets the conversation. */
 function openOutcomes({ vocabulary, base, arms, doubt, margin }: OutcomesRouter): Choose {
   const vectorOf = openingVectors(vocabulary);
   return (opening) => {
@@ -95,7 +98,7 @@ function openOutcomes({ vocabulary, base, arms, doubt, margin }: OutcomesRouter)
   };
 }
 
-/** A probability whose log odds are lowered by this much. */
+/** A probability with its log odds lowered by this much. */
 const lowered = (probability: number, by: number): number => 1 / (1 + ((1 - probability) / probability) * Math.exp(by));
 
 /** Variance of the log odds, as if weights were independent. The bias has the last variance. */
