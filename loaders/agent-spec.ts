@@ -5,7 +5,7 @@ import { LARGEST_SOURCE_BYTES, readBounded, TooLargeFileError, UnreadableFileErr
 import { readYaml } from './read-yaml';
 import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
 
-/** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and what is allowed. */
+/** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and the allowed values. */
 export class AgentSpecError extends Error {
   readonly type = 'Spec.Invalid';
 
@@ -93,7 +93,7 @@ function crossChecks(
   return problems;
 }
 
-/** Why a path cannot be read as a source file; null where it can. */
+/** Why a path cannot be read as a source file; null if it can. */
 function whyNoFile(path: string): string | null {
   try {
     readBounded(path, LARGEST_SOURCE_BYTES);
@@ -108,8 +108,8 @@ function whyNoFile(path: string): string | null {
 }
 
 /**
- * Sampler vllm without an address uses the server of the model, which must be a vLLM that trainers reach. Returns what
- * to write where it is not; null where nothing is missing.
+ * The sampler vllm without an address uses the model's server. That must be a vLLM that trainers can reach. Returns the
+ * missing setting; null if nothing is missing.
  */
 function missingSamplerUrl(
   { server, baseUrl }: AgentSpec['model'],

@@ -3,8 +3,8 @@ import { readYaml } from './read-yaml';
 import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
 
 /**
- * A gateway configuration cannot be used. The message has a line for each problem: source, field, value and what is
- * allowed.
+ * A gateway configuration cannot be used. The message has a line for each problem: source, field, value and the allowed
+ * values.
  */
 export class GatewayConfigError extends Error {
   readonly type = 'Gateway.ConfigInvalid';
@@ -75,7 +75,7 @@ function crossChecks({ agents, keys, host }: GatewayConfig): SpecProblem[] {
   }
   const adminPorts = new Map<string, number | undefined>();
   agents.forEach(({ replicas: urls, adminPort }, i) => {
-    // As the gateway does, which has one replica for both spellings.
+    // The gateway, too, treats both spellings as one replica.
     const replicas = urls.map((url) => url.replace(/\/$/, ''));
     const shared = replicas.find((url) => adminPorts.has(url) && adminPorts.get(url) !== adminPort);
     if (shared !== undefined)

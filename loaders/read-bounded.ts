@@ -5,12 +5,12 @@ export const LARGEST_SOURCE_BYTES = 1_000_000;
 /** Bytes read at a time. */
 const PIECE = 65_536;
 
-/** A path leads to nothing that can be read as a file. The message is a clause about it: 'is not a file.' */
+/** A path does not lead to a readable file. The message is a clause about the path: 'is not a file.' */
 export class UnreadableFileError extends Error {
   constructor(
     message: string,
     readonly isMissing = false,
-    /** The system's error, where something else than the file itself is in the way. */
+    /** The system's error, if the cause is not the file itself. */
     override readonly cause?: Error,
   ) {
     super(message);
@@ -27,18 +27,17 @@ export class UnreadableFileError extends Error {
 export class TooLargeFileError extends UnreadableFileError {}
 
 /**
- * Reads a file that somebody named. A FIFO would be waited for and a device read without end; some files of /proc and
- * /sys pass for files, say that they are empty, and do one or the other. So the path is opened without waiting, and
- * reading ends after `largest` bytes. The service's own files are read by `readWholeFile` of the store. Throws
- * UnreadableFileError.
+ * Reads a file that a user named. Reading a FIFO would block, and reading a device would never end. Some files of /proc
+ * and /sys look like empty files and do one of the two. So the path is opened without blocking, and reading ends after
+ * `largest` bytes. The store's `readWholeFile` reads the service's own files. Throws UnreadableFileError.
  */
 export function readBounded(file: string, largest: number): Buffer {
   return readFrom(file, (descriptor, size) => readOpen(descriptor, largest, size));
 }
 
 /**
- * Reads at most the last `most` bytes of a file, which may grow meanwhile. The path may lead to the same odd
- * files as for `readBounded`. Throws UnreadableFileError.
+ * Reads at most the last `most` bytes of a file, which may grow meanwhile. The path may lead to the same special files
+ * as for `readBounded`. Throws UnreadableFileError.
  */
 export function readEnd(file: string, most: number): Buffer {
   return readFrom(file, (descriptor, size) => {
@@ -63,7 +62,7 @@ function readFrom(file: string, read: (descriptor: number, size: number) => Buff
     if (code === 'ENOENT') throw new UnreadableFileError('there is no such file.', true);
     if (code === 'EAGAIN') throw new UnreadableFileError('has no content of its own: reading it waits for something.');
     if (code === 'ERR_INVALID_ARG_VALUE') throw new UnreadableFileError('has a NUL character in its name.');
-    // A FIFO or socket without another end.
+    // The path is a FIFO or socket without another end.
     if (code === 'ENXIO') throw new UnreadableFileError('is not a file.');
     throw new UnreadableFileError(`cannot be read: ${message}.`, false, error as Error);
   }

@@ -15,12 +15,12 @@ import { fieldName, type SpecProblem } from './schema-problems';
 /** Largest file that is read. */
 const LARGEST_BYTES = 1_000_000;
 
-/** The value of a YAML file, or the file's fault. */
+/** The value of a YAML file, or its problems. */
 export type ReadYaml = { value: unknown } | { problems: SpecProblem[] };
 
 /**
- * Reads a YAML file that somebody wrote. Only files are read, and none that are large. Aliases that refer to
- * themselves, or multiply a small file into gigabytes, are a problem like any other.
+ * Reads a YAML file that a user wrote. Only regular files of limited size are read. An alias that refers to itself is a
+ * problem, and so are aliases that expand a small file to gigabytes.
  */
 export function readYaml(file: string): ReadYaml {
   const problem = (message: string): ReadYaml => ({ problems: [{ path: '', message }] });
@@ -32,8 +32,8 @@ export function readYaml(file: string): ReadYaml {
     throw error;
   }
   try {
-    // Tags make sets and maps whose fields no schema sees. A tag is not interpreted: it is a problem. Keys are compared
-    // below, because the library compares each of them with all others.
+    // Tags make sets and maps, whose fields no schema sees. So a tag is not interpreted: it is a problem. `keyFaults`
+    // below compares the keys: the library would compare each key with all others.
     const lineCounter = new LineCounter();
     const options = {
       schema: 'core',
@@ -56,7 +56,7 @@ export function readYaml(file: string): ReadYaml {
   }
 }
 
-/** Faults for which the library's own sentence quotes the file. */
+/** Faults whose message in the library quotes the file. */
 const OWN_WORDS: Partial<Record<YAMLParseError['code'], string>> = {
   TAG_RESOLVE_FAILED: 'A tag cannot be resolved',
   BAD_DIRECTIVE: 'A directive is not known',
@@ -64,7 +64,7 @@ const OWN_WORDS: Partial<Record<YAMLParseError['code'], string>> = {
   MULTIPLE_DOCS: 'The file has more than one document, and one is read. Behind `---` the next one begins',
 };
 
-/** The expected form, where the library's own sentence does not name it. */
+/** The expected form, if the library's own message does not name it. */
 const EXPECTED: readonly [RegExp, string][] = [
   [/must start at the same column/, 'fields of one level in one column, what belongs to a field further to the right'],
   [/^Tabs are not allowed/, 'spaces'],
@@ -74,8 +74,8 @@ const EXPECTED: readonly [RegExp, string][] = [
 ];
 
 /**
- * A fault and its place. Nothing of the file is repeated: the path may lead to any file, as a link does, and whoever
- * reads the message may not be allowed to read that file.
+ * A fault and its place. The text quotes nothing of the file. Through a link the path may lead to any file, which the
+ * reader of the message may not be allowed to read.
  */
 function faultText({ code, message, pos }: YAMLParseError | YAMLWarning, lines: LineCounter): string {
   const { line, col } = lines.linePos(pos[0]);
@@ -84,7 +84,7 @@ function faultText({ code, message, pos }: YAMLParseError | YAMLWarning, lines: 
   return `${OWN_WORDS[code] ?? withoutContent(message)} ${place}${expected === undefined ? '' : ` Expected: ${expected}.`}`;
 }
 
-/** The faults after the first one: most follow from it. */
+/** Later faults are only counted, because most follow from the first one. */
 const followText = (count: number): string => {
   if (count === 0) return '';
   return ` ${count === 1 ? 'One more fault is' : `${count} more faults are`} behind it, which may be gone with it.`;
@@ -93,7 +93,7 @@ const followText = (count: number): string => {
 /** The library quotes the file after a colon. */
 const withoutContent = (message: string): string => message.replace(/(?<=\S):\s[^]*$/, '').split('\n', 1)[0] ?? '';
 
-/** Keys that occur twice in a map, and keys that are lists or maps, with their lines. */
+/** Faulty keys with their lines: keys that occur twice in a map, and keys that are lists or maps. */
 function keyFaults(document: Document.Parsed, lines: LineCounter): string[] {
   const faults: string[] = [];
   visit(document, {
@@ -106,7 +106,7 @@ function keyFaults(document: Document.Parsed, lines: LineCounter): string[] {
           faults.push(`the key in line ${line} is a list or a map. Keys are words.`);
           continue;
         }
-        // As keys of the value: 1 and "1" are the same field.
+        // The names are compared as keys of the value: 1 and "1" are the same field.
         const name = String(node.value);
         if (seen.has(name)) faults.push(`the key ${JSON.stringify(fieldName(name))} in line ${line} is there twice.`);
         seen.add(name);

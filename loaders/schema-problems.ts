@@ -28,7 +28,7 @@ const SHORT_KEY = /\b(?:sk|pk|rk)[-_][\w-]{8,}/g;
 const withoutKeys = (text: string): string =>
   text.replace(REDACTION_FINDERS.key.pattern, '[key]').replace(SHORT_KEY, '[key]');
 
-/** Longest name or value that a message repeats. */
+/** Longest part of a name or value that a message repeats. */
 const SHOWN_LETTERS = 200;
 /** A text as a message repeats it: its beginning, without keys. */
 export function shown(text: string): string {
@@ -37,8 +37,8 @@ export function shown(text: string): string {
 }
 
 /**
- * A key as a message repeats it: only what looks like the name of a field. A line of another file, such as one of
- * /etc/shadow, is a key as well where it ends with a colon.
+ * A key for a message: it is repeated only if it looks like the name of a field. A line of another file, such as
+ * /etc/shadow, is also read as a key if it ends with a colon.
  */
 export const fieldName = (key: string): string =>
   /^[\p{L}\p{N}_.-]{1,64}$/u.test(key) && withoutKeys(key) === key ? key : '(a key that is not shown)';
@@ -55,7 +55,7 @@ export function problemLines(file: string, problems: readonly SpecProblem[]): st
   return [...lines, ...(more > 0 ? [`${file}: and ${more} more.`] : [])].join('\n');
 }
 
-/** Fields in which somebody may have put the secret itself in place of its hash. */
+/** Fields that may contain the secret itself instead of its hash. */
 const isSecret = (path: readonly PropertyKey[]): boolean => path[0] === 'keys' || path.at(-1) === 'sha256';
 
 function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] {
@@ -68,8 +68,8 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
     }));
   }
   const value = valueAt(raw, issue.path);
-  // A value that is no map of fields comes from some other file. It is not repeated, because the path may be a link to
-  // it.
+  // A value that is not a map of fields comes from some other file. It is not repeated, because the path may be a link
+  // to that file.
   if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue, false)}` }];
   const named = isSecret(issue.path) ? 'what is there' : quotedValue(value, issue);
   const found = value === undefined ? 'is missing' : `${named} is not allowed`;
@@ -97,10 +97,10 @@ function kindOf(value: unknown): string {
   return `a ${typeof value === 'string' ? 'text' : typeof value}, not fields with values`;
 }
 
-/** A value as JSON, with the numbers that JSON does not have: 1e400 is Infinity, not null. */
+/** A value as JSON, with numbers that JSON cannot express: 1e400 is Infinity, not null. */
 const written = (value: unknown): string => (typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? ''));
 
-/** What would be allowed. `isWhole`: the field takes whole numbers. */
+/** The allowed values. `isWhole` means that the field takes whole numbers. */
 function allowed(issue: Issue, isWhole: boolean): string {
   switch (issue.code) {
     case 'invalid_value':
@@ -115,7 +115,8 @@ function allowed(issue: Issue, isWhole: boolean): string {
     case 'invalid_type':
       return `Allowed: ${isWhole || issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
     case 'invalid_union':
-      // A discriminated union lists the values of its discriminator, undefined where that has a default.
+      // A discriminated union lists the values of its discriminator; a value is undefined if the discriminator has a
+      // default.
       if ('options' in issue && issue.options !== undefined) return `Allowed: ${quoted(issue.options)}.`;
       return `Allowed: ${issue.errors
         .flat()
@@ -142,7 +143,7 @@ const quoted = (values: readonly unknown[]): string =>
     .map((value) => JSON.stringify(value))
     .join(', ');
 
-/** A JSON Schema, as far as it says which fields an object has. */
+/** The part of a JSON Schema that says which fields an object has. */
 interface SchemaNode {
   type?: string;
   properties?: Record<string, SchemaNode>;
@@ -154,7 +155,7 @@ interface SchemaNode {
 }
 
 /**
- * Names of the fields that the schema has at a path of the value `raw`; null where it has no object there. In a
+ * Names of the fields that the schema allows at a path of the value `raw`; null if it has no object there. In a
  * discriminated union they are the fields of the option that the value chose.
  */
 function knownFields(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): string[] | null {
@@ -162,7 +163,7 @@ function knownFields(schema: z.ZodType, raw: unknown, path: readonly PropertyKey
   return properties === undefined ? null : Object.keys(properties);
 }
 
-/** The schema at a path of the value `raw`; undefined where it has none. */
+/** The schema at a path of the value `raw`; undefined if there is none. */
 function nodeAt(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): SchemaNode | undefined {
   let node = chosenOption(z.toJSONSchema(schema, { io: 'input' }) as SchemaNode, raw);
   path.forEach((key, depth) => {
@@ -172,7 +173,9 @@ function nodeAt(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): 
   return node;
 }
 
-/** The option of a discriminated union whose constant fields the value has; any other schema as it is. */
+/**
+ * The option of a discriminated union whose constant fields match the value; any other schema is returned unchanged.
+ */
 function chosenOption(node: SchemaNode | undefined, value: unknown): SchemaNode | undefined {
   if (node?.oneOf === undefined) return node;
   return node.oneOf.find(({ properties = {} }) =>
