@@ -138,7 +138,10 @@ export function createActivities(
   };
 }
 
-/** The cluster that this worker finds. Loaded when it is needed: the client is large, and most workers have none. */
+/**
+ * The cluster that this worker can reach. It is loaded on demand: the client is large, and most workers have no
+ * cluster.
+ */
 export async function openDefaultCluster(): Promise<Cluster> {
   return (await import('../k8s/cluster.js')).openCluster();
 }

@@ -71,22 +71,22 @@ export interface WorkerConfig {
   clusterPolicy: WorkerPolicy;
   /** Address of the policy server, for agents whose spec names none. */
   modelUrl: string | null;
-  /** Where model servers load adapters, by their address, where that is another one. */
+  /** For model servers that load adapters at another address: that address, by the server's own. */
   adapterUrls: Record<string, string>;
-  /** API key of the model endpoint, where it asks for one. */
+  /** API key of the model endpoint, if it requires one. */
   modelApiKey: string | null;
-  /** Servers other than the worker's own that may receive its keys when an agent.yaml names them. */
+  /** Further servers that may receive the worker's keys when an agent.yaml names them. */
   keyEndpoints: string[];
   /** Addresses that may receive notices of runs, and the secret that signs them. */
   webhook: {
-    /** For agents whose agent.yaml names none. */
+    /** The webhook for agents whose agent.yaml names none. */
     url: string | null;
     /** Servers that an agent.yaml may name. */
     endpoints: string[];
-    /** Value of a variable whose name begins with WHET_WEBHOOK_SECRET; null where it is not set. */
+    /** Value of a variable whose name begins with WHET_WEBHOOK_SECRET; null if it is not set. */
     secret: (variable: string) => string | null;
   };
-  /** Directory of the base model, where a recipe made it. */
+  /** Directory of the base model, if a recipe made it. */
   modelPath: string | null;
   /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based demo analyst. */
   analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
@@ -95,16 +95,16 @@ export interface WorkerConfig {
     host: string;
     /** Port 0: any free one. */
     port: number;
-    /** Address at which pods reach it. Null: pods send no reports. */
+    /** Address for pods. Null: pods send no reports. */
     podUrl: string | null;
   };
-  /** Trainings that run at the same time on this machine. */
+  /** Number of trainings that run in parallel on this machine. */
   trainers: number;
 }
 
 /**
- * Reads and checks it, and the file that WHET_POLICY names. Throws Error whose message names the variable, flag or
- * field, its value and the allowed values.
+ * Reads and checks the configuration, and the file that WHET_POLICY names. Throws Error whose message names the
+ * variable, flag or field, its value and the allowed values.
  */
 export function readConfig(argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): WorkerConfig {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));

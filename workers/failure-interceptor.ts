@@ -7,15 +7,15 @@ import { diskError, isStoreError } from '../store';
 
 /**
  * Turns errors of the store, and of documents read from it, into failures with a type of FAILURES. The type decides
- * whether Temporal tries again and whether the run waits for a person. Every other error is returned unchanged;
- * Temporal tries again.
+ * whether Temporal tries again and whether the run waits for a person. Every other error is returned unchanged, and
+ * Temporal retries it.
  */
 export function toTypedFailure(error: unknown): unknown {
   if (error instanceof ApplicationFailure) return error;
-  // Other libraries meet a full disk, too, so errors of the operating system count as well.
+  // Other libraries also meet a full disk, so errors of the operating system count as well.
   const storeError = isStoreError(error) ? error : diskError(error);
   if (storeError !== null) return failure(storeError.type, storeError.message, { cause: storeError });
-  // Requests and answers are checked where they arrive, so a document that fails its schema here is from the store.
+  // Requests and answers are checked on arrival. So a document that fails its schema here comes from the store.
   if (error instanceof z.ZodError) {
     return failure(
       'Store.Corrupt',

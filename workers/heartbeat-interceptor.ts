@@ -3,8 +3,9 @@ import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { HEARTBEAT_MS } from '../contracts/limits';
 
 /**
- * Interceptor that sends the heartbeats of activities without progress to report, which are the orchestration queue's.
- * Temporal gives such an activity to another worker soon after its own was killed. The others send their own.
+ * Interceptor that sends heartbeats for activities without progress to report: those of the orchestration queue. With
+ * them, Temporal soon restarts such an activity on another worker when its own was killed. Other activities send their
+ * own heartbeats.
  * @param everyMs time between two heartbeats, in milliseconds.
  */
 export function heartbeatInterceptor(

@@ -26,7 +26,7 @@ import { repeatedFailureInterceptor } from './repeated-failures';
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 
-/** Activities of each queue that one process runs at the same time. */
+/** Number of activities of each queue that one process runs in parallel. */
 const concurrentActivities = (config: WorkerConfig): Record<QueueKind, number> => ({
   orchestration: 8,
   llm: 32,
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
         taskQueue: TASK_QUEUES[kind],
         activities: activities[kind],
         maxConcurrentActivityTaskExecutions: concurrentActivities(config)[kind],
-        // People look at the progress: once a second is often enough, and cheap.
+        // Once a second is enough and cheap, because only people look at the progress.
         maxHeartbeatThrottleInterval: '1s',
         defaultHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '10s',
@@ -77,7 +77,7 @@ async function main(): Promise<void> {
   await reports?.close();
 }
 
-/** Looks for trainers whose run has ended, until the returned function is called. */
+/** Until the returned function is called, looks for trainers whose run has ended. */
 function sweepTrainers(connection: NativeConnection, config: WorkerConfig): () => void {
   const client = new Client({ connection, namespace: config.temporalNamespace });
   const read = (runId: string) => readRunStatus(client, runId);
@@ -89,8 +89,8 @@ function sweepTrainers(connection: NativeConnection, config: WorkerConfig): () =
 }
 
 /**
- * A worker of this version needs the search attributes of this version, in whatever namespace it is started. Where it
- * may not even list them, an operator must have registered them.
+ * A worker of this version needs the search attributes of this version in its namespace. If it may not even list them,
+ * an operator must have registered them.
  */
 async function prepareNamespace(connection: NativeConnection, config: WorkerConfig): Promise<void> {
   try {

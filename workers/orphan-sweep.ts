@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Time between two sweeps. */
 const EVERY_MS = 60_000;
 
-/** Stops trainers that nobody wants any more. Returns their runs. */
+/** Stops trainers that no run needs any more. Returns their runs. */
 type Sweep = () => Promise<string[]>;
 
 /**
- * Sweeps now and every minute until the returned function is called: a run that was terminated, or cancelled while no
- * worker lived, stops no trainer. A sweep fails when Temporal or the cluster does not answer. It is repeated the next
- * time; the failure is logged once.
- * @param name the objects of a sweep, for the log.
+ * Sweeps now and every minute until the returned function is called. A run does not stop its trainers if it was
+ * terminated, or cancelled while no worker was alive. A sweep fails when Temporal or the cluster does not answer. The
+ * next sweep repeats it; the failure is logged once.
+ * @param name the objects that the sweep stops, for the log.
  */
 export function sweepOrphans(name: string, sweep: Sweep, everyMs = EVERY_MS): () => void {
   const stop = new AbortController();

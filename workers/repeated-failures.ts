@@ -5,19 +5,22 @@ import { REPORTED_ATTEMPTS } from '../contracts/limits';
 import type { FailingStatus } from '../contracts/messages/run';
 import { MESSAGES } from '../contracts/names';
 
-/** With pauses of half a minute, every this many attempts are half an hour. */
+/** With pauses of half a minute, this number of attempts takes half an hour. */
 const ATTEMPTS_BETWEEN_REPORTS = 64;
 
 /** An attempt that lasted this long made progress. An attempt that finds a service down fails sooner. */
 const GOT_ON_MS = 10 * 60_000;
 
-/** Whether an attempt of this length made progress before it failed. Each is reported: they cannot be many. */
+/**
+ * Whether an attempt of this length made progress before it failed. Each such attempt is reported, because there cannot
+ * be many.
+ */
 export const hasGotOn = (attempt: number, lastedMs: number): boolean =>
   attempt >= REPORTED_ATTEMPTS && lastedMs >= GOT_ON_MS;
 
 /**
  * Whether the failure of this attempt is shown in the run's progress table. Every report is a row of the run's
- * timeline, so they become rare: the 8th, 16th, 32nd and 64th attempt, then about every half hour.
+ * timeline. So they become rare: the 8th, 16th, 32nd and 64th attempt, then about every half hour.
  */
 export function isReported(attempt: number): boolean {
   if (attempt < REPORTED_ATTEMPTS) return false;
@@ -25,8 +28,8 @@ export function isReported(attempt: number): boolean {
 }
 
 /**
- * Interceptor that reports to a run that an activity keeps failing, or no longer fails. Temporal repeats such an
- * activity without an end, and the workflow does not see its attempts.
+ * Interceptor that tells a run when an activity keeps failing, and when it recovers. Temporal repeats such an activity
+ * without a limit, and the workflow does not see its attempts.
  */
 export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInterceptor } => ({
   inbound: {
@@ -55,7 +58,7 @@ export const repeatedFailureInterceptor = (): { inbound: ActivityInboundCallsInt
   },
 });
 
-/** `b: trainAdapter` for an activity of the child workflow `<run>/sharpen/b`, else the activity type alone. */
+/** `b: trainAdapter` for an activity of the child workflow `<run>/sharpen/b`; for others only the activity type. */
 function keyOfActivity(): string {
   const { activityType, workflowExecution } = Context.current().info;
   const [, child, part] = (workflowExecution?.workflowId ?? '').split('/');
@@ -70,12 +73,12 @@ function reasonOf(error: unknown): string {
 
 async function reportToRun(status: FailingStatus): Promise<void> {
   const { info, client } = Context.current();
-  // Children have the id of their run before the first slash.
+  // A child's id begins with the id of its run, before the first slash.
   const runId = info.workflowExecution?.workflowId.split('/')[0];
   if (runId === undefined) return;
   try {
     await client.workflow.getHandle(runId).signal(MESSAGES.failingSignal, status);
   } catch {
-    // The run has ended, or the server is busy: the next report says the same.
+    // Either the run has ended, or the server is busy; then the next report says the same.
   }
 }
