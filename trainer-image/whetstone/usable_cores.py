@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def usable_cores(control_groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """The cores of the affinity mask, or fewer where the control group (v2 or v1) has a quota; at least 1.
+    """The number of cores of the affinity mask, or fewer if the control group (v2 or v1) has a quota; at least 1.
 
     A container's limit is such a quota. Inside the container the mask still shows every core of the node.
     """
@@ -18,7 +18,7 @@ def usable_cores(control_groups: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _quota(root: Path) -> float | None:
-    """Processor seconds per second that the control group grants; None where there is no limit."""
+    """Processor seconds per second that the control group grants; None if there is no limit."""
     try:
         if (root / "cpu.max").exists():
             share, period = (root / "cpu.max").read_text().split()
@@ -26,5 +26,5 @@ def _quota(root: Path) -> float | None:
             share, period = ((root / "cpu" / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period"))
         return int(share) / int(period) if int(share) > 0 else None
     except (OSError, ValueError):
-        # No control group, or the word "max".
+        # Either there is no control group, or the quota is the word "max".
         return None

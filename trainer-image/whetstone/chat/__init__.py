@@ -1,6 +1,6 @@
 """Conversations as text and as tokens: the chat template, the tokenizer, and tool calls in generated text.
 
-The policy server and the trainer both use it, so that both read and write the same conversation alike.
+The policy server and the trainer both use this package, so that both read and write conversations in the same way.
 """
 
 from .template import Chat, RawJson

@@ -15,7 +15,7 @@ from whetstone.engine import ModelError
 from .tool_calls import TOOL_CALL_OPEN, Read, reader_of
 
 THINK_OPEN = "<think>"
-# The text that a family's chat template writes around a call. Where several match, the first one counts.
+# The text that a family's chat template writes around a call. If several match, the first one counts.
 MARKS = (
     ("gemma4", r"<\|tool_call>"),
     ("lfm2", r"<\|tool_call_start\|>"),
@@ -59,8 +59,8 @@ def split_thought(begun: str, text: str) -> tuple[str | None, str]:
 def dialect_of(chat_template: str, own: dict | None) -> Dialect:
     """The dialect of a checkpoint, from the marks in its chat template.
 
-    Fine-tuned checkpoints change their templates, so a comparison with the vendor's text would miss them. `own` is the
-    response template that the tokenizer brings; it comes first.
+    Fine-tuned checkpoints change their templates, so a comparison with the vendor's text would not find them. `own` is
+    the tokenizer's response template, which has priority.
     """
     if own:
         calls = own.get("fields", {}).get("tool_calls", {})
@@ -99,5 +99,5 @@ def plain_dialect_of(chat_template: str, own: dict | None) -> Dialect:
 
 
 def family_of(chat_template: str) -> str | None:
-    """The family whose way of writing calls the template has, a name of MARKS; None: it writes no calls."""
+    """The family with the template's form of calls, as a name of MARKS; None: the template writes no calls."""
     return next((name for name, mark in MARKS if re.search(mark, chat_template)), None)

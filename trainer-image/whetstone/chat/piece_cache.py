@@ -1,4 +1,4 @@
-"""A cache of token ids that is bounded by the memory it takes."""
+"""A cache of token ids, limited by its memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ ENTRY_BYTES, TOKEN_BYTES = 300, 36
 
 
 class PieceCache:
-    """Token ids by text, the least recently used forgotten first. Safe for use by several threads.
+    """Token ids by text; the least recently used are dropped first. Several threads may use it.
 
-    `limit` is in bytes. A text that would take more than a sixteenth of it is encoded, but not kept.
+    `limit` is in bytes. A text that would need more than a sixteenth of it is encoded, but not cached.
     """
 
     def __init__(self, encode: Callable[[str], list[int]], limit: int) -> None:
@@ -27,7 +27,7 @@ class PieceCache:
         return text in self._kept
 
     def __call__(self, text: str) -> list[int]:
-        """Token ids of a text; not to be changed."""
+        """Token ids of a text; callers must not change them."""
         with self._lock:
             found = self._kept.get(text)
             if found is not None:

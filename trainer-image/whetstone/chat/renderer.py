@@ -1,4 +1,4 @@
-"""Conversations as the trainer's rollouts need them: prompts, replies read from tokens, and the tokens after a reply.
+"""Conversations for the trainer's rollouts: prompts, replies read from tokens, and the tokens after a reply.
 
 Prompts are rendered by the checkpoint's own chat template, as vLLM renders them, so that training reads what serving
 reads. Replies are read as vLLM reads them (tool_calls.py, dialects.py). A rollout grows by the tokens that were sampled
@@ -22,13 +22,14 @@ from .dialects import Dialect, dialect_of, split_thought
 from .template import Chat, RawJson
 from .tool_calls import ToolCall, compact, read_harmony
 
-# Takes the place of the agent's text in a rendered conversation, to find it again. No chat template writes it.
+# Replaces the agent's text in a rendered conversation, to find its place. No chat template writes this text.
 _MARK = "q7whetstone7mark7q"
 # The template writes `<|end|>` after an answer that the model ended with `<|return|>` (gpt-oss).
 _TURN_ENDS = ("<|end|>",)
-# Tokens at a prompt's end that the response parser gets, since the template may have begun the agent's turn there.
+# Number of tokens at a prompt's end that the response parser gets, since the template may have begun the agent's turn
+# there.
 _OPENING_TOKENS = 64
-# Most answers of environments whose tokens are cached.
+# Largest number of environment answers whose tokens are cached.
 CACHED_BRIDGES = 4096
 # Most prompts whose tokens are cached. The rollouts of a group share one.
 CACHED_PROMPTS = 256
@@ -42,10 +43,10 @@ class TextTooLong(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply of the agent. `reasoning` is None when it has none.
+    """A reply of the agent. `reasoning` is None if it has none.
 
-    `closed`: it ended with a token that ends turns, and not at the limit of tokens. `begins_call`: it calls a tool, or
-    at least begins a call that is not well-formed.
+    `closed`: it ended with a token that ends turns, not at the token limit. `begins_call`: it calls a tool, or at least
+    begins a malformed call.
     """
 
     content: str
@@ -58,11 +59,11 @@ class Reply:
 class Renderer:
     """Renders and reads the conversations of one checkpoint directory.
 
-    `limit` is the model's length in tokens; None: there is no limit. A text that certainly has more tokens raises
-    TextTooLong, and so does a word of more than twice as many characters. Neither is tokenized: the time for a word may
-    grow with the square of its length.
+    `limit` is the model's length in tokens; None: there is no limit. TextTooLong is raised for a text that certainly
+    has more tokens, and for a word of more than twice as many characters. Neither is tokenized, because the time for a
+    word may grow with the square of its length.
 
-    Raises ModelError when the directory has no readable tokenizer or no chat template.
+    Raises ModelError if the directory has no readable tokenizer or no chat template.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -80,7 +81,7 @@ class Renderer:
             raise ModelError(f"{directory} names no token that ends a turn: set eos_token_id in generation_config.json")
 
     def prompt(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
-        """Token ids of a conversation up to the point at which the agent begins.
+        """Token ids of a conversation up to the beginning of the agent's turn.
 
         Raises ModelError and TextTooLong.
         """
@@ -89,7 +90,7 @@ class Renderer:
     def read(self, prompt: Sequence[int], completion: Sequence[int], tools: list[dict] | None, turn: int = 0) -> Reply:
         """Reads a completion. `prompt` is the text before it; `turn` makes the ids of its calls unique in a rollout.
 
-        A completion whose calls are not well-formed is content as a whole.
+        If its calls are malformed, the whole completion is content.
         """
         closed = bool(completion) and completion[-1] in self.end_ids
         own = list(completion[:-1] if closed else completion)
@@ -105,18 +106,18 @@ class Renderer:
         return Reply(content or "", reasoning, _named(calls, turn), closed, begins or bool(calls))
 
     def bridge(self, reply: Reply, observations: list[str]) -> list[int]:
-        """The tokens between a reply and the next one: the end of its turn, the observations, the next opening.
+        """The tokens between a reply and the next one: the end of its turn, the observations, and the next opening.
 
-        A reply that is closed has the end of its turn already. Observations are answers to the reply's calls; after a
-        reply without calls they are messages of the user. Raises ModelError and TextTooLong.
+        A closed reply already has the end of its turn. Observations answer the reply's calls; after a reply without
+        calls they are messages of the user. Raises ModelError and TextTooLong.
         """
-        # Without arguments, and without ids that the template leaves out: rollouts with the same answer share a bridge.
+        # The key has no arguments, and no ids if the template omits them: rollouts with the same answer share a bridge.
         calls = tuple(ToolCall(call.name, "{}", call.id if self._names_calls else "") for call in reply.calls)
         is_short = sum(map(len, observations)) <= LONGEST_KEPT
         return list((self._bridge if is_short else self._make_bridge)(calls, tuple(observations))[reply.closed])
 
     def call_turn(self, name: str, arguments: dict) -> list[int]:
-        """A turn in which the agent makes one call, as the template writes it, with its end.
+        """A turn with one call of the agent, in the template's form, with its end.
 
         Raises ModelError and TextTooLong.
         """
@@ -124,7 +125,7 @@ class Renderer:
         return self._turn(message, {"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}, name)
 
     def text_turn(self, text: str) -> list[int]:
-        """A turn in which the agent says something and makes no call, as the template writes it, with its end.
+        """A turn in which the agent says something without a call, in the template's form, with its end.
 
         Raises ModelError and TextTooLong.
         """
@@ -147,7 +148,7 @@ class Renderer:
         return self.chat.encode(text)
 
     def check_calls(self) -> None:
-        """Raises ModelError unless the template writes tool calls and tool messages, and its calls can be read."""
+        """Raises ModelError unless the template writes tool calls and tool messages, and its calls are readable."""
         self.bridge(Reply("", None, (ToolCall("look", "{}", _call_id(0, 0)),), True, True), ["x"])
         if self.dialect.opens is None:
             raise self._unusable("writes tool calls in a form that is not known here")
@@ -179,7 +180,7 @@ class Renderer:
         return content.removesuffix(end) if end else content, reasoning, calls
 
     def _make_bridge(self, calls: tuple[ToolCall, ...], observations: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        """The bridge after a reply without an end of its own, and after one with it."""
+        """Two bridges: after a reply without its own end, and after a reply with it."""
         opening = {"role": "user", "content": "x"}
         if not calls:
             said = [opening, {"role": "assistant", "content": _MARK}]
@@ -192,14 +193,15 @@ class Renderer:
             try:
                 text = self._render([opening, self._marked(calls), *answers], None)
             except ModelError:
-                # Some templates write only one call in a turn, yet the model may have made more.
+                # Some templates write only one call in a turn, although the model may have made more.
                 text = self._render([opening, self._marked(calls[-1:]), *answers], None)
         place = text.rfind(_MARK)
         if place < 0:
             raise self._unusable("leaves out what the agent says" if not calls else "leaves out tool calls")
         start, end = self._end_after(text, place + len(_MARK))
         mark = text[start:end]
-        # Encoded with the end of the turn before it, and then cut: some tokenizers add a token at the start of a text.
+        # It is encoded together with the end of the previous turn and then cut, because some tokenizers add a token at
+        # the start of a text.
         whole, ending = self._encode(mark + text[end:]), self._encode(mark)
         return whole, whole[len(ending) :]
 
@@ -224,7 +226,7 @@ class Renderer:
         return {"role": "assistant", "content": "", "tool_calls": written}
 
     def _end_after(self, text: str, start: int) -> tuple[int, int]:
-        """Where the first end of a turn behind `start` begins and ends."""
+        """Start and end of the first turn end after `start`."""
         found = [(at, -len(end)) for end in self._ends if (at := text.find(end, start)) >= 0]
         if not found:
             raise self._unusable(f"ends no turn with one of {self._ends}")
@@ -245,12 +247,12 @@ class Renderer:
 
 
 def _call_id(turn: int, place: int) -> str:
-    """Nine letters and digits: Mistral's templates refuse any other form."""
+    """The id has nine letters and digits, because Mistral's templates refuse any other form."""
     return f"t{turn % 10_000:04d}c{place % 1000:03d}"
 
 
 def _named(calls: list[ToolCall], turn: int) -> tuple[ToolCall, ...]:
-    """The calls with the ids that the model gave them, or else with ids of ours."""
+    """The calls with the model's ids, or else with ids of ours."""
     return tuple(
         ToolCall(call.name, call.arguments, call.id or _call_id(turn, place)) for place, call in enumerate(calls)
     )

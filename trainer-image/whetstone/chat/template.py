@@ -22,15 +22,15 @@ from .piece_cache import PieceCache
 
 # Memory for the token ids of pieces of text, in bytes.
 CACHED_BYTES = 64 * 2**20
-# A text with at most this many uncached characters, in words of at most this length, is tokenized in a few
-# milliseconds. A tokenizer may need time that grows with the square of a word's length.
+# A text is tokenized in a few milliseconds if it has at most this many uncached characters, in words of at most this
+# length. A tokenizer's time may grow with the square of a word's length.
 QUICK_CHARS, QUICK_WORD = 4096, 256
 
 _RUNS = re.compile(r"\s+|\S+")
 
 
 class RawJson(str):
-    """JSON text that a chat template's `tojson` passes through unchanged, so that arguments keep their bytes."""
+    """JSON text that a chat template's `tojson` returns unchanged, so that arguments keep their bytes."""
 
 
 class _Generation(Extension):
@@ -66,11 +66,11 @@ def _compile(source: str) -> jinja2.Template:
 class Chat:
     """The chat template and the tokenizer of one model directory.
 
-    The text of a conversation is cut before each opening token of a turn, and each piece is encoded once and cached.
-    The tokenizer never merges across a special token, so the ids equal the ids of the whole text. Methods may be called
-    from several threads.
+    The text of a conversation is cut before each opening token of a turn, and each piece is encoded only once and
+    cached. The tokenizer never merges across a special token, so the ids equal those of the whole text. Several threads
+    may call the methods.
 
-    Raises ModelError when the directory has no readable tokenizer or no chat template.
+    Raises ModelError if the directory has no readable tokenizer or no chat template.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -111,7 +111,7 @@ class Chat:
         return sorted({*self._listed_ends, *([] if number is None else [number])})
 
     def render(self, messages: list[dict], tools: list[dict] | None) -> str:
-        """The prompt's text, up to the point at which the assistant begins.
+        """The prompt's text up to the beginning of the assistant's turn.
 
         `messages` and `tools` are in OpenAI's form. Control tokens in their texts are marked, so that `encode` reads
         them as text (control_tokens.py). Raises jinja2.TemplateError when the template refuses them.
@@ -165,23 +165,24 @@ class Chat:
         return True
 
     def largest_text(self, tokens: int) -> int:
-        """The most characters that this many tokens can have."""
+        """The largest number of characters that this many tokens can have."""
         return tokens * self._longest_token
 
     def fits(self, text: str, tokens: int) -> bool:
-        """False for a text that certainly has more than `tokens` tokens, or a word too long for any prompt.
+        """False for a text that certainly has more than `tokens` tokens, or that contains a word too long for any
+        prompt.
 
-        It only counts characters and tokenizes nothing.
+        It only counts characters and does not tokenize.
         """
         return len(text) <= self.largest_text(tokens) and _longest_run(text) <= max(2 * tokens, 2048)
 
     def decode(self, ids: list[int]) -> str:
-        """The text of token ids, special tokens included."""
+        """The text of token ids, including special tokens."""
         return self._tokenizer.decode(ids, skip_special_tokens=False)
 
 
 def _longest_run(text: str) -> int:
-    """Characters of the longest run that is all white space or has none."""
+    """Length of the longest run of only white space, or of no white space."""
     return max((len(run) for run in _RUNS.findall(text)), default=0)
 
 
@@ -190,7 +191,7 @@ def _token_text(value: str | dict | None) -> str | None:
 
 
 def _listed_ends(directory: Path) -> list[int]:
-    """The end-of-sequence tokens in generation_config.json and config.json, which may each name several or none."""
+    """The end-of-sequence tokens in generation_config.json and config.json; each may name several or none."""
     found: list[int] = []
     for name in ("generation_config.json", "config.json"):
         if not (directory / name).exists():

@@ -19,12 +19,12 @@ from .config import LlamaShape, ModelError
 if TYPE_CHECKING:
     from torch import nn
 
-# Largest file of options, of which PEFT writes under 2 KB. Largest header of a file with factors: names, shapes and
-# places of tensors.
+# Largest configuration file; PEFT writes under 2 KB. Largest header of a weights file: names, shapes and places of
+# tensors.
 CONFIG_BYTES, HEADER_BYTES = 2**20, 4 * 2**20
 # Size of one number: PEFT writes float32 or less.
 NUMBER_BYTES = 4
-# The same limit as `training.rank` and vLLM have.
+# `training.rank` and vLLM have the same limit.
 MOST_RANK = 512
 # Options that leave a finished adapter plain LoRA: they name its origin, or how it was made and trained.
 HARMLESS = frozenset(
@@ -44,14 +44,14 @@ _KEY = re.compile(
 class Adapter:
     """Low-rank updates `scale * B @ A` of the linear layers of one checkpoint.
 
-    `parts[(layer, module)]` is `(A [rank, in], B [out, rank])` in float32; modules that are missing are unchanged.
+    `parts[(layer, module)]` is `(A [rank, in], B [out, rank])` in float32; missing modules are unchanged.
     """
 
     scale: float
     parts: dict[tuple[int, str], tuple[torch.Tensor, torch.Tensor]]
 
     def check(self, shape: LlamaShape, where: str) -> None:
-        """Raises ModelError when a part does not fit the base model."""
+        """Raises ModelError if a part does not fit the base model."""
         sizes = shape.linear_sizes
         if not math.isfinite(self.scale):
             raise ModelError(f"{where}: lora_alpha divided by the rank is not finite")
@@ -136,7 +136,7 @@ def _check_file(path: Path, most: int, reason: str) -> None:
         raise ModelError(f"{path} does not exist; give a directory written by PEFT's save_pretrained") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"{str(path)[:200]} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    # Reading a FIFO would wait for ever.
+    # Reading a FIFO would block for ever.
     if not stat.S_ISREG(found.st_mode):
         raise ModelError(f"{path} is not a file")
     if found.st_size > most:
@@ -152,7 +152,7 @@ def _read_options(config: Path) -> object:
 
 
 def _read_factors(path: Path, rank: int, shape: LlamaShape) -> dict[str, torch.Tensor]:
-    """The tensors of a file that is no larger than factors of this rank can be; raises ModelError."""
+    """The tensors of a file, if it is not larger than factors of this rank can be; raises ModelError."""
     numbers = shape.layers * sum(columns + rows for columns, rows in shape.linear_sizes.values()) * rank
     _check_file(path, HEADER_BYTES + NUMBER_BYTES * numbers, f"more than factors of rank {rank} need")
     try:
@@ -164,7 +164,7 @@ def _read_factors(path: Path, rank: int, shape: LlamaShape) -> dict[str, torch.T
 
 
 def merge_adapters(weighted: list[tuple[Adapter, float]]) -> Adapter:
-    """The weighted sum of the adapters' updates, exactly: factors stacked along the rank (PEFT's `cat`)."""
+    """The exact weighted sum of the adapters' updates: factors stacked along the rank (PEFT's `cat`)."""
     keys = sorted({key for adapter, _ in weighted for key in adapter.parts})
     parts = {}
     for key in keys:
@@ -176,6 +176,6 @@ def merge_adapters(weighted: list[tuple[Adapter, float]]) -> Adapter:
 
 
 def live_adapter(model: nn.Module, scale: float) -> Adapter:
-    """The LoRA factors of a PEFT model: its parameters themselves, where they are float32. `scale` is alpha / rank."""
+    """The LoRA factors of a PEFT model: the parameters themselves, if they are float32. `scale` is alpha / rank."""
     tensors = {name: tensor for name, tensor in model.named_parameters() if ".lora_" in name}
     return _collect(tensors, scale, "live model")

@@ -6,8 +6,8 @@ from __future__ import annotations
 class ChoiceTrie:
     """The allowed continuations at each step of a request.
 
-    `choices` are token sequences, none empty. Where one choice is a prefix of another, the end-of-turn id ends the
-    shorter one.
+    `choices` are non-empty token sequences. If one choice is a prefix of another, the end-of-turn id ends the shorter
+    one.
     """
 
     def __init__(self, choices: list[list[int]], end: int) -> None:
@@ -29,7 +29,7 @@ class ChoiceTrie:
         return list(self._node)
 
     def advance(self, token: int) -> bool:
-        """Takes a token; returns True when the completion is whole."""
+        """Takes a token; returns True if the completion is complete."""
         following = self._node[token]
         if following is None:
             return True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class ModelError(Exception):
-    """A model or adapter directory that cannot be used; the message names the place and the fault."""
+    """A model or adapter directory is unusable; the message names the place and the fault."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LlamaShape:
 
     @property
     def group(self) -> int:
-        """Query heads that share one key/value head."""
+        """Number of query heads that share one key/value head."""
         return self.heads // self.kv_heads
 
     @property
@@ -75,8 +75,8 @@ def _ids(value: int | list[int] | None) -> list[int]:
 def read_shape(directory: Path) -> LlamaShape:
     """Reads `config.json` (and the eos ids of `generation_config.json`) of a checkpoint directory.
 
-    Raises ModelError for a missing file or an architecture that the engine does not run: it covers Llama with
-    unscaled rotary embeddings, SiLU and no biases, and says so rather than computing something else.
+    Raises ModelError for a missing file or an unsupported architecture. The engine runs Llama with unscaled rotary
+    embeddings, SiLU and no biases; it refuses others rather than compute something else.
     """
     raw = _read_json(directory / "config.json")
     if raw.get("model_type") != "llama":

@@ -21,23 +21,23 @@ BASE = ""
 NOT_FINITE = "the model's output is not finite; its adapter holds numbers that are too large"
 # A step with this many new prompt tokens admits no more prompts.
 PREFILL_TOKENS = 4096
-# There is an archive of idle sequences only if all slots together need no more memory than this.
+# There is an archive of idle sequences only if all slots together need at most this much memory.
 ARCHIVE_BYTES = 512 * 2**20
 
 
 class NotFinite(ArithmeticError):
-    """The model's output is NaN or infinite, so that there is nothing to sample from."""
+    """The model's output is NaN or infinite, so no token can be sampled."""
 
 
 @dataclass(eq=False)
 class Request:
-    """One completion to generate, and its result as it grows.
+    """One completion to generate, and its growing result.
 
     `adapter` is a loaded adapter's name or None. `temperature` 0 is greedy. `choices` restricts the completion to one
-    of these token sequences. `stop` are the ids that end it; None: the model's own. `top_logprobs` None asks for no
-    log-probabilities, 0 only for the sampled tokens' own. Log-probabilities are in nats and belong to the distribution
-    before temperature and `choices`. `tokens` includes the end-of-turn token when it was sampled. `finish` becomes
-    "stop", "length", "aborted" or "failed"; with the last one, `error` says why.
+    of these token sequences. `stop` are the ids that end it; None: the model's own. `top_logprobs` None requests no
+    log-probabilities; 0 requests only those of the sampled tokens. Log-probabilities are in nats and belong to the
+    distribution before temperature and `choices`. `tokens` includes a sampled end-of-turn token. `finish` becomes
+    "stop", "length", "aborted" or "failed"; for "failed", `error` says why.
     """
 
     prompt: list[int]
@@ -60,11 +60,11 @@ class Request:
 
 
 class Engine:
-    """Generates for many requests at once: `submit`, then `step` until the request's `finish` is set.
+    """Generates for many requests at once: call `submit`, then `step` until the request's `finish` is set.
 
     `slots` is the largest batch, `length` the longest sequence in tokens. With `exact`, a request's tokens depend
-    neither on the other requests nor on what happens to be cached (see Network). Without it decoding is faster, but a
-    cached prefix agrees with a fresh one only up to rounding.
+    neither on the other requests nor on the state of the cache (see Network). Without it, decoding is faster, but a
+    cached prefix equals a fresh one only up to rounding.
     """
 
     def __init__(self, weights: Weights, slots: int, length: int | None = None, exact: bool = True) -> None:
@@ -84,12 +84,12 @@ class Engine:
 
     @property
     def idle(self) -> bool:
-        """True when nothing waits and nothing runs."""
+        """True if no request waits or runs."""
         return not self._waiting and not self._running
 
     @property
     def running(self) -> int:
-        """Number of requests that are generated now."""
+        """Number of running requests."""
         return len(self._running)
 
     @property
@@ -101,7 +101,7 @@ class Engine:
         """Queues a request.
 
         Raises ValueError for an empty prompt, for a prompt that fills the sequence length, and for an unknown adapter.
-        `max_tokens` is cut to the room that is left.
+        `max_tokens` is cut to the remaining length.
         """
         room = self.length - len(request.prompt)
         if not request.prompt or room < 1:
@@ -115,7 +115,7 @@ class Engine:
         self._waiting.append(request)
 
     def abort(self, request: Request) -> None:
-        """Drops a request whose client has gone; its `finish` becomes "aborted"."""
+        """Drops a request whose client has disconnected; its `finish` becomes "aborted"."""
         if request in self._running:
             self._end(request, "aborted")
             self._running.remove(request)
@@ -130,9 +130,9 @@ class Engine:
 
     @torch.inference_mode()
     def put_adapter(self, name: str, adapter: Adapter) -> None:
-        """Adds or replaces an adapter; raises ValueError while a request uses one of that name.
+        """Adds or replaces an adapter; raises ValueError while a request uses the adapter with this name.
 
-        Where it raises, the adapter that had this name is still there.
+        If it raises, the previous adapter with this name remains.
         """
         if self.uses(name):
             raise ValueError(f"adapter {name} is in use")
@@ -155,7 +155,7 @@ class Engine:
 
     @torch.inference_mode()
     def step(self) -> list[Request]:
-        """Admits what fits, generates one token for every running request, returns the requests that ended."""
+        """Admits requests that fit, generates a token for each running request, returns the requests that ended."""
         ended = self._admit() if self._waiting and self._slots.free else []
         if self._running:
             ended += self._decode()
@@ -180,7 +180,7 @@ class Engine:
             admitted.append(request)
         admitted.sort(key=lambda r: r.adapter or BASE)
         ids, slots, positions, segments, runs = [], [], [], [], []
-        # Rollouts of one task open with the same prompt. It is computed for one of them; the others get a copy of its
+        # Rollouts of one task begin with the same prompt. It is computed for one of them; the others get a copy of its
         # keys and values.
         firsts: dict[tuple, tuple[Request, int]] = {}
         copies, places = [], []
@@ -228,7 +228,7 @@ class Engine:
         return ended
 
     def _sample(self, requests: list[Request], logits: torch.Tensor) -> list[Request]:
-        """Picks the next token of each request from its row of `logits`; returns those that ended."""
+        """Picks the next token of each request from its row of `logits`; returns the requests that ended."""
         raw = logits
         constrained = [(row, request) for row, request in enumerate(requests) if request._trie]
         if constrained:
@@ -241,7 +241,7 @@ class Engine:
         uniform = [request._uniforms[len(request.tokens)] for request in requests]
         self._picked = pick_tokens(logits, [request.temperature for request in requests], uniform)
         picked = self._picked.tolist()
-        # Found in the raw logits, because a choice leaves minus infinity in a row.
+        # They are found in the raw logits, because a choice puts minus infinity into a row.
         broken = frozenset(broken_rows(raw))
         if any(request.top_logprobs is not None for request in requests):
             self._report(requests, raw, picked)

@@ -1,8 +1,8 @@
 """The forward pass over packed tokens, and the key/value cache.
 
-A row of a matrix product has the same bits whatever the other rows are, as long as the product has at least four rows:
-BLAS libraries use another kernel for fewer. So the rows that share an adapter are padded to a multiple of ROW_MULTIPLE.
-Cache lengths are rounded up, too, and the positions beyond the real length are masked to exact zeros.
+In a matrix product of at least four rows, a row has the same bits whatever the other rows are. For fewer rows, BLAS
+libraries use another kernel. So the rows that share an adapter are padded to a multiple of ROW_MULTIPLE. Cache lengths
+are also rounded up, and the positions beyond the real length are masked to exact zeros.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from .weights import FusedLinear, Weights, rotary_table
 
-# In rows of a matrix product, and in tokens of a cached sequence.
+# Units: rows of a matrix product, and tokens of a cached sequence.
 ROW_MULTIPLE, LENGTH_MULTIPLE = 4, 32
 
 
@@ -26,7 +26,7 @@ def round_up(value: int, multiple: int) -> int:
 
 @dataclass
 class Segment:
-    """Rows `start:stop` of a packed batch use one adapter; None is the base model."""
+    """Rows `start:stop` of a packed batch, which use one adapter; None is the base model."""
 
     start: int
     stop: int
@@ -34,17 +34,17 @@ class Segment:
 
 
 class KeyValueCache:
-    """Keys and values of `slots` sequences, and one more slot to which padding rows write.
+    """Keys and values of `slots` sequences, with one more slot for padding rows.
 
-    There is one tensor per layer, `[2, slots + 1, kv_heads, length, head_dim]`; `mask[slot, position]` is 0 where a
-    position may be attended to and -inf elsewhere.
+    There is one tensor per layer, `[2, slots + 1, kv_heads, length, head_dim]`; `mask[slot, position]` is 0 for visible
+    positions and -inf elsewhere.
     """
 
     def __init__(self, weights: Weights, slots: int, length: int) -> None:
         shape = weights.shape
         self.slots, self.length = slots, length
         size = (2, slots + 1, shape.kv_heads, length, shape.head_dim)
-        # NumPy's zeros take no memory until they are written, so unused slots cost nothing.
+        # NumPy's zeros need no memory until they are written, so unused slots cost nothing.
         self.layers = [torch.from_numpy(np.zeros(size, np.float32)).to(weights.device) for _ in range(shape.layers)]
         self.flat = [layer.view(-1, shape.head_dim) for layer in self.layers]
         self.mask = torch.full((slots + 1, length), -torch.inf, device=weights.device)
@@ -54,16 +54,16 @@ class KeyValueCache:
         self._slot_stride = shape.kv_heads * length
 
     def write_rows(self, slot: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        """Indices into `flat` where keys then values of each row go: `[rows, 2 * kv_heads]`."""
+        """Indices into `flat` for the keys and then the values of each row: `[rows, 2 * kv_heads]`."""
         return (slot * self._slot_stride + position)[:, None] + self._head_rows
 
     def reset_mask(self, slot: int, length: int) -> None:
-        """Makes exactly the first `length` positions of a slot visible to decoding (position 0 always is)."""
+        """Makes exactly the first `length` positions of a slot visible to decoding; position 0 is always visible."""
         self.mask[slot, max(length, 1) :] = -torch.inf
         self.mask[slot, : max(length, 1)] = 0.0
 
     def clear(self, slot: int) -> None:
-        """Zeros a slot. Masked numbers still take part in sums, as products with zero, and NaN times zero is NaN."""
+        """Zeros a slot. Masked numbers are still part of sums, multiplied by zero, and NaN times zero is NaN."""
         for layer in self.layers:
             layer[:, slot] = 0.0
         self.reset_mask(slot, 0)
@@ -84,11 +84,11 @@ class Rows:
 
 
 class Network:
-    """The network over packed batches: `prefill` takes runs of new tokens, `decode` one token for each sequence.
+    """The network over packed batches: `prefill` processes runs of new tokens, `decode` one token for each sequence.
 
-    With `exact`, decoding computes attention with the kernel that prefill uses (four query rows instead of one), so
-    that a cached prefix gives the same bits as a fresh prefill. Without grouped-query attention that costs about a
-    quarter of the decoding speed; with groups of four or more heads it costs nothing.
+    With `exact`, decoding computes attention with the kernel of prefill (four query rows instead of one), so that a
+    cached prefix gives the same bits as a fresh prefill. Without grouped-query attention that costs about a quarter of
+    the decoding speed; with groups of four or more heads it costs nothing.
     """
 
     def __init__(self, weights: Weights, cache: KeyValueCache, exact: bool) -> None:
@@ -105,7 +105,7 @@ class Network:
     def _linear(
         self, linear: FusedLinear, x: torch.Tensor, segments: list[Segment], add_to: torch.Tensor | None = None
     ):
-        """x @ matrix of each segment's adapter, `[rows, out]`. With `add_to` the product is added to it in place."""
+        """x @ matrix of each segment's adapter, `[rows, out]`. With `add_to`, the product is added to it in place."""
         out = torch.empty(x.shape[0], linear.base.shape[1], device=x.device) if add_to is None else add_to
         merged = self.weights.merge
         if not merged or len(segments) == 1:
@@ -122,7 +122,7 @@ class Network:
         return out
 
     def _blocks(self, tokens: torch.Tensor, rows: Rows, attend) -> torch.Tensor:
-        """Hidden states before the last norm, `[rows, hidden]`. `attend(layer, q)` returns the shape of q."""
+        """Hidden states before the last norm, `[rows, hidden]`. `attend(layer, q)` returns a tensor of q's shape."""
         shape, segments = self.weights.shape, rows.segments
         count = tokens.shape[0]
         rotary = self.rotations[rows.position]
@@ -146,8 +146,8 @@ class Network:
     def decode(self, tokens: torch.Tensor, rows: Rows, row_of_slot: torch.Tensor | None, span: int, length: int):
         """Logits `[rows, vocab]` for one new token per row.
 
-        `span` is the number of leading cache slots that hold the rows, `length` a bound on their positions + 1, and
-        `row_of_slot [span]` the row of each slot (None: row i is slot i). The rows' positions become visible.
+        `span` is the number of leading cache slots that hold the rows. `length` is a bound on their positions + 1.
+        `row_of_slot [span]` is the row of each slot (None: row i is slot i). The rows' positions become visible.
         """
         shape, cache = self.weights.shape, self.cache
         cache.mask[rows.slot, rows.position] = 0.0
@@ -179,7 +179,8 @@ class Network:
     def prefill(self, tokens: torch.Tensor, rows: Rows, runs: list[tuple[int, int, int, int]]) -> torch.Tensor:
         """Logits `[len(runs), vocab]` of the last token of each run.
 
-        A run `(row, count, slot, position)` is `count` packed rows from `row` on, tokens of `slot` from `position` on.
+        A run `(row, count, slot, position)` is `count` packed rows starting at `row`; they are tokens of `slot`
+        starting at `position`.
         """
         shape, cache = self.weights.shape, self.cache
         width = round_up(max(count for _, count, _, _ in runs), ROW_MULTIPLE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-# Below this temperature the likeliest token is taken: logits divided by less may overflow float32, or the temperature
-# itself may be 0 in it. vLLM has the same limit.
+# Below this temperature the most likely token is taken: dividing logits by less may overflow float32, or the
+# temperature itself may round to 0. vLLM has the same limit.
 GREEDY_BELOW = 1e-5
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -30,8 +30,8 @@ def uniforms(seed: int, count: int, start: int = 0) -> np.ndarray:
 def pick_tokens(logits: torch.Tensor, temperature: list[float], uniform: list[float]) -> torch.Tensor:
     """Next token of each row, `[rows]`: the inverse of the cumulative distribution in float64.
 
-    Below a temperature of GREEDY_BELOW it is the argmax. Every row is computed from its own logits alone, so the
-    batch's composition does not change it. The token of a row with NaN or infinity means nothing: see `broken_rows`.
+    Below the temperature GREEDY_BELOW it is the argmax. Every row is computed only from its own logits, so the rest of
+    the batch does not change it. The token of a row with NaN or infinity is meaningless: see `broken_rows`.
     """
     greedy = [t < GREEDY_BELOW for t in temperature]
     if all(greedy):
@@ -50,6 +50,6 @@ def pick_tokens(logits: torch.Tensor, temperature: list[float], uniform: list[fl
 
 
 def broken_rows(logits: torch.Tensor) -> list[int]:
-    """Rows that hold NaN or infinity, or nothing but minus infinity: nothing can be sampled from them."""
+    """Rows with NaN or infinity, or with only minus infinity, from which no token can be sampled."""
     finite = torch.isfinite(logits.amax(-1))
     return [] if bool(finite.all()) else torch.nonzero(~finite)[:, 0].tolist()

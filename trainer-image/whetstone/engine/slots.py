@@ -1,7 +1,7 @@
-"""Which cache slot holds which tokens: reuse of finished turns, eviction of idle slots.
+"""The tokens of each cache slot: reuse of finished turns, eviction of idle slots.
 
-Slots below `active` take part in decoding; the rest are an archive. An idle sequence that has to make room is copied to
-the archive, and back when its conversation continues. That is far cheaper than computing its keys and values again.
+Slots below `active` are used for decoding; the rest are an archive. An evicted idle sequence is copied to the archive,
+and back when its conversation continues. This is far cheaper than computing its keys and values again.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from .forward import KeyValueCache
 
-# Fewest shared tokens that are worth a copy.
+# Smallest number of shared tokens for which a copy is worthwhile.
 MIN_SHARED = 32
 
 
 @dataclass
 class Slot:
-    """One slot. `ids` are the tokens whose keys and values it holds, `version` names the weights that computed them."""
+    """One slot. `ids` are the tokens whose keys and values it holds; `version` names the weights that computed them."""
 
     index: int
     ids: list[int] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Slot:
 
 
 class SlotTable:
-    """Hands out slots; `acquire` returns the longest usable prefix already cached."""
+    """Assigns slots; `acquire` returns the longest usable cached prefix."""
 
     def __init__(self, cache: KeyValueCache, active: int) -> None:
         self._cache = cache
@@ -40,7 +40,7 @@ class SlotTable:
         return sum(not slot.busy for slot in self._active)
 
     def acquire(self, ids: list[int], version: str) -> tuple[Slot, int]:
-        """A busy slot for a prompt and the number of its leading tokens that are cached (always < len(ids)).
+        """A busy slot for a prompt, and the number of its leading tokens that are cached (always < len(ids)).
 
         Needs `free > 0`. The slot's `ids` are cut to the cached prefix.
         """
@@ -66,7 +66,7 @@ class SlotTable:
         slot.busy, slot.used_at = False, self._tick()
 
     def forget(self, version: str) -> None:
-        """Drops the cached tokens of weights that are gone or replaced."""
+        """Drops the cached tokens of removed or replaced weights."""
         for slot in self._slots:
             if slot.version == version and not slot.busy:
                 slot.ids, slot.version = [], None
@@ -76,7 +76,7 @@ class SlotTable:
         return self._clock
 
     def _save(self, slot: Slot, source: Slot | None) -> None:
-        """Copies an idle sequence to the archive's oldest slot, but not over `source`, before it is overwritten."""
+        """Before a slot is overwritten, copies its idle sequence to the oldest archive slot, but not over `source`."""
         places = [place for place in self._archive if place is not source]
         if not places or len(slot.ids) < MIN_SHARED:
             return
@@ -86,7 +86,7 @@ class SlotTable:
             keep.ids, keep.version, keep.used_at = slot.ids, slot.version, slot.used_at
 
     def _longest(self, ids: list[int], version: str) -> tuple[Slot | None, int]:
-        """The slot with the longest common prefix worth using: a whole idle sequence, or MIN_SHARED tokens and more."""
+        """The slot with the longest useful common prefix: a whole idle sequence, or at least MIN_SHARED tokens."""
         best, length = None, 0
         for slot in self._slots:
             if slot.version != version or len(slot.ids) <= length:

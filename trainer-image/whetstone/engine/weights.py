@@ -1,7 +1,7 @@
-"""Checkpoint weights, laid out for few and large matrix products.
+"""Checkpoint weights, arranged for few and large matrix products.
 
-Query, key and value are one matrix, gate and up another. The weights of an RMS norm and the constants sqrt(hidden) and
-1 / sqrt(head_dim) are folded into the matrix that follows, so that a norm only divides by the vector's length. In the
+Query, key and value are one matrix; gate and up are another. The weights of an RMS norm and the constants sqrt(hidden)
+and 1 / sqrt(head_dim) are folded into the next matrix, so that a norm only divides by the vector's length. In the
 checkpoint, rotary pairs are (i, i + d/2). Here the rows of q and k are permuted so that pairs are adjacent: attention
 scores stay the same, and the rotation is one complex product.
 """
@@ -24,13 +24,14 @@ FUSED = {
     "gate_up": ("gate_proj", "up_proj"),
     "down": ("down_proj",),
 }
-# Base parameters up to which adapters are merged: fast, but each takes as much memory as the linear layers.
+# Adapters of base models with at most this many parameters are merged. Merging is fast, but each adapter then needs as
+# much memory as the linear layers.
 MERGE_LIMIT = 32_000_000
 
 
 @dataclass
 class LowRank:
-    """One adapter's update of a fused matrix, not merged: columns `start:stop` get `(x @ a) @ b`."""
+    """One adapter's unmerged update of a fused matrix: columns `start:stop` get `(x @ a) @ b`."""
 
     start: int
     stop: int
@@ -39,9 +40,9 @@ class LowRank:
 
 
 class FusedLinear:
-    """A fused matrix `[in, out]` of the base model, and what each adapter makes of it.
+    """A fused matrix `[in, out]` of the base model, and its variant for each adapter.
 
-    `adapted` has the merged matrix of each adapter where `Weights.merge` is set, else its low-rank parts.
+    If `Weights.merge` is set, `adapted` has the merged matrix of each adapter, else its low-rank parts.
     """
 
     def __init__(self, base: torch.Tensor) -> None:
@@ -73,7 +74,7 @@ def _read_tensors(directory: Path) -> dict[str, torch.Tensor]:
             tensors.update(load_file(directory / name))
         except Exception as error:
             raise ModelError(f"{directory / name} cannot be read: {error}") from None
-    # Such a model would answer and train without an error, and all its rollouts would earn the same.
+    # Such a model would answer and train without an error, but all its rollouts would earn the same.
     broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
     if broken is not None:
         raise ModelError(f"{broken} in {directory} holds numbers that are not finite: save the model again")
@@ -109,7 +110,7 @@ class Weights:
 
     @classmethod
     def read(cls, directory: Path, device: str = "cpu") -> Weights:
-        """Loads a checkpoint directory; raises ModelError when it cannot."""
+        """Loads a checkpoint directory; raises ModelError if it cannot."""
         return cls(read_shape(directory), _read_tensors(directory), device)
 
     def _layer(self, tensors: dict[str, torch.Tensor], index: int) -> Layer:
@@ -142,7 +143,7 @@ class Weights:
         return weight * (norm * self.shape.hidden**0.5)
 
     def put_adapter(self, name: str, adapter: Adapter) -> None:
-        """Adds or replaces an adapter. Where it raises, nothing has changed."""
+        """Adds or replaces an adapter. If it raises, nothing has changed."""
         built = [
             (linear, self._build(linear, index, modules, adapter))
             for index, layer in enumerate(self.layers)
@@ -155,7 +156,7 @@ class Weights:
     def _build(
         self, linear: FusedLinear, index: int, modules: tuple[str, ...], adapter: Adapter
     ) -> torch.Tensor | list[LowRank]:
-        """The form of a fused matrix with one adapter: the merged matrix, or the low-rank parts."""
+        """A fused matrix with one adapter: the merged matrix, or the low-rank parts."""
         parts, start = [], 0
         for module, width in zip(modules, self.widths(modules), strict=True):
             if (index, module) in adapter.parts:
@@ -172,11 +173,11 @@ class Weights:
         return merged
 
     def widths(self, modules: tuple[str, ...]) -> list[int]:
-        """Output columns of each linear layer in a fused matrix."""
+        """Number of output columns of each linear layer in a fused matrix."""
         return [self.shape.linear_sizes[module][1] for module in modules]
 
     def drop_adapter(self, name: str) -> None:
-        """Forgets an adapter; unknown names are ignored."""
+        """Drops an adapter; unknown names are ignored."""
         self.adapters.discard(name)
         for layer in self.layers:
             for linear in (layer.qkv, layer.o, layer.gate_up, layer.down):

@@ -1,7 +1,7 @@
 """The allowed content of a response line: the schemas of ``contracts/messages/environment-protocol.ts`` as predicates.
 
-The environment's code shares a process with the runtime and can write to the response channel itself, so nothing that
-the runtime promises about an answer holds until it has been looked at here. Standard library only.
+The environment's code shares a process with the runtime and can write to the response channel itself. So no property of
+an answer is certain until it was checked here. Standard library only.
 """
 
 import json
@@ -12,15 +12,15 @@ from .runtime.limits import API_VERSION, MAX_CALLS, MAX_NAME_CHARS, MAX_TAGS, MA
 
 ERROR_TYPES = ("BadRequest", "EnvironmentRaised", "BadReturn", "NoSuchEpisode", "NotRun")
 ERROR_CHARS = 4000
-# A line wraps a result in a few objects and lists of the protocol's own.
+# In a line, a result is inside a few objects and lists of the protocol.
 ENVELOPE_DEPTH = 8
 
 
 def read_answer(line, identifier, requests, single, depth):
-    """Outcomes ({"result"} or {"error"}) of the requests ({"method", "params"}) that line `identifier` carried, or None
-    when the response line (bytes) is not a correct answer to them.
+    """Outcomes ({"result"} or {"error"}) of the requests ({"method", "params"}) in line `identifier`; None if the
+    response line (bytes) is not a correct answer to them.
 
-    single: the line had one request and no batch. depth: how deep results may nest.
+    single: the line had one request and no batch. depth: allowed nesting of results.
     """
     try:
         document = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
@@ -28,12 +28,12 @@ def read_answer(line, identifier, requests, single, depth):
         return None
     if nests_deeper_than(document, depth + ENVELOPE_DEPTH) or not isinstance(document, dict):
         return None
-    # True is 1 to Python.
+    # For Python, True equals 1.
     found = document.pop("id", None)
     if type(found) is not int or found != identifier or not _is_outcome(document):
         return None
     if "error" in document:
-        # A whole line is never put off: only requests of a batch are, and the first of them always runs.
+        # A whole line is never postponed, only requests of a batch, and the first of them always runs.
         return None if is_not_run(document) else [document] * len(requests)
     outcomes = [document] if single else document["result"].get("results")
     if not isinstance(outcomes, list) or len(outcomes) != len(requests) or not all(map(_is_outcome, outcomes)):
@@ -44,12 +44,14 @@ def read_answer(line, identifier, requests, single, depth):
 
 
 def is_not_run(outcome):
-    """Whether a request of a batch was put off: the response line was full. It had no effect."""
+    """Whether a request of a batch was postponed because the response line was full. It had no effect."""
     return "error" in outcome and outcome["error"]["type"] == "NotRun"
 
 
 def nests_deeper_than(value, limit):
-    """Whether parsed JSON nests deeper than `limit` lists and objects: readers further on walk values recursively."""
+    """Whether parsed JSON has more than `limit` nested lists and objects, because later readers walk values
+    recursively.
+    """
     level = [value]
     for _ in range(limit):
         level = [
@@ -154,7 +156,7 @@ def _is_reward(result, _params):
         return False
     reward = result["reward"]
     known = all(mark in ("lacking", "present") for mark in result["diagnostics"].values())
-    # A bool is an int; NaN cannot be written, and infinity, which 1e999 becomes, is above 1.
+    # A bool is an int in Python. NaN cannot be written, and infinity, the value of 1e999, is above 1.
     return known and type(reward) in (int, float) and 0 <= reward <= 1
 
 

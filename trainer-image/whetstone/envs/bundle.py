@@ -1,6 +1,7 @@
-"""Packs the runtime's modules into one file of byte code: the jail's interpreter reads one file instead of finding ten.
+"""Packs the runtime's modules into one file of byte code, so that the jail's interpreter reads one file instead of
+finding ten.
 
-Standard library only: ``python_root.py`` runs this with whatever Python the machine has.
+Only the standard library is used, because ``python_root.py`` runs this file with any Python of the machine.
 """
 
 import importlib.util
@@ -11,7 +12,7 @@ RUNTIME = pathlib.Path(__file__).with_name("runtime")
 # In the order in which they need each other; a test compares this with the folder.
 MODULES = ("limits", "faults", "codec", "logs", "checks", "clock", "module", "service", "serve")
 
-# The constant "MODULES" is replaced by ((name, code), ...) once this is compiled.
+# The constant "MODULES" is replaced by ((name, code), ...) after compilation.
 BOOTSTRAP = """
 import sys
 for name, code in "MODULES":
@@ -40,6 +41,6 @@ def bundle():
     boot = compile(BOOTSTRAP, "/runtime.pyc", "exec", dont_inherit=True)
     packed = (("", None), *codes)
     constants = tuple(packed if constant == "MODULES" else constant for constant in boot.co_consts)
-    # Flags 0b01: checked by hash, never; the file is immutable.
+    # Flags 0b01: identified by hash, but never checked, because the file is immutable.
     header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
     return header + marshal.dumps(boot.replace(co_consts=constants))

@@ -1,4 +1,4 @@
-"""Opens environments for the trainer: one process for each, and many requests a line.
+"""Opens environments for the trainer: one process for each, and many requests in a line.
 
 with open_environment("environment.py", isolation="jail") as environment:
     tools = environment.describe()["tools"]
@@ -16,7 +16,7 @@ def open_environment(path, isolation="jail", profile=None):
     """Starts a process for the environment module at ``path`` and loads it.
 
     isolation: "jail" for generated code, "process" for the owner's. profile: path of a ``sandbox/profile.json``;
-    default: the project's. Raises SandboxError: "Sandbox.Unavailable" when a layer of the jail is missing,
+    default: the project's. Raises SandboxError: "Sandbox.Unavailable" if a layer of the jail is missing,
     "Sandbox.EnvironmentRaised" or "Sandbox.BadReturn" for faults of the source.
     """
     path = pathlib.Path(path)

@@ -1,7 +1,7 @@
-"""Control groups of jails: their places and their limits, and the groups of the trainer's own jails.
+"""Control groups of jails: their places and limits, and the groups of the trainer's own jails.
 
-A group bounds memory, processes and, where the kernel allows it, processor time of one jail. Where groups cannot be
-made (in most containers), the jail relies on its rlimits alone.
+A group limits memory, processes and, if the kernel allows it, processor time of one jail. If groups cannot be made (in
+most containers), the jail has only its rlimits.
 """
 
 import contextlib
@@ -16,21 +16,23 @@ import time
 
 MOUNT = pathlib.Path("/sys/fs/cgroup")
 NAME = re.compile(r"whetstone-jail-(\d+)-\d+")
-# In microseconds. Short, so that a jail that has used up its share waits only for a short time.
+# In microseconds. It is short, so that a jail that has used its share waits only briefly.
 CPU_PERIOD = 10_000
-# Missing on kernels without swap accounting; less processor time than asked for is better than none of the limits.
+# Missing on kernels without swap accounting; a stricter limit of processor time is better than none.
 DISPENSABLE = frozenset({"memory.swap.max", "cpu.max"})
-# The kernel counts a process that was killed for a moment longer.
+# The kernel still counts a killed process for a moment.
 RELEASE_SECONDS = 2.0
 
-# Starts at random, because a group of an earlier process with the same process id may still be there.
+# The numbers start at random, because a group of an earlier process with the same process id may still exist.
 _numbers = itertools.count(random.SystemRandom().randrange(1 << 30))
 
 
 @dataclasses.dataclass(frozen=True)
 class Controller:
-    """The place of groups, and the files of one: {file: function of the limits}. `needed`: a group is given up without
-    it."""
+    """The place of groups, and the files of one: {file: function of the limits}.
+
+    `needed`: the group is given up without it.
+    """
 
     directory: pathlib.Path
     settings: dict
@@ -45,14 +47,20 @@ class ControlGroup:
     directories: list
 
     def join_prefix(self):
-        """Version 1: command prefix of a process that joins by itself, which takes no lock. Empty for version 2."""
+        """Version 1: command prefix with which a process joins the group by itself, which needs no lock.
+
+        Empty for version 2.
+        """
         if self.version == 2:
             return []
         script = 'for group in $0; do echo 0 > "$group/tasks" || exit 71; done; exec "$@"'
         return ["/bin/sh", "-c", script, " ".join(map(str, self.directories))]
 
     def join(self, pid):
-        """Version 2: puts a process in. Raises OSError when the group does not take it; its end is no error."""
+        """Version 2: puts a process into the group.
+
+        Raises OSError if the group refuses it; a process that has ended is no error.
+        """
         if self.version == 2:
             with contextlib.suppress(ProcessLookupError):
                 (self.directories[0] / "cgroup.procs").write_text(str(pid))
@@ -62,7 +70,7 @@ class ControlGroup:
         return any(_reached_limit(directory) and _had_kill(directory) for directory in self.directories)
 
     def release(self):
-        """Removes the group. Call it when its processes have ended; what stays is swept by a later start."""
+        """Removes the group. Call it when its processes have ended; a later start removes a remaining group."""
         deadline = time.monotonic() + RELEASE_SECONDS
         for directory in self.directories:
             while not _removed(directory) and time.monotonic() < deadline:
@@ -86,9 +94,9 @@ def layout(limits):
 
 
 def create(limits, uid):
-    """A group with the profile's `cgroup` limits below this process's own, or None where none can be made.
+    """A group with the profile's `cgroup` limits below this process's own group; None if none can be made.
 
-    uid: the kernel's user of the jail, who must be able to join; None when it is ours.
+    uid: the jail's user in the kernel, who must be able to join; None if it is ours.
     """
     version, controllers = _controllers(os.getpid())
     name = f"whetstone-jail-{os.getpid()}-{next(_numbers)}"
@@ -111,7 +119,7 @@ def create(limits, uid):
 
 def _make(directory, settings, limits):
     directory.mkdir()
-    # Independent of the umask, because the jail's user must be able to enter it.
+    # The mode is independent of the umask, because the jail's user must be able to enter it.
     directory.chmod(0o755)
     for file, value in settings.items():
         try:
@@ -200,7 +208,7 @@ def _sweep(directory):
 
 
 def _removed(directory):
-    """Removes a directory; False while it is still busy."""
+    """Removes a directory; False while it is still in use."""
     try:
         directory.rmdir()
     except FileNotFoundError:

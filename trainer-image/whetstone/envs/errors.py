@@ -1,4 +1,4 @@
-"""The sandbox's one error class on the Python side; it has the types of ``sandbox/errors.ts``."""
+"""The only error class of the sandbox in Python; it has the types of ``sandbox/errors.ts``."""
 
 RETRYABLE = frozenset(
     {
@@ -12,7 +12,7 @@ RETRYABLE = frozenset(
 
 
 class SandboxError(Exception):
-    """Something went wrong with an environment or its jail.
+    """An environment or its jail failed.
 
     type: stable, dotted (``Sandbox.EnvironmentHung``). traceback: lines of the environment's source, or None.
     """
@@ -25,5 +25,5 @@ class SandboxError(Exception):
 
     @property
     def retryable(self):
-        """Whether a fresh process may succeed where this one failed."""
+        """Whether a new process may succeed."""
         return self.type in RETRYABLE

@@ -1,7 +1,7 @@
 """Launches the environment runtime for the trainer, in the same jail as ``sandbox/`` and from the same profile.
 
-Processes are started with posix_spawn. A fork of a process with torch in it copies the page tables of gigabytes and may
-deadlock on another thread's lock.
+Processes are started with posix_spawn. A fork of a process with torch would copy the page tables of gigabytes, and
+could deadlock on another thread's lock.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ from .errors import SandboxError
 PROJECT_PROFILE = pathlib.Path(__file__).resolve().parents[3] / "sandbox" / "profile.json"
 RUNTIME = pathlib.Path(__file__).with_name("runtime") / "__main__.py"
 
-# Where the runtime finds its pipes.
+# Descriptors of the runtime's pipes.
 STDIN, STDOUT, STDERR, REQUESTS, RESPONSES = range(5)
-# From here upwards numbers cannot collide with those above while files are moved into place.
+# Numbers from here on cannot collide with those above while descriptors are moved into place.
 FIRST_FREE_FD = 64
 
 REQUIRED = frozenset(
@@ -35,7 +35,7 @@ _uids = itertools.count(random.SystemRandom().randrange(1 << 30))
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """``sandbox/profile.json`` (docs/reference/protocols.md, section 3). Relative names in it start from its folder.
+    """``sandbox/profile.json`` (docs/reference/protocols.md, section 3). Its relative names start at its folder.
 
     Raises SandboxError for a file that is not a profile of version 1.
     """
@@ -55,7 +55,7 @@ class Profile:
 
     @property
     def caps(self):
-        """Bytes and counts that the parent accepts."""
+        """Limits of bytes and counts for the parent."""
         return self.settings["caps"]
 
     @property
@@ -65,7 +65,7 @@ class Profile:
 
 
 def load_profile(path=None):
-    """Reads a profile: of ``path``, of WHET_JAIL_PROFILE, or the project's. Raises SandboxError when it cannot."""
+    """Reads a profile: at ``path``, at WHET_JAIL_PROFILE, or the project's. Raises SandboxError if it cannot."""
     path = pathlib.Path(path or os.environ.get("WHET_JAIL_PROFILE") or PROJECT_PROFILE)
     try:
         return Profile(path, json.loads(path.read_text()))
@@ -75,17 +75,17 @@ def load_profile(path=None):
 
 @dataclasses.dataclass
 class Launched:
-    """A started runtime. Whoever holds it closes the file descriptors and collects the process."""
+    """A started runtime. The owner of this object closes the file descriptors and reaps the process."""
 
     pid: int
     requests: int
     responses: int
     logs: int
-    # control_group.ControlGroup; None where none can be made, and outside a jail.
+    # control_group.ControlGroup; None if none can be made, and outside a jail.
     group: object = None
 
     def kill(self):
-        """Kills the process group; everything in the jail goes with it. Harmless when it is gone."""
+        """Kills the process group; every process in the jail dies with it. Harmless if it is already gone."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -102,8 +102,8 @@ class Launched:
 def launch(profile, isolation):
     """Starts the runtime. isolation: "jail", or "process" for an environment that its owner trusts.
 
-    The jail dies with the thread that starts it (bubblewrap's --die-with-parent): call this from a thread that lives
-    as long. Raises SandboxError "Sandbox.Unavailable" when a part of the jail is missing.
+    The jail dies with the thread that starts it (bubblewrap's --die-with-parent). So call this in a thread that lives
+    long enough. Raises SandboxError "Sandbox.Unavailable" if a part of the jail is missing.
     """
     if isolation not in ("jail", "process"):
         raise ValueError(f'isolation is {isolation!r}; it may be "jail" or "process"')
@@ -142,7 +142,7 @@ def launch(profile, isolation):
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in files.items()]
         pid = os.posix_spawn(command[0], command, {}, file_actions=actions, setpgroup=0)
         if isolation == "jail":
-            # bubblewrap starts nothing before it has read its arguments, so all that it starts is in the group.
+            # bubblewrap starts nothing before it has read its arguments, so everything that it starts is in the group.
             _join(group, pid)
             with contextlib.suppress(BrokenPipeError):
                 os.write(filter_writer, plan["filter"])
@@ -157,7 +157,7 @@ def launch(profile, isolation):
 
 
 def _join(group, pid):
-    """Puts the process into its group. Kills it if that fails: it must not run without the group's limits."""
+    """Puts the process into its group. If that fails, kills it, because it must not run without the group's limits."""
     try:
         if group is not None:
             group.join(pid)
@@ -171,9 +171,9 @@ def _close(descriptor):
 
 
 def next_uid(profile):
-    """User of the kernel for a jail that root starts, or None: bubblewrap keeps ours.
+    """The kernel's user for a jail that root starts, or None: bubblewrap keeps ours.
 
-    A jail that has the kernel's uid 0 may write kernel settings even without a capability.
+    A jail with the kernel's uid 0 may write kernel settings even without a capability.
     """
     if os.geteuid() != 0:
         return None
@@ -182,8 +182,10 @@ def next_uid(profile):
 
 
 def plan_of(profile, uid):
-    """``jail_plan.plan`` of a profile, for a jail with the user of `next_uid`. Raises SandboxError where a part is
-    missing."""
+    """The ``jail_plan.plan`` of a profile, for a jail with the user of `next_uid`.
+
+    Raises SandboxError if a part is missing.
+    """
     try:
         plan = jail_plan.plan(profile.settings, profile.path.parent)
         if uid is None:

@@ -1,8 +1,8 @@
-"""How a jail is started on this machine: the programs, limits, arguments and the filter that follow from its profile.
+"""How to start a jail on this machine: the programs, limits, arguments and the filter, derived from its profile.
 
-The trainer's launcher imports this module. The worker's, in TypeScript, runs it as a script, which prints the plan of
-the profile that is its argument, with the filter in Base64 and the layout of the control groups. Standard library only,
-as in ``python_root.py``.
+The trainer's launcher imports this module. The worker's launcher, in TypeScript, runs it as a script with a profile as
+its argument. The script prints the plan, with the filter in Base64 and the layout of the control groups. Only the
+standard library is used, as in ``python_root.py``.
 """
 
 import base64
@@ -15,28 +15,28 @@ import shutil
 import sys
 
 if not __package__:
-    # Started as a script with -I, which keeps the script's own directory away.
+    # The script is started with -I, so its own directory is not on the path.
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     import control_group
     import python_root
 else:
     from . import control_group, python_root
 
-# Where bubblewrap finds the pipes with its arguments and with the filter. They are gone before the environment's code
-# runs.
+# Descriptors of bubblewrap's pipes with its arguments and with the filter. They are closed before the environment's
+# code runs.
 ARGUMENTS, SECCOMP = 5, 6
 
 
 class MissingPartError(Exception):
-    """A part of the jail is missing; the message is a sentence that says what to do."""
+    """A part of the jail is missing; the message is a sentence with the remedy."""
 
 
 def plan(profile, folder):
     """The plan for a profile (the content of ``sandbox/profile.json``), whose filters are in a folder:
 
     {"limits": command prefix that sets the limits, "command": bubblewrap with the command that it runs inside,
-    "arguments": groups of arguments that bubblewrap reads from a pipe, where everybody can read a command line,
-    "filter": bytes of the seccomp filter}. ``${AGENT_FOLDER}`` stays in the arguments for the caller to fill in.
+    "arguments": groups of arguments that bubblewrap reads from a pipe, because everybody can read a command line,
+    "filter": bytes of the seccomp filter}. ``${AGENT_FOLDER}`` stays in the arguments, and the caller replaces it.
 
     Raises MissingPartError.
     """
@@ -55,7 +55,7 @@ def plan(profile, folder):
         f"--stack={limits['stackBytes']}",
     ]
     if os.geteuid() == 0:
-        # Each jail then has a user of its own. Twice the inner limit, because bubblewrap's own processes count here.
+        # In this case each jail has its own user. Twice the inner limit, because bubblewrap's own processes count here.
         prefix.append(f"--nproc={limits['threads'] * 2}")
     seccomp = seccomp_filter(profile, pathlib.Path(folder))
     try:
@@ -76,8 +76,9 @@ def plan(profile, folder):
 
 
 def program(name, remedy):
-    """Path of a program, looked up in the absolute directories of PATH and in the sbin directories, which service
-    managers leave out of PATH."""
+    """Path of a program, found in the absolute directories of PATH and in the sbin directories, which service managers
+    omit from PATH.
+    """
     directories = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/sbin", "/sbin"]
     found = shutil.which(name, path=os.pathsep.join(place for place in directories if place.startswith("/")))
     if found is None:
@@ -86,8 +87,10 @@ def program(name, remedy):
 
 
 def seccomp_filter(profile, folder):
-    """This machine's filter. It is compared with the profile's hash, because a filter that was changed or cut short
-    would still load, but protect less."""
+    """This machine's filter.
+
+    It is compared with the profile's hash, because a changed or truncated filter would still load, but protect less.
+    """
     machine = os.uname().machine
     entry = profile["seccomp"].get(machine)
     if entry is None:

@@ -1,9 +1,9 @@
-"""Tests the jail from inside, as an environment module that the jail's own launch path serves.
+"""Tests the jail from inside, as an environment module that the jail's normal launch path serves.
 
-``task(0)`` answers ``{"layers": {layer: None or its fault}, "rlimits": {name: hard limit}}``. ``task(1)`` does so for
-the jail of an environment of the agent's owner, which has the network and more room. Each layer is tried, not looked
-up: a filter that is loaded but lets a socket through counts as missing. The parent compares the limits with its profile
-and looks at what only the host can see (the kernel's user id, the namespaces).
+``task(0)`` answers ``{"layers": {layer: None or its fault}, "rlimits": {name: hard limit}}``. ``task(1)`` does the same
+for the jail of an owner's environment, which has network access and higher limits. Each layer is tested in action: a
+filter that is loaded but allows a socket counts as missing. The parent compares the limits with its profile, and checks
+the properties that only the host can see (the kernel's user id, the namespaces).
 """
 
 import ctypes
@@ -25,24 +25,24 @@ PR_SET_SECCOMP = 22
 PR_CAPBSET_READ = 23
 PR_GET_NO_NEW_PRIVS = 39
 SYS_CLONE3 = 435
-# ESRCH for a process that is not traced, where ptrace is allowed.
+# If ptrace is allowed, it gives ESRCH for a process that is not traced.
 PTRACE_CONT = 7
 CAPABILITY_VERSION_3 = 0x20080522
-# As many as the kernel's interface has room for; those that do not exist answer EINVAL.
+# The kernel's interface has room for this many; unused numbers answer EINVAL.
 CAPABILITIES = 64
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def refusal(function, *arguments):
-    """Name of the errno that a C function fails with, or the value that it returned."""
+    """Name of the errno with which a C function fails, or its return value."""
     ctypes.set_errno(0)
     returned = function(*arguments)
     return errno.errorcode.get(ctypes.get_errno(), "?") if returned == -1 else f"returned {returned}"
 
 
 def raised(function, *arguments):
-    """Name of the errno or of the exception that a Python function raises; None when it succeeds."""
+    """Name of the errno or exception that a Python function raises; None if it succeeds."""
     try:
         function(*arguments)
     except OSError as error:
@@ -61,7 +61,7 @@ def user():
         return "the environment holds capabilities"
     if any(libc.prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1 for capability in range(CAPABILITIES)):
         return "the environment could be given capabilities: its bounding set is not empty"
-    # The kernel shows a group that has no number inside as the overflow group.
+    # The kernel shows a group without a number inside as the overflow group.
     if set(os.getgroups()) - {os.getgid()}:
         return "the environment is in groups of the host"
     return None
@@ -126,7 +126,7 @@ def read_only_tree():
 
 
 def create_file(path):
-    # Nothing is written: the limit on file sizes would refuse that in a writable directory too.
+    # Nothing is written, because the limit on file sizes would refuse that even in a writable directory.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
 
 
@@ -239,7 +239,7 @@ RLIMITS = {
 
 
 class Environment:
-    """The protocol's shape around the probe; only generate_task does something."""
+    """The probe in the form of the protocol; only generate_task does something."""
 
     @staticmethod
     def tools():

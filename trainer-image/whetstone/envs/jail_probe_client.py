@@ -14,7 +14,7 @@ _passed = set()
 
 
 def require_jail(profile):
-    """Raises SandboxError "Sandbox.Unavailable" naming every missing layer; does nothing when all hold."""
+    """Raises SandboxError "Sandbox.Unavailable", which names every missing layer; does nothing if all layers work."""
     if profile.path in _passed:
         return
     missing = probe(profile)
@@ -27,7 +27,7 @@ def require_jail(profile):
 
 
 def probe(profile):
-    """{layer: its fault} of the jail on this machine; empty when every layer holds."""
+    """{layer: its fault} of the jail on this machine; empty if every layer works."""
     process = EnvironmentProcess(jail.launch(profile, "jail"), profile, "jail probe")
     try:
         with process.start(PROBE.read_text(encoding="utf-8")):
@@ -43,7 +43,7 @@ def probe(profile):
 
 
 def host_view(profile, pid):
-    """Facts that only the host can see: the kernel's user id of the jail, and its namespaces."""
+    """Properties that only the host can see: the kernel's user id of the jail, and its namespaces."""
     try:
         inner = last_descendant(pid)
         uid = pathlib.Path(f"/proc/{inner}").stat().st_uid
@@ -61,7 +61,7 @@ def host_view(profile, pid):
 
 
 def last_descendant(pid):
-    """Process id of the innermost only child."""
+    """Process id of the innermost single child."""
     while children := pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         pid = int(children[0])
     return pid

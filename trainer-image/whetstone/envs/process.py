@@ -1,6 +1,6 @@
-"""One environment in a process of its own: requests in, outcomes out.
+"""One environment in a separate process: requests go in, outcomes come out.
 
-An outcome is ``{"result": ...}`` or ``{"error": {"type", "message", "traceback"}}``. When the process itself fails (no
+An outcome is ``{"result": ...}`` or ``{"error": {"type", "message", "traceback"}}``. If the process itself fails (no
 answer in time, an answer outside the protocol, its end), SandboxError is raised and the process is killed.
 """
 
@@ -17,11 +17,11 @@ from whetstone.cut_text import end_of, text_of_end
 from .answers import is_not_run, read_answer
 from .errors import SandboxError
 
-# Bytes of a request line that are kept free for what surrounds the requests.
+# Bytes of a request line that are reserved for the text around the requests.
 ENVELOPE_BYTES = 256
-# Signals that no limit of the jail sends, but for the memory limit of its control group, which is asked first.
-# bubblewrap reports a killed process as exit code 128 + signal. An environment can imitate that, so a trainer is
-# started again only a few times for it.
+# Signals that no limit of the jail sends, except the memory limit of its control group, which is checked first.
+# bubblewrap reports a killed process as exit code 128 + signal. An environment can imitate that, so the trainer is
+# restarted only a few times because of it.
 KILLED_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 READ_BYTES = 1 << 18
 
@@ -73,7 +73,7 @@ class EnvironmentProcess:
         return self.request("describe", {})
 
     def request(self, method, params):
-        """Result of one request. Raises SandboxError for any error, the environment's own included."""
+        """Result of one request. Raises SandboxError for any error, including the environment's own."""
         asked = {"method": method, "params": params}
         outcome = self._exchange([(asked, json.dumps(asked, allow_nan=False))], single=True)[0]
         if "error" in outcome:
@@ -84,7 +84,7 @@ class EnvironmentProcess:
         return outcome["result"]
 
     def batch(self, requests):
-        """Outcomes of the requests, in order; sent in as few lines as their sizes allow."""
+        """Outcomes of the requests, in order; they are sent in as few lines as their sizes allow."""
         waiting = [(index, request, json.dumps(request, allow_nan=False)) for index, request in enumerate(requests)]
         outcomes = [None] * len(waiting)
         while waiting:
@@ -107,7 +107,7 @@ class EnvironmentProcess:
         return outcomes
 
     def close(self):
-        """Ends the process: closes its request pipe, waits briefly, kills. Idempotent."""
+        """Ends the process: closes its request pipe, waits briefly, then kills it. Idempotent."""
         if self._launched is None:
             return
         launched, self._launched = self._launched, None
@@ -128,7 +128,7 @@ class EnvironmentProcess:
         return text_of_end(self._log)
 
     def _exchange(self, asked, single):
-        """Sends one line and returns its outcomes, each held to its method's schema. asked: (request, its JSON)."""
+        """Sends one line and returns its outcomes, each checked by its method's schema. asked: (request, its JSON)."""
         if self._failure is not None:
             raise self._failure
         self._last_id += 1
@@ -150,7 +150,7 @@ class EnvironmentProcess:
         return outcomes
 
     def _talk(self, line, deadline, wall):
-        """Writes a line and reads one, draining the logs meanwhile so that neither side waits for a full pipe."""
+        """Writes a line and reads one. Meanwhile it drains the logs, so that neither side waits for a full pipe."""
         unsent = memoryview(line)
         self._poll.register(self._launched.requests, select.POLLOUT)
         while True:
@@ -163,7 +163,7 @@ class EnvironmentProcess:
                 raise self._fail("Sandbox.BadOutput", f"answered with a line over {self._caps['lineBytes']} bytes.")
             left = deadline - time.monotonic()
             ready = self._poll.poll(max(0, math.ceil(left * 1000)))
-            # Even when something is ready: bytes that trickle in without end are no answer.
+            # The check comes even if data is ready, because an endless trickle of bytes is no answer.
             if left <= 0:
                 raise self._fail(
                     "Sandbox.EnvironmentHung", f"did not answer within {wall:g} s; its process was killed."
@@ -185,7 +185,7 @@ class EnvironmentProcess:
         except BlockingIOError:
             return unsent
         except BrokenPipeError:
-            # The process is gone; the response pipe's end says so next.
+            # The process is gone; next, the end of the response pipe shows it.
             unsent = unsent[:0]
         if not unsent:
             self._poll.unregister(self._launched.requests)
@@ -204,7 +204,7 @@ class EnvironmentProcess:
             )
 
     def _died(self):
-        """Error for a closed response channel, whether the process has ended or still runs."""
+        """Error for a closed response channel, whether or not the process has ended."""
         ended = _ends_within(self._launched.pid, self._wall["close"])
         self._launched.kill()
         _, status = os.waitpid(self._launched.pid, 0)
@@ -230,7 +230,7 @@ class EnvironmentProcess:
         return self._fail("Sandbox.EnvironmentDied", f"process {how}.{last}")
 
     def _drain_rest(self):
-        """Reads the rest of the log pipe, up to the allowed bytes: without a jail a child may be left."""
+        """Reads the rest of the log pipe, up to the allowed bytes, because without a jail a child may remain."""
         os.set_blocking(self._launched.logs, False)
         left = self._caps["logBytes"]
         with contextlib.suppress(BlockingIOError):
@@ -247,7 +247,7 @@ class EnvironmentProcess:
 
 
 def _ends_within(pid, seconds):
-    """Waits for the end of a process, which stays to be reaped; False when it has not ended by then."""
+    """Waits for the end of a process without reaping it; False if it has not ended by then."""
     deadline = time.monotonic() + seconds
     while not _has_ended(pid):
         if time.monotonic() >= deadline:
@@ -269,7 +269,7 @@ def _close(descriptor):
 
 
 def _signal_behind(code):
-    """The signal that bubblewrap's exit code means, as the end of a sentence; empty if it means none."""
+    """The signal in bubblewrap's exit code, as the end of a sentence; empty if there is none."""
     try:
         return f", which stands for {signal.Signals(code - 128).name}"
     except ValueError:

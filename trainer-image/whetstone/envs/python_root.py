@@ -1,13 +1,13 @@
 """Builds the file tree that is the jail's `/`: a copy of this interpreter, its shared libraries, the standard library,
-the runtime as one file of byte code.
+and the runtime as one file of byte code.
 
-``python3 python_root.py`` prints the directory's path, building it first where it is missing. Standard library only:
-the TypeScript side starts this file with whatever Python it has. It is copied rather than bind-mounted, because the
-interpreter may be where the sandbox's user cannot read (pyenv under /root), and because the host's /usr has more than
-an environment should see.
+``python3 python_root.py`` prints the directory's path, and first builds it if it is missing. Only the standard library
+is used, because the TypeScript side starts this file with any Python that it has. The tree is copied rather than
+bind-mounted. The sandbox's user may not be able to read the interpreter's place (pyenv under /root), and the host's
+/usr has more than an environment should see.
 
-The directory's name depends on the files that it is copied from. It is built under a temporary name and renamed, so
-that processes that build at the same time end with the same tree. It is never changed afterwards.
+The directory's name depends on the source files. It is built under a temporary name and renamed, so that parallel
+builds end with the same tree. It is never changed afterwards.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ import sysconfig
 import time
 
 if not __package__:
-    # Started as a script with -I, which keeps the script's own directory away.
+    # The script is started with -I, so its own directory is not on the path.
     sys.path.insert(0, str(pathlib.Path(__file__).parent))
     import bundle
     import stale_trees
@@ -44,7 +44,7 @@ LEFT_OUT_PATTERN = re.compile(
     r"^(config-.*|_test.*|_xx.*|xx.*|"
     r"(_tkinter|_ctypes_test|_curses.*|_dbm|_gdbm|nis|readline|spwd)\..*)$"
 )
-# Empty files that devices are mounted on, and an empty /tmp that says "read-only" rather than "missing".
+# Empty files as mount points for devices, and an empty /tmp, so that the error is "read-only" rather than "missing".
 DEVICES = ("null", "zero", "random", "urandom")
 DIRECTORIES = ("dev", "tmp")
 
@@ -54,8 +54,9 @@ class RootError(Exception):
 
 
 def cache_directory():
-    """Where trees are kept: WHET_JAIL_ROOT, /var/cache/whetstone/jail-root for root, else the user's cache
-    directory."""
+    """The folder of trees: WHET_JAIL_ROOT, else /var/cache/whetstone/jail-root for root, else the user's cache
+    directory.
+    """
     chosen = os.environ.get("WHET_JAIL_ROOT")
     if chosen:
         return pathlib.Path(chosen)
@@ -66,7 +67,7 @@ def cache_directory():
 
 
 def interpreter():
-    """The real executable, past virtual environments and links."""
+    """The real executable, after following virtual environments and links."""
     return pathlib.Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
 
 
@@ -85,7 +86,7 @@ def standard_library():
 
 
 def walk(top, skip):
-    """(relative name, path) of every file that belongs into the tree, in a fixed order."""
+    """(relative name, path) of every file for the tree, in a fixed order."""
     found = []
     for directory, directories, names in os.walk(top):
         directories[:] = sorted(name for name in directories if not left_out(name) and name not in skip)
@@ -97,13 +98,14 @@ def walk(top, skip):
 
 
 def left_out(name):
-    """Whether a file or directory of the standard library stays outside."""
+    """Whether a file or directory of the standard library is left out."""
     return name in LEFT_OUT or LEFT_OUT_PATTERN.match(name) is not None
 
 
 def shared_libraries(binaries):
-    """{path inside the tree: file}: the program loader at its own path, libraries where the loader looks without a
-    cache."""
+    """{path inside the tree: file}: the program loader at its own path, and libraries where the loader looks without a
+    cache.
+    """
     listing = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True, check=False).stdout
     loaders, libraries = {}, {}
     for line in listing.splitlines():
@@ -116,7 +118,7 @@ def shared_libraries(binaries):
     if not loaders:
         raise RootError(f"ldd says nothing about {binaries[0]}. Install the C library's tools (Debian: libc-bin).")
     libc = next((path for name, path in libraries.items() if name.startswith("libc.")), None)
-    # The C library's own directory is one of the loader's built-in search paths; an RPATH of the host need not exist
+    # The C library's own directory is one of the loader's built-in search paths; an RPATH of the host may not exist
     # inside.
     home = str(libc.parent).lstrip("/") if libc else "lib"
     return {**loaders, **{f"{home}/{name}": path.resolve() for name, path in libraries.items()}}
@@ -132,8 +134,8 @@ def contents():
 
 
 def fingerprint():
-    """Name of the tree, as hex: a hash of the contents of our own files, and of the paths, sizes and times of Python's.
-    The loader's cache file counts for the shared libraries: installing one rewrites it."""
+    """Name of the tree in hex: a hash of the contents of our own files, and of the paths, sizes and times of Python's
+    files. The loader's cache file represents the shared libraries, because installing one rewrites it."""
     total = hashlib.sha256()
     for path in (*bundle.sources(), pathlib.Path(bundle.__file__), pathlib.Path(__file__)):
         total.update(path.read_bytes())
@@ -145,8 +147,10 @@ def fingerprint():
 
 
 def build(target):
-    """Copies the files to a temporary directory in the target's folder and renames it. Another process may have built
-    the target meanwhile; its tree stays."""
+    """Copies the files to a temporary directory in the target's folder and renames it.
+
+    Another process may have built the target meanwhile; then its tree stays.
+    """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         for name in DIRECTORIES:
@@ -185,20 +189,24 @@ def make_directory(path, top):
 
 
 def compile_file(path, name):
-    """Writes the byte code where Python looks for it. Unchecked: the tree is immutable, so no start compares times."""
+    """Writes the byte code where Python looks for it.
+
+    It is unchecked, because the tree is immutable, so no start compares times.
+    """
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     try:
         cache = pathlib.Path(py_compile.compile(path, dfile=f"/{name}", doraise=True, invalidation_mode=mode))
     except py_compile.PyCompileError:
-        # The standard library carries a few files that are samples of bad syntax.
+        # The standard library contains a few files as samples of bad syntax.
         return
     cache.parent.chmod(0o755)
     cache.chmod(0o644)
 
 
 def check_owner(path):
-    """Raises unless the directory is ours or root's and nobody else can change it: its files run as the jail's
-    interpreter."""
+    """Raises unless the directory belongs to us or root and nobody else can change it, because its files run as the
+    jail's interpreter.
+    """
     status = path.stat()
     if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
         raise RootError(
@@ -207,9 +215,10 @@ def check_owner(path):
 
 
 def ensure_root():
-    """Path of the tree for this interpreter, built where missing. Raises RootError with a sentence when it cannot be.
+    """Path of the tree for this interpreter; it is built if it is missing. Raises RootError with a sentence if it
+    cannot be built.
 
-    Remembered for a day: a process that runs for longer than trees are kept touches its own again every day.
+    Cached for a day, because a process that runs longer than trees are kept must touch its own tree every day.
     """
     return _ensured(time.monotonic() // DAY_SECONDS)
 
@@ -220,7 +229,7 @@ def _ensured(_day):
 
 
 def find_or_build():
-    """Looks for the tree and builds it where it is missing. Marks it as used."""
+    """Finds the tree, or builds it if it is missing. Then it marks the tree as used."""
     directory = cache_directory()
     target = directory / fingerprint()
     try:

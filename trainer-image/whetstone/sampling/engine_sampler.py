@@ -1,4 +1,4 @@
-"""The sampler in the trainer's own process: the engine, which reads plain Llama checkpoints."""
+"""The sampler in the trainer's own process: the engine, which runs plain Llama checkpoints."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class EngineSampler:
         return self._engine.length
 
     def publish(self, model: PeftModel) -> str:
-        """Puts the model's live adapter into the engine, in place of the one before."""
+        """Puts the model's live adapter into the engine, instead of the previous one."""
         config = model.peft_config["default"]
         return self.put(live_adapter(model, config.lora_alpha / config.r))
 
     def put(self, adapter: Adapter) -> str:
         """Like `publish`, for an adapter of the engine."""
-        # Replaced even when it is the same one, so that the engine's cache depends on nothing but the calls of `put`.
+        # It is replaced even if it is the same adapter, so that the engine's cache depends only on the calls of `put`.
         if self._adapter is not None:
             self._engine.drop_adapter(self._adapter)
         self._adapter = _name(adapter)
@@ -68,7 +68,7 @@ class EngineSampler:
         return [Sample(one.tokens, None, one.finish or "", one.logprobs or None) for one in asked]
 
     def close(self) -> None:
-        """The engine holds nothing that must be released."""
+        """The engine has nothing to release."""
 
 
 def _name(adapter: Adapter) -> str:

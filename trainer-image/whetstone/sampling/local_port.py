@@ -1,4 +1,4 @@
-"""A port of this machine's loopback address, kept for one server."""
+"""A port of this machine's loopback address, reserved for one server."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ HOST = "127.0.0.1"
 
 
 class LocalPort:
-    """A free port that no other program gets while this object is open. A server that knows it can listen there.
+    """A free port that no other program gets while this object is open. A server that knows the port can listen there.
 
-    Without the object, two servers could get the same number. Servers of vLLM then share the port without an error
-    (SO_REUSEPORT), and each answers some of the other's requests.
+    Without this object, two servers could get the same number. vLLM servers would then share the port without an error
+    (SO_REUSEPORT), and each would answer some of the other's requests.
     """
 
     def __init__(self) -> None:
         self._socket = socket.socket()
-        # Once a socket is bound, its port is not given to programs that ask for any free port, even if it does not
-        # listen. These options let the server bind to it by its number.
+        # A bound port is not given to programs that ask for any free port, even if its socket does not listen. With
+        # these options the server can bind to it by its number.
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             self._socket.setsockopt(socket.SOL_SOCKET, option, 1)
         self._socket.bind((HOST, 0))

@@ -1,4 +1,4 @@
-"""A vLLM server that belongs to one trainer: started by it, on an address that only it knows, and ended with it."""
+"""A vLLM server of one trainer, which starts it, alone knows its address, and ends with it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .vllm_command import ServerNeeds, VllmMissing, server_arguments, server_com
 
 # The server's share of the GPU's memory. The trainer is on the same GPU.
 GPU_SHARE = 0.4
-# Time that the server's processes have to end before they are killed.
+# Time for the server's processes to end before they are killed.
 GRACE_SECONDS = 15.0
-# Most characters of the server's log in a failure.
+# Largest number of characters of the server's log in a failure.
 LOG_CHARACTERS = 1_500
 
 
 class ManagedServer:
-    """Starts the server; `url` and `key` are its address and API key. Its output goes to the file `log`.
+    """Starts the server; `url` and `key` are its address and API key. Its output is written to the file `log`.
 
-    The server is not ready yet then. A small process supervises it: it starts the server again when it ends, and ends
-    the server when this process ends, for whatever reason.
+    At that point the server is not ready yet. A small process supervises it. It restarts the server when it ends, and
+    ends the server when this process ends for any reason.
     """
 
     def __init__(self, needs: ServerNeeds, log: Path, environment: dict[str, str]) -> None:
@@ -38,7 +38,7 @@ class ManagedServer:
             raise SamplerRefused(f"training.sampler is managed: {error}") from None
         self._port = LocalPort()
         self.url, self.key, self.log = f"http://{HOST}:{self._port.number}", secrets.token_hex(24), log
-        # The key is a variable: other users of the machine can read the arguments of a process.
+        # The key is an environment variable, because other users of the machine can read a process's arguments.
         variables = {**server_environment(environment, needs.gpu), "VLLM_API_KEY": self.key}
         command = server_command(python, self._port.number)
         plan = Plan([*command, *server_arguments(needs)], str(log), GRACE_SECONDS)
@@ -57,7 +57,7 @@ class ManagedServer:
     @property
     def ended(self) -> bool:
         """True when the supervisor has ended: the server ended soon after each of its starts, or `close` was called."""
-        # Not poll(), which knows only children of the process that asks: forked jobs ask, too.
+        # This is not poll(), which only knows children of the calling process: forked jobs call it, too.
         try:
             state = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class SamplerRefused(Exception):
-    """The sampler cannot serve this training, or keeps failing though it answers.
+    """The sampler cannot serve this training, or keeps failing although it answers.
 
-    The message says what to change, with the flag or variable; where only the server knows, it has the server's words.
+    The message says what to change, with the flag or variable; if only the server knows that, it quotes the server.
     """
 
 
@@ -24,8 +24,8 @@ class SamplerInterrupted(Exception):
 class SampleRequest:
     """One completion to sample.
 
-    `prompt` are token ids. `temperature` 0 is greedy. The token ids `stop` end a completion, as do `max_tokens` and the
-    sampler's length.
+    `prompt` are token ids. `temperature` 0 is greedy. A completion ends with one of the token ids `stop`, at
+    `max_tokens`, or at the sampler's length.
     """
 
     prompt: list[int]
@@ -52,10 +52,10 @@ class Sample:
 
 
 class Sampler(Protocol):
-    """Samples completions with the adapter that was published last.
+    """Samples completions with the last published adapter.
 
-    `length` is the longest sequence, in tokens, prompt included; `length_setting` says how to get a longer one.
-    `reports_logprobs` says whether samples have log-probabilities of their own.
+    `length` is the longest sequence in tokens, including the prompt; `length_setting` says how to get a longer one.
+    `reports_logprobs` says whether samples have their own log-probabilities.
     """
 
     length: int
@@ -63,9 +63,9 @@ class Sampler(Protocol):
     reports_logprobs: bool
 
     def publish(self, model: PeftModel) -> str:
-        """Makes samples come from the model's adapter.
+        """Makes the model's adapter the source of samples.
 
-        Returns its name, which carries the hash of its weights: another adapter never gets the same name.
+        Returns its name, which contains the hash of its weights: another adapter never gets the same name.
         """
 
     def sample(self, requests: list[SampleRequest]) -> list[Sample]:

@@ -1,7 +1,7 @@
-"""Keeps a server up for as long as the parent process lives: `python supervise.py`, with a plan as JSON on stdin.
+"""Keeps a server running as long as the parent process lives: `python supervise.py`, with a plan as JSON on stdin.
 
-It imports nothing of the package, so that it starts in a moment and needs little memory. It ends with exit code 1 when
-the server has ended three times in a row within ten minutes of its start: then its command must be wrong. On
+It imports nothing of the package, so that it starts quickly and needs little memory. It ends with exit code 1 if the
+server has ended three times in a row within ten minutes of its start, because its command must then be wrong. On
 SIGTERM, which the kernel also sends when the parent dies, it ends the server's whole process group.
 """
 
@@ -26,7 +26,7 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Plan:
-    """The server's command, the file for its output, and the seconds that it has to end on SIGTERM."""
+    """The server's command, the file for its output, and its time limit in seconds for ending after SIGTERM."""
 
     command: list[str]
     log: str
@@ -34,7 +34,7 @@ class Plan:
 
 
 def end_group(process: subprocess.Popen, grace: float) -> None:
-    """Ends a process that leads a group, and all others of its group."""
+    """Ends a process that leads a group, and the rest of its group."""
     for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
         try:
             os.killpg(process.pid, number)
@@ -57,14 +57,17 @@ def _group_lives(group: int) -> bool:
 
 
 def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
-    """In a new process: the kernel sends it a signal when the process `parent` dies. Exits if it has died already."""
+    """For a new process: asks the kernel for a signal when the process `parent` dies.
+
+    Exits if the parent has died already.
+    """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def main() -> int:
-    """Supervises until SIGTERM (0), or until the server cannot be kept up (1)."""
+    """Supervises until SIGTERM (0), or until the server cannot be kept running (1)."""
     plan = Plan(**json.load(sys.stdin))
     stop: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
@@ -82,7 +85,7 @@ def main() -> int:
             )
         while server.poll() is None and not stop:
             time.sleep(POLL_SECONDS)
-        # Its child processes end, too: they hold the port, or memory of the GPU.
+        # Its child processes end, too, because they hold the port or memory of the GPU.
         end_group(server, plan.grace)
         soon = soon + 1 if time.monotonic() - started < SOON_SECONDS else 0
         if soon >= MOST_SOON_ENDS and not stop:

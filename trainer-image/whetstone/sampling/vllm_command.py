@@ -1,4 +1,4 @@
-"""The command line of a vLLM server: one list of flags for the trainer's own server and for the policy server."""
+"""The command line of a vLLM server, with the same flags for the trainer's own server and for the policy server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whetstone.usable_cores import usable_cores
 
 from .vllm_server import RANKS
 
-# In the virtual environment that scripts/vllm.sh makes, in the repository.
+# In the virtual environment that scripts/vllm.sh makes in the repository.
 INSTALLED = Path(__file__).resolve().parents[3] / ".toolchain" / "vllm" / "bin" / "python"
 PYTHON_VARIABLE = "WHET_VLLM_PYTHON"
 
@@ -19,15 +19,15 @@ FEW_CORES = 4
 
 
 class VllmMissing(Exception):
-    """There is no Python that has vLLM; the message says what to run or to set."""
+    """There is no Python with vLLM; the message says what to run or to set."""
 
 
 @dataclass(frozen=True)
 class ServerNeeds:
-    """The needs of a server: the model directory, the largest rank, and how many adapters at once.
+    """The needs of a server: the model directory, the largest rank, and the number of parallel adapters.
 
-    `loaded` is the number of adapters that it holds in memory. `length` is the longest sequence in tokens; None: the
-    model's own. `gpu`: this machine has a GPU, and the server takes the share `gpu_share` of its memory.
+    `loaded` is the number of adapters in its memory. `length` is the longest sequence in tokens; None: the model's own.
+    `gpu`: this machine has a GPU, and the server uses the share `gpu_share` of its memory.
     """
 
     model: str
@@ -40,7 +40,7 @@ class ServerNeeds:
 
 
 def vllm_python(environment: dict[str, str]) -> str:
-    """The interpreter that has vLLM: WHET_VLLM_PYTHON, or the interpreter that scripts/vllm.sh installed.
+    """The interpreter with vLLM: WHET_VLLM_PYTHON, or the one that scripts/vllm.sh installed.
 
     Raises VllmMissing.
     """
@@ -57,7 +57,7 @@ def vllm_python(environment: dict[str, str]) -> str:
 
 
 def server_command(python: str, port: int) -> list[str]:
-    """The program and its address. vLLM's own command works only where the installed package is named vllm."""
+    """The program and its address. vLLM's own command works only if the installed package is named vllm."""
     return [python, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
 
 
@@ -66,13 +66,13 @@ def server_arguments(needs: ServerNeeds) -> list[str]:
     rank = next((one for one in RANKS if one >= needs.rank), needs.rank)
     arguments = ["--model", needs.model, "--enable-lora", "--max-lora-rank", str(rank)]
     arguments += ["--max-loras", str(needs.adapters), "--max-cpu-loras", str(max(needs.loaded, needs.adapters))]
-    # Sampled tokens travel with the probabilities with which they were drawn.
+    # Sampled tokens come with the probabilities with which they were drawn.
     arguments += ["--logprobs-mode", "processed_logprobs", "--no-enable-log-requests"]
     if needs.length:
         arguments += ["--max-model-len", str(needs.length)]
     if needs.gpu:
         return [*arguments, "--gpu-memory-utilization", str(needs.gpu_share)]
-    # On a processor vLLM 0.32 ends when a request with a seed has its prompt read in parts ('CPU Generator does not
+    # On a processor vLLM 0.32 crashes if the prompt of a request with a seed is read in parts ('CPU Generator does not
     # use offset').
     return [*arguments, "--dtype", "float32", "--enforce-eager", "--no-enable-chunked-prefill"]
 
@@ -92,18 +92,18 @@ def server_environment(environment: dict[str, str], gpu: bool) -> dict[str, str]
 
 
 def _on_processors(environment: dict[str, str], cores: int) -> dict[str, str]:
-    """Variables of a server without a GPU. Variables that `environment` has keep their values."""
+    """Variables of a server without a GPU. Variables in `environment` keep their values."""
     variables = {
         "VLLM_CPU_KVCACHE_SPACE": "1",
         # Otherwise requests wait until small functions are compiled, and again for each other batch size.
         "TORCHDYNAMO_DISABLE": "1",
     }
     if cores <= FEW_CORES and not environment.get("VLLM_CPU_OMP_THREADS_BIND"):
-        # The model runs in the scheduler's process, as it does on one GPU. Two processes would wait for each other in
-        # loops that occupy two cores. vLLM has the second one to bind threads, which matters on larger machines.
+        # The model runs in the scheduler's process, as on one GPU. Two processes would wait for each other in loops
+        # that occupy two cores. vLLM uses the second one to bind threads, which matters on larger machines.
         variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     variables = {name: environment.get(name, value) for name, value in variables.items()}
     if variables.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
-        # One core is left to HTTP and the trainer. vLLM does so, too, where it binds threads.
+        # One core is left for HTTP and the trainer. vLLM does the same if it binds threads.
         variables["OMP_NUM_THREADS"] = str(max(1, cores - 1))
     return variables

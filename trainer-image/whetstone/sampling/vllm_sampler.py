@@ -1,4 +1,4 @@
-"""The sampler behind HTTP: a vLLM server, which several trainings may share."""
+"""The sampler over HTTP: a vLLM server, which several trainings may share."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 Answer = TypeVar("Answer")
-# Completions asked for at once; vLLM itself queues those that it has no room for.
+# Number of parallel requests; vLLM itself queues those for which it has no room.
 CONCURRENCY = 256
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.25, 10.0
-# An outage that lasts longer is reported.
+# A longer outage is reported.
 REPORTED_AFTER_SECONDS = 3.0
-# A server that answers but fails the same request so often in a row, or forgets the adapter, is broken.
+# A server is broken if it answers but fails the same request, or loses the adapter, this many times in a row.
 MOST_FAILURES = 20
 
 
 class VllmSampler:
-    """Samples with a server, with each adapter under a name that no other adapter ever gets.
+    """Samples with a server; each adapter has a name that no other adapter ever gets.
 
-    A name is `prefix`, `session` and a hash of the weights. All adapters of this training have the prefix. The session
-    is of this process: a node that came back may still run another process of the same training. Adapters are written
-    to `folder`/`session`, which the server must see by the same path. Files of earlier processes in `folder` are
-    removed. `write(model, directory)` writes an adapter in PEFT's format, with the same bytes for the same weights.
-    `leaves()` is true when the training has to end. `report` gets a sentence during an outage of the server, and None
-    after it.
+    A name consists of `prefix`, `session` and a hash of the weights. All adapters of this training have the prefix. The
+    session belongs to this process, because a node that came back may still run another process of the same training.
+    Adapters are written to `folder`/`session`, which the server must see under the same path. Files of earlier
+    processes in `folder` are removed. `write(model, directory)` writes an adapter in PEFT's format, with the same bytes
+    for the same weights. `leaves()` is true when the training has to end. `report` gets a sentence during an outage of
+    the server, and None after it.
 
-    The constructor waits for the server. It raises SamplerRefused when the server lacks something, and
-    SamplerInterrupted when the training has to end.
+    The constructor waits for the server. It raises SamplerRefused if the server lacks a feature, and SamplerInterrupted
+    if the training has to end.
     """
 
     reports_logprobs = True
@@ -76,9 +76,9 @@ class VllmSampler:
                 self._patiently(lambda name=name: server.unload(name))
 
     def publish(self, model: PeftModel) -> str:
-        """Writes the model's adapter and loads it under a new name; then the one before is unloaded.
+        """Writes the model's adapter and loads it under a new name; then the previous one is unloaded.
 
-        The name holds the hash of the files, so blocks that the server has cached for this name stay valid.
+        The name contains the hash of the files, so the server's cached blocks for this name stay valid.
         """
         temporary = self._folder / ".adapter"
         shutil.rmtree(temporary, ignore_errors=True)
@@ -100,7 +100,8 @@ class VllmSampler:
     def sample(self, requests: list[SampleRequest]) -> list[Sample]:
         """Completions of the requests, which are sent in parallel.
 
-        If the server dies meanwhile, this waits for it, loads the adapter again and repeats the unanswered requests.
+        If the server dies meanwhile, this method waits for it, loads the adapter again and repeats the unanswered
+        requests.
         """
         if self._adapter is None:
             raise ValueError("no adapter is published yet")
@@ -111,7 +112,7 @@ class VllmSampler:
         return self._complete(self._base.name, requests)
 
     def close(self) -> None:
-        """Unloads this training's adapter, if the server answers, and removes its files."""
+        """Unloads this training's adapter if the server answers, and removes its files."""
         if self._adapter is not None:
             self._remove(self._adapter)
             self._adapter = None
@@ -133,7 +134,10 @@ class VllmSampler:
                 raise
 
     def _fitted(self, request: SampleRequest) -> SampleRequest:
-        """The request, with its `max_tokens` cut to the room that the prompt leaves. Raises ValueError without room."""
+        """The request, with its `max_tokens` cut to the length that the prompt leaves.
+
+        Raises ValueError if nothing is left.
+        """
         room = self.length - len(request.prompt)
         if not request.prompt or room < 1:
             raise ValueError(f"the prompt has {len(request.prompt)} tokens, the model takes 1 to {self.length - 1}")
@@ -143,15 +147,15 @@ class VllmSampler:
         self._server.load(self._adapter, str(self._folder / self._adapter), self._rank)
 
     def _remove(self, name: str) -> None:
-        """Unloads an adapter that is not needed any more. A server that is gone has forgotten it anyway."""
+        """Unloads an adapter that is no longer needed. A server that is gone has lost it anyway."""
         with contextlib.suppress(Unreachable, SamplerRefused):
             self._server.unload(name)
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def _patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """The answer to a request, after the end of an outage, however long that is.
+        """The answer to a request; during an outage it waits for the end, however long that takes.
 
-        A server that is healthy and fails the request MOST_FAILURES times in a row raises SamplerRefused.
+        A healthy server that fails the request MOST_FAILURES times in a row raises SamplerRefused.
         """
         start, wait, failures = time.monotonic(), FIRST_WAIT_SECONDS, 0
         while True:

@@ -1,7 +1,7 @@
-"""A vLLM server as the trainer needs it, over HTTP: one method for each request, and errors that say what to change.
+"""A vLLM server for the trainer, over HTTP: one method for each request, and errors that say what to change.
 
-Written against vLLM 0.32. Tokens travel as ids in both directions (`/v1/completions` with `return_token_ids`), which
-every server has; `/inference/v1/generate` needs a flag.
+It was written for vLLM 0.32. Tokens are sent as ids in both directions (`/v1/completions` with `return_token_ids`),
+which every server supports; `/inference/v1/generate` needs a flag.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LOAD = "/v1/load_lora_adapter"
 # Ranks that --max-lora-rank takes.
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTERS = "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in its environment and --enable-lora"
-# Time limit of a completion: a base, and a time for each token that is enough on a server with many other requests.
+# Time limit of a completion: a base, and a time for each token that suffices even on a busy server.
 ANSWER_SECONDS, TOKEN_SECONDS = 300.0, 1.0
 CONNECT_SECONDS = 5.0
-# A machine that is suddenly gone is noticed after half a minute, however long an answer may take.
+# The sudden loss of a machine is noticed after half a minute, however long an answer may take.
 KEEP_ALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
@@ -36,16 +36,16 @@ class Unreachable(Exception):
 
 
 class Busy(Unreachable):
-    """The server, or a proxy before it, has too much to do."""
+    """The server, or a proxy in front of it, is overloaded."""
 
 
 class AdapterMissing(Exception):
-    """The server does not hold the adapter: it has been started again."""
+    """The server does not have the adapter, because it was restarted."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """The base model that a server serves: its name there, and its longest sequence in tokens."""
+    """The base model of a server: its name there, and its longest sequence in tokens."""
 
     name: str
     length: int
@@ -54,7 +54,7 @@ class ServedModel:
 class VllmServer:
     """Requests to the server at `url` (without `/v1`), at most `connections` at once, from any thread.
 
-    `own`: the trainer started it, and gave it the key.
+    `own`: the trainer started it and gave it the key.
 
     Every method raises Unreachable and SamplerRefused.
     """
@@ -67,7 +67,7 @@ class VllmServer:
             base_url=self.url,
             transport=httpx2.HTTPTransport(limits=limits, socket_options=KEEP_ALIVE),
             timeout=httpx2.Timeout(60.0, connect=CONNECT_SECONDS, pool=None),
-            # Proxies that the environment names cannot reach this machine's own servers.
+            # Proxies in the environment variables cannot reach this machine's own servers.
             trust_env=httpx2.URL(self.url).host not in ("127.0.0.1", "localhost", "::1"),
             headers={"Authorization": f"Bearer {key}"} if key else {},
         )
@@ -77,7 +77,7 @@ class VllmServer:
         self._client.close()
 
     def is_healthy(self) -> bool:
-        """True when the server answers that it is ready."""
+        """True if the server answers that it is ready."""
         try:
             return self._client.get("/health", timeout=CONNECT_SECONDS).status_code == 200
         except httpx2.TransportError:
@@ -97,11 +97,11 @@ class VllmServer:
         raise SamplerRefused(f"the sampler at {self.url} serves no base model: see its /v1/models")
 
     def adapters(self) -> list[str]:
-        """Names of the adapters that it holds."""
+        """Names of its loaded adapters."""
         return [card["id"] for card in self._cards() if card.get("parent")]
 
     def load(self, name: str, directory: str, rank: int) -> None:
-        """Loads an adapter of this rank. Nothing happens when one of this name is there already."""
+        """Loads an adapter of this rank. It does nothing if an adapter of this name is already loaded."""
         answer = self._ask("POST", LOAD, {"lora_name": name, "lora_path": directory})
         words = _words(answer)
         if answer.status_code == 200 or (answer.status_code == 400 and "already been loaded" in words):
@@ -126,14 +126,14 @@ class VllmServer:
         raise SamplerRefused(f"the sampler at {self.url} could not load an adapter: {words}")
 
     def unload(self, name: str) -> None:
-        """Removes an adapter; nothing happens when it is not there."""
+        """Removes an adapter; does nothing if it is not loaded."""
         self._ask("POST", "/v1/unload_lora_adapter", {"lora_name": name})
 
     def complete(self, model: str, request: SampleRequest) -> Sample:
-        """Samples one completion. Raises AdapterMissing when there is no such model.
+        """Samples one completion. Raises AdapterMissing if there is no such model.
 
-        The request's seed is not sent: the rounding depends on the batch anyway, and without a GPU vLLM 0.32 ends with
-        'CPU Generator does not use offset' when it rewinds the generator of a request with a seed.
+        The request's seed is not sent. The rounding depends on the batch anyway, and without a GPU vLLM 0.32 crashes
+        with 'CPU Generator does not use offset' when it rewinds the generator of a request with a seed.
         """
         answer = self._ask(
             "POST",
@@ -145,7 +145,7 @@ class VllmServer:
                 "temperature": request.temperature,
                 "stop_token_ids": list(request.stop),
                 # The model's generation_config.json must neither end a completion nor change the distribution: the
-                # trainer computes with plain sampling at this temperature.
+                # trainer computes plain sampling at this temperature.
                 "ignore_eos": True,
                 "top_p": 1.0,
                 "top_k": 0,
@@ -213,7 +213,7 @@ class VllmServer:
             raise Unreachable(f"{type(error).__name__}: {error}".rstrip(": ")) from error
         if answer.status_code in (401, 403):
             if self._own:
-                # Another server has the port. The trainer's own one ends, and its supervisor starts it again.
+                # Another server has the port. The trainer's own server then ends, and its supervisor restarts it.
                 raise Unreachable(f"another server listens at {self.url} and refuses the trainer's key")
             raise SamplerRefused(
                 f"the sampler at {self.url} wants an API key: name a file that holds it in WHET_SAMPLER_AUTH_FILE, in"
@@ -221,9 +221,9 @@ class VllmServer:
             )
         if answer.status_code in (408, 429, 502, 503, 504):
             raise Busy(f"HTTP status {answer.status_code}: {_words(answer)}")
-        # `load` reads its errors itself: they say which flag is missing.
+        # `load` reads its errors itself, because they say which flag is missing.
         if answer.status_code >= 500 and path != LOAD:
-            # A server whose engine has died answers so, too, before it ends.
+            # A server whose engine has died also answers like this before it ends.
             raise Unreachable(f"HTTP status {answer.status_code}: {_words(answer)}")
         return answer
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .app import Doors
 
-# In parameters: below it one thread is the fastest.
+# Number of parameters: below it, one thread is the fastest.
 SMALL_MODEL = 20_000_000
 
 
@@ -101,15 +101,15 @@ def _doors(arguments: argparse.Namespace, admin: socket.socket | None) -> Doors:
 def main(argv: list[str] | None = None) -> None:
     """Serves until SIGTERM or SIGINT, then finishes open requests and exits 0.
 
-    SIGTERM first takes the server out of service for --unready-seconds; a second signal ends that wait.
-    A bad model or port exits 2. When the engine dies, open requests are answered and the process exits 1.
+    After SIGTERM the server first reports unready for --unready-seconds; a second signal ends that wait. A bad model or
+    port gives exit code 2. If the engine dies, open requests are answered and the process exits 1.
     """
     arguments = _arguments(argv)
     listener = _bind(arguments.host, arguments.port)
     admin = None
     if arguments.admin_port is not None:
         admin = _bind(arguments.admin_host, arguments.admin_port, "--admin-port")
-        # The port at which a request came in says whether it is an operator's.
+        # The port of a request says whether it comes from an operator.
         if admin.getsockname()[1] == listener.getsockname()[1]:
             _fail("--admin-port is the same as --port; choose another, also where the addresses differ")
     if not (arguments.model / "config.json").exists():
@@ -136,7 +136,7 @@ def main(argv: list[str] | None = None) -> None:
         if not eos:
             _fail(f"{arguments.model}: neither the model nor the tokenizer names an end-of-turn token")
         weights.shape = dataclasses.replace(weights.shape, eos_ids=eos)
-        # A small model is slower with two threads than with one as soon as anything else wants the cores.
+        # A small model is slower with two threads than with one as soon as other processes need the cores.
         torch.set_num_threads(arguments.threads or (1 if weights.parameters < SMALL_MODEL else os.cpu_count() or 1))
         engine = Engine(weights, arguments.max_batch, arguments.max_length)
         name = arguments.served_name or arguments.model.resolve().name

@@ -1,4 +1,4 @@
-"""The adapters that are served: which may be loaded, and how one replaces another."""
+"""The served adapters: which ones may be loaded, and how one replaces another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from whetstone.tree_hash import tree_sha256
 from .engine_loop import EngineLoop
 from .requests import ApiError, printable
 
-# Parts of a mixture: each adapter among them is read and held.
+# Largest number of parts of a mixture, because each adapter in it is read and held.
 MAX_PARTS = 64
 # An adapter of a registry is called `<capability>@<first 12 hex of its directory's hash>`.
 _NAMED_HASH = re.compile(r"@([0-9a-f]{12})$")
@@ -23,7 +23,7 @@ _NAMED_HASH = re.compile(r"@([0-9a-f]{12})$")
 
 @dataclass(frozen=True)
 class Served:
-    """The origin of an adapter: `directory` is None for a mixture, `root` appears in the list of models."""
+    """The origin of an adapter: `directory` is None for a mixture; `root` appears in the list of models."""
 
     root: str
     directory: Path | None
@@ -32,8 +32,8 @@ class Served:
 class Adapters:
     """The adapters of one engine by their served names.
 
-    A name is taken out before its weights are, so that requests under way finish on the weights they started with.
-    `folders` are those out of which adapters are loaded over HTTP.
+    A name is removed before its weights, so that requests in progress finish with their original weights. Adapters may
+    be loaded over HTTP only from `folders`.
     """
 
     def __init__(self, engine: Engine, base_name: str, folders: tuple[Path, ...]) -> None:
@@ -58,7 +58,7 @@ class Adapters:
         self._served[name] = Served(directory, Path(directory))
 
     async def load(self, body: dict, loop: EngineLoop) -> None:
-        """Carries out a call of load_lora_adapter. If it raises ApiError, the adapters that were served still are."""
+        """Executes a call of load_lora_adapter. If it raises ApiError, the previous adapters are still served."""
         name, mixture = body["lora_name"], body.get("lora_mixture")
         replace = body.get("load_inplace") is True
         async with self._changing:
@@ -81,7 +81,7 @@ class Adapters:
             await self._change(name, None, lambda: self._engine.drop_adapter(name), loop)
 
     async def _change(self, name: str, to: Served | None, action: Callable[[], None], loop: EngineLoop) -> None:
-        """Takes the name out of service, waits for the requests that use it, and acts; all or nothing."""
+        """Takes the name out of service, waits for the requests that use it, and runs the action; all or nothing."""
         before = self._served.pop(name, None)
         try:
             while self._engine.uses(name):
@@ -104,7 +104,7 @@ class Adapters:
             raise ApiError(400, message, "lora_name")
 
     def _check_folder(self, path: str) -> None:
-        """Raises ApiError for a path outside the folders of adapters, links followed."""
+        """Raises ApiError for a path outside the folders of adapters, after following links."""
         try:
             found = Path(path).resolve()
         except (OSError, ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Chat-completion answers, whole and as a stream of chunks."""
+"""Chat-completion answers, complete or as a stream of chunks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Answer:
         return self._chunk({"role": "assistant", "content": ""}, None)
 
     def progress(self) -> str | None:
-        """A chunk with the text since the last one; None while there is none that is certain to be content."""
+        """A chunk with the text since the last one; None while no text is certain to be content."""
         if self._asked.top_logprobs is not None:
             return None
         text = self._chat.decode(self._shown())

@@ -35,13 +35,14 @@ from .incoming import check_sender, read_json
 from .metrics import Metrics
 from .requests import ApiError, ChatRequest, parse_chat_request, printable
 
-# Which of the two ports a route is answered at.
+# The port at which a route is answered.
 Side = Literal["api", "admin"]
 # Seconds after which the server checks whether a request's client is still connected.
 WATCH_CLIENT_AFTER = 2.0
-# Bytes of a body beyond the longest prompt's text, and most bytes of a character of that text (\u0000).
+# Allowed bytes of a body beyond the longest prompt's text, and largest number of bytes of a character of that text
+# (\u0000).
 BODY_SLACK, BYTES_OF_CHARACTER = 65_536, 6
-# Messages with more characters are rendered outside the event loop.
+# Longer messages are rendered outside the event loop.
 QUICK_MESSAGES = 65_536
 
 
@@ -49,9 +50,9 @@ QUICK_MESSAGES = 65_536
 class Doors:
     """The checks of senders and bodies.
 
-    `local_only`: the server listens on a loopback address. `names` are further names under which it is asked.
-    `adapters` are the folders, resolved, out of which adapters are loaded over HTTP. With `admin_port`, that port alone
-    loads adapters and serves metrics, and the other port alone makes completions.
+    `local_only`: the server listens on a loopback address. `names` are its further host names. Adapters may be loaded
+    over HTTP only from the resolved folders `adapters`. With `admin_port`, only that port loads adapters and serves
+    metrics, and only the other port makes completions.
     """
 
     local_only: bool = False
@@ -61,7 +62,7 @@ class Doors:
     admin_local_only: bool = True
 
     def check(self, http: HttpRequest, side: Side | None) -> None:
-        """Raises ApiError unless a request may come in by the port that it came by. None: by either."""
+        """Raises ApiError unless the request came to an allowed port. None: by either."""
         is_admin = self.admin_port is not None and http.scope["server"][1] == self.admin_port
         check_sender(http, self.admin_local_only if is_admin else self.local_only, self.names)
         if self.admin_port is not None and side is not None and (side == "admin") != is_admin:
@@ -70,22 +71,22 @@ class Doors:
 
 
 class PolicyServer:
-    """One base model, its adapters, and the routes over them.
+    """One base model, its adapters, and the routes for them.
 
-    `weights_sha256` is the hash of the base model's directory (tree_hash). Every answer carries its first digits, so
-    that a client notices when this address serves another model.
+    `weights_sha256` is the hash of the base model's directory (tree_hash). Every answer contains its first digits, so
+    that a client notices if this address serves another model.
     """
 
     def __init__(self, engine: Engine, chat: Chat, served_name: str, weights_sha256: str, doors: Doors) -> None:
         self._engine, self._chat, self._served_name, self._doors = engine, chat, served_name, doors
         self._dialect = plain_dialect_of(chat.source, chat.response_template)
         self._weights_sha256 = weights_sha256
-        # Called when the engine has died. Nothing but a restart helps then.
+        # Called when the engine has died. Then only a restart helps.
         self.on_death: Callable[[], None] = lambda: None
         self._body_limit = BODY_SLACK + BYTES_OF_CHARACTER * chat.largest_text(engine.length)
         self._tokenizing = ThreadPoolExecutor(1, "tokenize")
         self._metrics = Metrics()
-        # Set when the process has been asked to stop: it still serves, but wants no further clients.
+        # Set when the process has been asked to stop: it still serves, but accepts no further clients.
         self.stopping = False
         self.adapters = Adapters(engine, served_name, doors.adapters)
         self._started = int(time.time())
@@ -104,7 +105,7 @@ class PolicyServer:
             exception_handlers={HTTPException: self._no_route},
             lifespan=self._lifespan,
         )
-        # Such a redirection would lead to the host that the request names, before that has been checked.
+        # Such a redirect would lead to the host in the request, before that has been checked.
         self.app.router.redirect_slashes = False
 
     @asynccontextmanager
@@ -112,8 +113,8 @@ class PolicyServer:
         self._loop = EngineLoop(self._engine)
         self._driver = asyncio.create_task(self._loop.run())
         self._driver.add_done_callback(self._driver_ended)
-        # Otherwise each full collection reads all objects of the libraries and the model: 130 ms in which nobody is
-        # answered. A few thousand small lists in a body are enough to start one.
+        # Otherwise each full garbage collection reads all objects of the libraries and the model, and nobody is
+        # answered for 130 ms. A few thousand small lists in a body are enough to start one.
         gc.collect()
         gc.freeze()
         try:
@@ -136,7 +137,7 @@ class PolicyServer:
         return JSONResponse({"status": "ok", "model": self._served_name})
 
     async def _no_route(self, http: HttpRequest, error: HTTPException) -> Response:
-        """Answers a path that has no route here, and a route that is asked with another method."""
+        """Answers a path without a route here, and a route with another method."""
 
         async def refuse(_http: HttpRequest) -> Response:
             asked = f"{http.method[:20]} {http.scope['path'][:200]}"
@@ -219,7 +220,7 @@ class PolicyServer:
         return JSONResponse(answer.whole())
 
     async def _wait(self, ticket: Ticket, http: HttpRequest) -> None:
-        """Waits for the end of a request, and gives it up when its client has gone. Raises the engine's error."""
+        """Waits for the end of a request, and aborts it if its client has disconnected. Raises the engine's error."""
         done, _ = await asyncio.wait([ticket.ended], timeout=WATCH_CLIENT_AFTER)
         if not done:
             gone = asyncio.ensure_future(http.receive())
@@ -234,7 +235,7 @@ class PolicyServer:
             raise ApiError(404, f"The model `{start_of(name, 200)}` does not exist.", "model", "model_not_found")
 
     async def _request(self, asked: ChatRequest) -> Request:
-        """Renders and tokenizes a request. Long work is done in a thread, so that others need not wait."""
+        """Renders and tokenizes a request. Long work runs in a thread, so that others need not wait."""
         self._check_model(asked.model)
         if len(asked.messages) > self._engine.length:
             raise self._too_long("messages")
@@ -304,13 +305,13 @@ class PolicyServer:
             await self._loop.abort(ticket)
 
     def _guard(self, handler, side: Side | None = None):
-        """Lets in only who may come in, and turns every error into an answer in OpenAI's format."""
+        """Admits only allowed requests, and turns every error into an answer in OpenAI's format."""
 
         async def guarded(http: HttpRequest) -> Response:
             response = await answered(http)
             self._metrics.answered(response.status_code)
             if self.stopping:
-                # The client's next request goes to whoever serves then.
+                # So the client's next request goes to another server.
                 response.headers["connection"] = "close"
             return response
 

@@ -1,4 +1,4 @@
-"""The limits of a connection on size and time, before any route is asked."""
+"""The limits on a connection's size and time, before any route is chosen."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from .requests import ApiError
 
-# Largest request line with its headers, largest trailers, and most bytes around the data of one chunk. Input is parsed
-# in pieces, so a limit may be exceeded by one piece.
+# Largest request line with its headers, largest trailers, and largest overhead around the data of one chunk, in bytes.
+# Input is parsed in pieces, so a limit may be exceeded by one piece.
 HEAD_BYTES, PIECE = 65_536, 16_384
-# Seconds in which a connection must have sent a request's headers.
+# Time limit in seconds for a request's headers.
 HEAD_SECONDS = 15
 BODY_HEADERS = (b"content-length", b"transfer-encoding")
-# Bytes and seconds of reading after a refusal: many clients read no answer before they have sent everything.
+# Bytes and seconds of reading after a refusal, because many clients read no answer before they have sent everything.
 DISCARDED_BYTES, DISCARDING_SECONDS = 2**20, 2
-# Seconds in which a client must read something of an answer that waits for it. nginx allows as much.
+# Time limit in seconds for a client to read some of a waiting answer; nginx has the same limit.
 UNREAD_SECONDS = 60
-# Requests that one connection may have sent ahead. One read may hold 14,000.
+# Largest number of requests that one connection may send ahead. A single read may contain 14,000.
 MOST_QUEUED = 100
 MOST_CONNECTIONS = 4096
-# Connections that the kernel holds until they are accepted. asyncio takes them all before any is looked at.
+# Number of connections that the kernel holds until they are accepted. asyncio accepts all of them before it looks at
+# any.
 BACKLOG = 64
-# File descriptors for everything that is no connection: files of models and adapters, pipes, listeners.
+# Number of file descriptors that are not connections: files of models and adapters, pipes, listeners.
 OTHER_DESCRIPTORS = 64
 
 
 def most_connections() -> int:
-    """Most open connections: as many as the limit of file descriptors leaves, up to MOST_CONNECTIONS."""
+    """Largest number of open connections: as many as the limit of file descriptors allows, up to MOST_CONNECTIONS."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
-    # Each port has a backlog of its own.
+    # Each port has its own backlog.
     return max(16, min(MOST_CONNECTIONS, soft - OTHER_DESCRIPTORS - 2 * BACKLOG))
 
 
 class Room:
-    """The limit on connections. At the limit the oldest waiting one is closed for a new one.
+    """The limit on connections. At the limit, the oldest waiting connection is closed for a new one.
 
-    `waiting` are connections for which the server has nothing to do: no request of theirs has arrived as a whole, or
-    they only have to read their answer.
+    `waiting` has the connections for which the server has nothing to do: none of their requests has arrived completely,
+    or they only have to read their answer.
     """
 
     def __init__(self, most: int) -> None:
@@ -53,12 +54,12 @@ class Room:
         self.waiting: dict[Connection, None] = {}
 
     def add(self, connection: Connection) -> None:
-        """Puts a connection behind all others that wait."""
+        """Puts a connection behind all other waiting ones."""
         self.remove(connection)
         self.waiting[connection] = None
 
     def remove(self, connection: Connection) -> None:
-        """Removes a connection from those that may be closed to make room."""
+        """Removes a connection from those that may be closed for a new one."""
         self.waiting.pop(connection, None)
 
     def close_oldest(self) -> bool:
@@ -72,23 +73,23 @@ class Room:
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's connection, with limits that it lacks: of headers, of times, and of open connections."""
+    """uvicorn's connection with additional limits: on headers, on times, and on open connections."""
 
     def __init__(self, *arguments, room: Room, **named) -> None:
         super().__init__(*arguments, **named)
         self._room = room
-        # Bytes since the parser last had something to show for them.
+        # Number of bytes since the parser's last result.
         self._unused = self._discarded = 0
         self._in_body = self._refused = False
         self._timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
-        # The request that is being answered. uvicorn knows only the latest one.
+        # The request that is being answered, because uvicorn only knows the latest one.
         self._answered: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Closes the connection that has waited longest where there are too many."""
+        """If there are too many connections, closes the one that has waited longest."""
         super().connection_made(transport)
-        # So that pause_writing is called however little of an answer waits for its reader.
+        # With it, pause_writing is called even if only a little of an answer waits for its reader.
         transport.set_write_buffer_limits(0)
         if len(self.connections) > self._room.most and not self._room.close_oldest():
             self._refuse(ApiError(503, "too many requests are under way", code="too_many_connections"))
@@ -97,7 +98,7 @@ class Connection(HttpToolsProtocol):
         self._start_timer(HEAD_SECONDS, self._expire)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the connection, and gives up the answer under way, also where further requests wait behind it."""
+        """Drops the connection and aborts the current answer, even if further requests wait behind it."""
         self._room.remove(self)
         self._stop_timer()
         self._stop_unread_timer()
@@ -107,7 +108,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Hands over what came in, until it is too much."""
+        """Passes on the received data, until it is too much."""
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             self._unused += len(piece)
@@ -121,7 +122,7 @@ class Connection(HttpToolsProtocol):
             self._discarded += len(data)
             if self._discarded > DISCARDED_BYTES:
                 self.transport.abort()
-        # Only for a request that has begun, and not while an answer is made, which may take long.
+        # Only for a request that has begun, and not while its answer is computed, which may take long.
         elif self._timer is None and not self._is_busy() and (self._unused or self._in_body):
             self._start_timer(HEAD_SECONDS, self._expire)
 
@@ -131,7 +132,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser, also for trailers, which are ignored: the request has been checked without them."""
+        """The parser also calls it for trailers, which are ignored, because the request was checked without them."""
         if not self._in_body:
             super().on_header(name, value)
 
@@ -157,7 +158,7 @@ class Connection(HttpToolsProtocol):
         if self._is_busy():
             self._room.remove(self)
         else:
-            # It was answered before its body had come, and may send another request whenever it likes.
+            # It was answered before its body arrived, and may send another request at any time.
             self._stop_timer()
         super().on_message_complete()
 
@@ -168,17 +169,17 @@ class Connection(HttpToolsProtocol):
             self._room.add(self)
 
     def pause_writing(self) -> None:
-        """Called when the client leaves an answer unread, so that no more of it is made."""
+        """Called when the client does not read its answer, so that no more of it is produced."""
         super().pause_writing()
         self._wait_for_reader()
 
     def resume_writing(self) -> None:
-        """Called when the client has taken nearly all of what waited."""
+        """Called when the client has read nearly everything that waited."""
         self._stop_unread_timer()
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Called when the parser refuses what came in."""
+        """Called when the parser refuses the received data."""
         self._refuse(ApiError(400, msg))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app) -> None:
@@ -186,13 +187,13 @@ class Connection(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Keeps clients from writing into the log. They are answered in HTTP/1.1."""
+        """Prevents clients from writing into the log. They are answered in HTTP/1.1."""
 
     def _is_refused_for_its_head(self) -> bool:
         if len(self.pipeline) >= MOST_QUEUED:
             self._refused = True
             self.transport.abort()
-        # The parser takes the rest for another protocol, so that the body would be lost, or read as a request.
+        # The parser takes the rest for another protocol. So the body would be lost, or read as a request.
         elif self.parser.should_upgrade() and any(n in BODY_HEADERS and value != b"0" for n, value in self.headers):
             message = "this server speaks HTTP/1.1 only; send a request that has a body without the header Upgrade"
             self._refuse(ApiError(400, message))
@@ -210,7 +211,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, error: ApiError) -> None:
-        """Answers in OpenAI's form, reads for a moment what the client still sends, then closes."""
+        """Answers in OpenAI's form, briefly reads further data of the client, then closes."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
@@ -218,7 +219,7 @@ class Connection(HttpToolsProtocol):
         if self._is_busy():
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-            # An answer may be half sent.
+            # Half of an answer may have been sent already.
             if self.pipeline or self.cycle.response_started:
                 self.transport.abort()
                 return
@@ -239,7 +240,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < size_before:
             self._wait_for_reader()
             return
-        # Without this the kernel would offer the same bytes again and again.
+        # Otherwise the kernel would offer the same bytes again and again.
         linger = struct.pack("ii", 1, 0)
         self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.transport.abort()

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from whetstone.engine import Engine, Request
 
-# With more parameters than this, a step takes so long that it runs in a thread, in parallel with HTTP. With fewer, the
-# thread would cost more than it saves.
+# For models with more parameters, a step takes so long that it runs in a thread, in parallel with HTTP. For smaller
+# ones, the thread would cost more than it saves.
 INLINE_PARAMETERS = 20_000_000
 
 
 class Ticket:
-    """A request under way. Await `ended` for its end, or `changed` for each new token (with `watch`)."""
+    """A request in progress. Await `ended` for its end, or `changed` for each new token (with `watch`)."""
 
     def __init__(self, request: Request, watch: bool) -> None:
         self.request = request
@@ -23,7 +23,7 @@ class Ticket:
 
 
 class EngineLoop:
-    """Owns the engine. Everything that touches it runs in the event loop, between two of the engine's steps."""
+    """Owns the engine. All code that uses it runs in the event loop, between two of the engine's steps."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -66,7 +66,7 @@ class EngineLoop:
             for ticket in self._tickets.values():
                 if ticket.watch:
                     ticket.changed.set()
-            # Twice: first finished answers go out and requests are read, then the handlers of these submit them.
+            # Twice: first finished answers are sent and requests are read, then the handlers of these submit them.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 
@@ -85,13 +85,13 @@ class EngineLoop:
         return ticket
 
     async def abort(self, ticket: Ticket) -> None:
-        """Drops a request whose client has gone."""
+        """Drops a request whose client has disconnected."""
         if not ticket.ended.done():
             await self.between_steps(lambda: self.engine.abort(ticket.request))
             self._settle(ticket.request)
 
     async def between_steps(self, action: Callable[[], None]) -> None:
-        """Runs `action` while no step is under way; raises its errors."""
+        """Runs `action` while no step is running; raises its errors."""
         self._work.set()
         if not self._stepping:
             action()

@@ -1,4 +1,4 @@
-"""The checks of an HTTP request before anything is done with it: its sender, its size, and that it is JSON."""
+"""The checks of an HTTP request before it is processed: its sender, its size, and that it is JSON."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from starlette.requests import Request as HttpRequest
 
 from .requests import ApiError
 
-# Seconds in which a body must have arrived.
+# Time limit in seconds for a body.
 BODY_SECONDS = 30
-# A body that is too large is read to its end and thrown away, up to this many bytes: many clients read no answer before
-# they have sent everything.
+# A body that is too large is read to its end and discarded, up to this many bytes, because many clients read no answer
+# before they have sent everything.
 DISCARDED_BYTES = 16 * 2**20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def check_sender(http: HttpRequest, local_only: bool, names: frozenset[str]) -> None:
-    """Raises ApiError for a request that a web page of another site sends through its reader's browser.
+    """Raises ApiError for a request that a web page of another site sends through the user's browser.
 
-    Browsers send the header Origin with every such POST. With `local_only` the server listens on a loopback address,
-    and must not be asked under a name of another site either, which an attacker can let point to 127.0.0.1: addresses,
-    localhost and `names` are allowed.
+    Browsers send the header Origin with every such POST. With `local_only` the server listens on a loopback address.
+    Then it also refuses other host names, because an attacker can point his own name to 127.0.0.1. Addresses, localhost
+    and `names` are allowed.
     """
     host = _name(f"//{http.headers.get('host', '')}")
     if local_only and host and not (_is_address(host) or _is_local(host) or host in names):

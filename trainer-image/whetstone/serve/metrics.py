@@ -20,7 +20,7 @@ class Metrics:
         self._answers[status] += 1
 
     def ended(self, request: Request) -> None:
-        """Counts the tokens of a request that the engine is done with."""
+        """Counts the tokens of a request that the engine has finished."""
         self._ended[request.finish or "failed"] += 1
         self._prompt_tokens += len(request.prompt)
         self._completion_tokens += len(request.tokens)

@@ -13,12 +13,12 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 MAX_TOP_LOGPROBS = 20
 # Choices in structured_outputs.
 MAX_CHOICES = 1024
-# Parameters of the OpenAI API that would change the distribution: refused unless they ask for the default.
+# Parameters of the OpenAI API that would change the distribution. They are refused unless they have the default value.
 NEUTRAL = {"n": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0, "logit_bias": {}, "stop": []}
 
 
 def printable(text: str) -> str:
-    """The text with control characters, direction marks and the like written out: it may end up at a terminal."""
+    """The text with control characters, direction marks and the like escaped, because it may be shown in a terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
@@ -41,7 +41,7 @@ class ApiError(Exception):
 class ChatRequest:
     """A validated request.
 
-    `max_tokens` None means as many as the sequence length leaves; `top_logprobs` None means none.
+    `max_tokens` None means up to the sequence length; `top_logprobs` None means none.
     """
 
     model: str
@@ -135,7 +135,7 @@ def _choices(raw: dict) -> list[str] | None:
 
 
 def parse_chat_request(raw) -> ChatRequest:
-    """Checks a request body; raises ApiError (400) that names the field. Fields that change nothing are ignored."""
+    """Checks a request body; raises ApiError (400) that names the field. Fields without an effect are ignored."""
     if not isinstance(raw, dict):
         raise ApiError(400, "the body must be a JSON object")
     if not isinstance(raw.get("model"), str):

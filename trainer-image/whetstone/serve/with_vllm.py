@@ -1,7 +1,8 @@
-"""`python -m whetstone.serve.with_vllm`: becomes a vLLM that serves the policy, with the flags that Whetstone needs.
+"""`python -m whetstone.serve.with_vllm`: replaces itself with a vLLM that serves the policy, with the flags that
+Whetstone needs.
 
-`whet up` starts it for `model.server: vllm`. A model that is none, a port that is taken and a missing vLLM end it with
-exit code 2 and a sentence.
+`whet up` starts it for `model.server: vllm`. An invalid model, a taken port and a missing vLLM give exit code 2 and a
+sentence.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PARSERS = {
 }
 # Devices of NVIDIA's and AMD's drivers.
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd")
-# Adapters in memory for each adapter that a batch may use: an active version, the one before, and a canary.
+# Number of adapters in memory for each adapter that a batch may use: an active version, the previous one, and a canary.
 LOADED = 4
 
 
@@ -108,9 +109,9 @@ def reading_notes(argv: list[str]) -> list[str]:
 
 
 def calls_parser(model: Path) -> str | None:
-    """vLLM's parser of the tool calls that the model's chat template writes; None: it writes none.
+    """vLLM's parser for the tool calls of the model's chat template; None: it writes none.
 
-    Raises ValueError when there is no template to read.
+    Raises ValueError if there is no template.
     """
     from whetstone.chat import Chat
     from whetstone.chat.dialects import family_of
@@ -125,7 +126,7 @@ def calls_parser(model: Path) -> str | None:
 
 
 def main() -> NoReturn:
-    """Replaces this process by the server."""
+    """Replaces this process with the server."""
     gpu = any(Path(device).exists() for device in GPU_DEVICES)
     try:
         command, variables = policy_command(sys.argv[1:], dict(os.environ), gpu)

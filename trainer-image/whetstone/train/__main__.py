@@ -1,11 +1,12 @@
-"""`python -m whetstone.train --job job.json [--job other.json ...]`: trains an adapter, or several over a base model.
+"""`python -m whetstone.train --job job.json [--job other.json ...]`: trains one adapter, or several over one base
+model.
 
-Exit codes: 0 done (also when it was done before), 64 bad job file, 65 environment failed, 66 diverged (a number that is
+Exit codes: 0 done (also if it was done before), 64 bad job file, 65 environment failed, 66 diverged (a number that is
 not finite, or a collapse), 67 the GPU failed, 68 its memory was too small, 69 something outside the jail killed an
 environment, 70 the sampler cannot serve the training, 71 the first rewards differ from the calibrated ones, 74 the disk
-is full, 75 another trainer holds the output directory, 76 no worker attended to the job for long, 78 a trial found that
-something is missing here, 143 stopped by SIGTERM after a checkpoint, or cancelled. Of several jobs: 0 when all are done
-or cancelled, 143 when SIGTERM stopped them, else the largest code.
+is full, 75 another trainer holds the output directory, 76 no worker attended to the job for a long time, 78 a trial
+found that something is missing here, 143 stopped by SIGTERM after a checkpoint, or cancelled. For several jobs: 0 if
+all are done or cancelled, 143 if SIGTERM stopped them, else the largest code.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
         "--job", type=Path, required=True, action="append", help="TrainingJob as JSON; repeated: jobs that share a base"
     )
     arguments = parser.parse_args(argv)
-    # Before the slow imports, so that a SIGTERM during them takes effect after them.
+    # This comes before the slow imports, so that a SIGTERM during them takes effect after them.
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     from .output.store import Locked
     from .trial.request import read_trial
 
-    # Ask the driver whether there is a GPU, not CUDA: a process that has started CUDA cannot be forked.
+    # The driver, not CUDA, is asked for GPUs, because a process that has started CUDA cannot be forked.
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     try:
         trial = read_trial(arguments.job[0]) if len(arguments.job) == 1 else None
@@ -62,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # The OpenMP runtime reads it when torch is loaded.
     os.environ["OMP_NUM_THREADS"] = str(stores[0].job.threads)
-    # Imports make no garbage, and collecting would take a quarter of their time.
+    # Imports make no garbage, but collecting would take a quarter of their time.
     gc.disable()
     from .loop.run_to_exit_code import run_to_exit_code
 

@@ -1,4 +1,4 @@
-"""One episode of a jailed environment, as the adapters drive it."""
+"""One episode of a jailed environment, for the adapters."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import json
 from ..errors import SandboxError
 from ..process import EnvironmentProcess
 
-# Faults of an environment that end the episode without a reward, and not the training.
+# Faults of an environment that end the episode without a reward, but not the training.
 EPISODE_FAULTS = frozenset({"Sandbox.EnvironmentRaised", "Sandbox.BadReturn", "Sandbox.BadRequest"})
 OVER = "The episode is over."
-# First seed of the tasks for training. Smaller ones have been used to measure the environment (contracts/limits.ts).
+# First seed of the training tasks. Smaller seeds were used to measure the environment (contracts/limits.ts).
 TRAINING_SEEDS = 1_000_000
 
 _numbers = itertools.count()
 
 
 class Episode:
-    """An episode of `process` on the task of `seed`. One process can have several; each belongs to one thread.
+    """An episode of `process` on the task of `seed`. One process can have several episodes; each belongs to one thread.
 
-    messages: the opening, [{role, content}]. over: no further call reaches the environment. fault: the environment's
-    fault that ended the episode, or None. Raises SandboxError when the process itself fails.
+    messages: the opening, [{role, content}]. over: whether the environment gets no further call. fault: the
+    environment's fault that ended the episode, or None. Raises SandboxError if the process itself fails.
     """
 
     def __init__(self, process: EnvironmentProcess, seed: int) -> None:
@@ -35,22 +35,25 @@ class Episode:
 
     def call(self, name: str, arguments: dict) -> str:
         """Makes one tool call and returns its observation."""
-        # The same values as after a chat template and back: a model never sees anything that is not JSON.
+        # These are the values after a chat template and back, because a model only ever sees JSON.
         arguments = json.loads(json.dumps(arguments))
         return self._step({"calls": [{"name": name, "arguments": arguments}]})
 
     def say(self, text: str) -> str:
-        """Passes on text without a tool call, returns the answer. Without `say` in the environment the episode ends."""
+        """Passes on text without a tool call, and returns the answer.
+
+        If the environment has no `say`, the episode ends.
+        """
         return self._step({"text": text})
 
     def reward(self) -> float:
-        """The episode's reward in [0, 1]. The first call ends the episode; later calls return the same."""
+        """The episode's reward in [0, 1]. The first call ends the episode; later calls return the same value."""
         if self._reward is None:
             self._reward = self._evaluate()
         return self._reward
 
     def close(self) -> None:
-        """Forgets the episode without a reward."""
+        """Drops the episode without a reward."""
         if self._reward is None:
             self._reward = 0.0
             self._process.request("drop", {"episode": self._name})

@@ -1,17 +1,17 @@
 """Our environments behind OpenEnv's interface (0.4 to 0.10), and OpenEnv's environments as modules of ours.
 
-An environment of ours becomes a server that any OpenEnv client (TRL, verifiers, torchforge) can use:
+An environment of ours becomes a server for any OpenEnv client (TRL, verifiers, torchforge):
 
     python -m whetstone.envs.adapters.openenv --environment environment.py --port 8000
 
 Within a process, `jailed_environment("environment.py")` is a subclass of OpenEnv's Environment. Its actions are
-OpenEnv's own, `list_tools` and `call_tool`. The reward comes with the observation that ends the episode. OpenEnv has no
-place for text without a tool call, so there is an additional tool, `finish(text)`: it says the agent's last words and
-ends the episode. An environment that has a tool of this name keeps its own.
+OpenEnv's own `list_tools` and `call_tool`. The observation that ends the episode contains the reward. OpenEnv has no
+text without a tool call. So there is an additional tool, `finish(text)`: it passes on the agent's last words and ends
+the episode. If an environment already has a tool of this name, it keeps its own.
 
-An environment of OpenEnv becomes a module that is loaded with isolation "process", since it is the owner's own code.
-The runtime starts Python without packages and without environment variables. So the module adds the folders of the
-packages and gives OpenEnv the PATH that it asks for:
+An OpenEnv environment becomes a module that is loaded with isolation "process", since it is the owner's own code. The
+runtime starts Python without packages and without environment variables. So the module adds the packages' folders and
+sets the PATH that OpenEnv needs:
 
     import os, sys
     os.environ.setdefault("PATH", "/usr/bin:/bin")
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_STEPS = 50
-# Tool in place of an answer with text: here an agent ends the episode by calling it.
+# This tool replaces an answer with text: an agent ends the episode by calling it.
 FINISH = {
     "name": "finish",
     "description": "Ends the episode with a last text for the user.",
@@ -43,9 +43,10 @@ FINISH = {
 
 
 def jailed_environment(path: str | Path, isolation: str = "jail") -> type:
-    """A subclass of OpenEnv's Environment; each instance has a jailed process. reset(seed) opens the task of a seed.
+    """A subclass of OpenEnv's Environment; each instance has its own jailed process. reset(seed) opens the task of a
+    seed.
 
-    The class asks OpenEnv to run each instance in a thread of its own, which the jail needs.
+    The class asks OpenEnv to run each instance in its own thread, because the jail needs that.
     """
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.mcp_types import (
@@ -77,7 +78,7 @@ def jailed_environment(path: str | Path, isolation: str = "jail") -> type:
 
         def reset(self, seed: int | None = None, episode_id: str | None = None, **_: Any) -> Any:
             if seed is None:
-                # Without a seed every episode is another task, as OpenEnv's clients expect.
+                # Without a seed every episode has another task, as OpenEnv's clients expect.
                 seed = TRAINING_SEEDS + int.from_bytes(os.urandom(4))
             self._forget()
             self._episode = Episode(self._process, seed)
@@ -122,7 +123,7 @@ def jailed_environment(path: str | Path, isolation: str = "jail") -> type:
 
 
 def opening_observation() -> type:
-    """The observation that `reset` returns: OpenEnv's, with `messages`, the opening as [{role, content}]."""
+    """The observation that `reset` returns: OpenEnv's, with the opening in `messages` as [{role, content}]."""
     from openenv.core.env_server.types import Observation
 
     class OpeningObservation(Observation):
@@ -132,12 +133,12 @@ def opening_observation() -> type:
 
 
 def create_server(path: str | Path, isolation: str = "jail", sessions: int = 8) -> Any:
-    """OpenEnv's FastAPI application for an environment of ours, with at most `sessions` episodes at a time."""
+    """OpenEnv's FastAPI application for an environment of ours, with at most `sessions` parallel episodes."""
     from openenv.core.env_server.http_server import create_fastapi_app
     from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
 
     named = {"env_name": Path(path).stem, "reset_observation_cls": opening_observation()}
-    # Before 0.10 there is no place for the name and for the form of the first observation.
+    # Versions before 0.10 accept neither the name nor the form of the first observation.
     known = inspect.signature(create_fastapi_app).parameters
     return create_fastapi_app(
         jailed_environment(path, isolation),
@@ -151,9 +152,9 @@ def create_server(path: str | Path, isolation: str = "jail", sessions: int = 8) 
 def module_class(make: Callable[[], Any], max_steps: int = MAX_STEPS) -> type:
     """A class `Environment` of ours (docs/reference/protocols.md, section 1) around an OpenEnv environment with tools.
 
-    Its reward is the sum of OpenEnv's rewards, cut to [0, 1]. `evaluate` finds it by playing the trajectory again in a
-    fresh instance with the same seed. OpenEnv has no reference solutions, so the list is empty and such an environment
-    cannot be certified. An episode ends after `max_steps` calls.
+    Its reward is the sum of OpenEnv's rewards, cut to [0, 1]. `evaluate` computes it by playing the trajectory again in
+    a fresh instance with the same seed. OpenEnv has no reference solutions, so the list is empty, and such an
+    environment cannot be certified. An episode ends after `max_steps` calls.
     """
     from openenv.core.env_server.mcp_types import CallToolAction, ListToolsAction
 
@@ -190,7 +191,7 @@ def module_class(make: Callable[[], Any], max_steps: int = MAX_STEPS) -> type:
         def reset(self, seed: int) -> list[dict]:
             self._close()
             self._inner, observation = opened(seed)
-            # Once, at the episode's end; also of an episode that is left before.
+            # It runs once, at the end of the episode, even of an abandoned one.
             self._close = weakref.finalize(self, self._inner.close)
             self._steps = 0
             shown = observation.model_dump(mode="json", exclude={"done", "reward", "metadata"})
@@ -232,7 +233,7 @@ def _tool_of(kind: type, function: dict) -> Any:
 
 
 def _text_of(observation: Any) -> str:
-    """The answer of a tool: text as it is, anything else as JSON."""
+    """The answer of a tool: text unchanged, anything else as JSON."""
     error = getattr(observation, "error", None)
     if error is not None:
         return json.dumps({"error": error.model_dump(mode="json")}, ensure_ascii=False)

@@ -12,7 +12,7 @@ TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "objec
 
 
 def python_type(schema: dict) -> Any:
-    """The annotation for a JSON schema; `Any` where Python has none."""
+    """The annotation for a JSON schema; `Any` if Python has none."""
     kind = schema.get("type")
     if kind == "array":
         items = schema.get("items")
@@ -23,11 +23,11 @@ def python_type(schema: dict) -> Any:
 def tool_function(tool: dict, call: Callable[[Any, str, dict], str]) -> Callable[..., str]:
     """A method with the tool's name, parameters, types and documentation, which calls `call(self, name, arguments)`.
 
-    The docstring has the enumerations of a parameter in the form that transformers reads, `(choices: [...])`. The
-    signature leaves out rules that Python's annotations cannot express (bounds, patterns, members of objects). The
-    function takes any arguments, so that the environment, not Python, answers a model's mistakes.
+    The docstring has a parameter's allowed values in the form that transformers reads, `(choices: [...])`. The
+    signature omits rules that Python's annotations cannot express (bounds, patterns, members of objects). The function
+    accepts any arguments, so that the environment, not Python, answers a model's mistakes.
 
-    Raises ValueError for names that are no Python names.
+    Raises ValueError for names that are not valid Python names.
     """
     function = tool["function"]
     name, schema = function["name"], function.get("parameters") or {}
@@ -42,7 +42,7 @@ def tool_function(tool: dict, call: Callable[[Any, str, dict], str]) -> Callable
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     annotations: dict[str, Any] = {"return": str}
     lines = []
-    # Python wants parameters without a default first.
+    # In Python, parameters without a default come first.
     for key in sorted(properties, key=lambda key: key not in required):
         annotations[key] = python_type(properties[key])
         default = inspect.Parameter.empty if key in required else None

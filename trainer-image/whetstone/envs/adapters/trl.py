@@ -9,15 +9,14 @@
         train_dataset=factory.dataset(640), environment_factory=factory,
     )
 
-The objects that the factory makes have the environment's tools as methods and its reward as `get_reward`. The dataset's
-prompts are its openings. The environment runs in the jail, all episodes in one process.
+The factory's objects have the environment's tools as methods, and its reward as `get_reward`. The dataset's prompts are
+its openings. The environment runs in the jail, with all episodes in one process.
 
 TRL's interface (1.16) differs from ours in four points:
 
-- An environment cannot end a rollout. Calls after the end are answered with OVER and change nothing.
-- Text without a tool call ends a rollout and does not reach the environment (`say`).
-- TRL itself answers calls of tools that do not exist.
-- TRL reads schemas from Python signatures (see python_tools.py).
+- An environment cannot end a rollout. Calls after the end are answered with OVER and change nothing. - Text without a
+tool call ends a rollout, and the environment does not get it (`say`). - TRL itself answers calls of unknown tools. -
+TRL reads schemas from Python signatures (see python_tools.py).
 """
 
 from __future__ import annotations
@@ -30,15 +29,16 @@ from ..process import EnvironmentProcess
 from .episodes import TRAINING_SEEDS, Episode
 from .python_tools import tool_function
 
-# TRL gives these methods of an environment a meaning of their own.
+# Names of methods that have a special meaning in TRL.
 RESERVED = ("reset", "get_reward")
 
 
 class EnvironmentFactory:
-    """What `environment_factory` of TRL's GRPOTrainer takes. Open it in the thread that trains: the jail dies with it.
+    """The `environment_factory` of TRL's GRPOTrainer. Create it in the thread that trains, because the jail dies with
+    that thread.
 
     path: the environment's module. isolation: "jail" for generated code, "process" for the owner's own. Raises
-    SandboxError where the jail or the module does not start, ValueError for tools that cannot be Python methods.
+    SandboxError if the jail or the module does not start, and ValueError for tools that cannot be Python methods.
     """
 
     def __init__(self, path: str | Path, isolation: str = "jail", profile: str | Path | None = None) -> None:
@@ -51,7 +51,7 @@ class EnvironmentFactory:
             raise
 
     def __call__(self) -> Any:
-        """An object for one rollout at a time; TRL makes as many as run together and uses them again."""
+        """An object for one rollout at a time; TRL makes one for each parallel rollout and reuses them."""
         return self._kind()
 
     def __enter__(self) -> EnvironmentFactory:
@@ -61,7 +61,7 @@ class EnvironmentFactory:
         self.close()
 
     def dataset(self, count: int, first_seed: int = TRAINING_SEEDS) -> Any:
-        """A `datasets.Dataset` of tasks: `prompt`, the opening messages, and `seed`, which TRL hands to `reset`."""
+        """A `datasets.Dataset` of tasks: `prompt`, the opening messages, and `seed`, which TRL passes to `reset`."""
         from datasets import Dataset
 
         rows: dict[str, list] = {"prompt": [], "seed": []}
@@ -78,7 +78,7 @@ class EnvironmentFactory:
 
 
 def _rollout_class(name: str, process: EnvironmentProcess, tools: list[dict]) -> type:
-    """A class with a method for each tool: TRL looks for functions of the class."""
+    """A class with a method for each tool, because TRL looks for functions of the class."""
 
     def call(self: Any, tool: str, arguments: dict) -> str:
         return self._episode.call(tool, arguments)

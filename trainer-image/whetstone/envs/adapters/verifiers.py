@@ -14,7 +14,7 @@ from typing import Any
 
 
 def taskset(base_url: str, seeds: Iterable[int]) -> Any:
-    """A verifiers taskset with one task for each seed of the environment that is served at `base_url`."""
+    """A verifiers taskset with one task for each seed of the environment at `base_url`."""
     from verifiers.v1.tasksets.openenv.taskset import OpenEnvConfig, OpenEnvTaskset
 
     return OpenEnvTaskset(OpenEnvConfig(base_url=base_url, resets=[{"seed": seed} for seed in seeds]))

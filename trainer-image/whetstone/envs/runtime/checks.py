@@ -14,8 +14,10 @@ def check_seed(seed):
 
 
 def is_function_name(name):
-    """Whether a value is letters, digits, _ and -, at most 64 of them, and begins with a letter or _. Without ``re``,
-    whose import every start would pay for."""
+    """Whether a value has at most 64 letters, digits, _ and -, and begins with a letter or _.
+
+    It does not use ``re``, because its import would slow every start.
+    """
     return isinstance(name, str) and 0 < len(name) <= 64 and name[0] in _LETTERS and _NAME_CHARACTERS.issuperset(name)
 
 

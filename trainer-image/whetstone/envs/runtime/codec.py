@@ -1,8 +1,8 @@
-"""JSON for the protocol, on the interpreter's own C functions.
+"""JSON for the protocol, with the interpreter's own C functions.
 
-The ``json`` package compiles regular expressions when it is imported, which would take a third of every start. The C
-functions behind it need no more than the settings below, and held in private references they survive an environment
-that patches ``json``.
+The ``json`` package compiles regular expressions at import, which would take a third of every start. The C functions
+behind it only need the settings below. Since private references hold them, they survive an environment that patches
+``json``.
 """
 
 import _json
@@ -19,7 +19,7 @@ def _refuse_constant(name):
 
 
 class _DecoderSettings:
-    """The settings that the C scanner reads from the ``JSONDecoder`` that usually makes it."""
+    """The settings that the C scanner reads from a ``JSONDecoder``, which usually creates it."""
 
     strict = True
     object_hook = None
@@ -60,7 +60,9 @@ decode = _make_decoder()
 
 
 def check_depth(text):
-    """Raises ValueError for JSON text that nests deeper than MAX_DEPTH: readers further on may walk it recursively."""
+    """Raises ValueError for JSON text with deeper nesting than MAX_DEPTH, because later readers may walk it
+    recursively.
+    """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth, in_string, escaped = 0, False, False

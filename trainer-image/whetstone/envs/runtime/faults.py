@@ -1,4 +1,4 @@
-"""Errors that become responses, and the reading of exceptions that the environment made."""
+"""Errors that become responses, and safe reading of exceptions from the environment."""
 
 from .limits import MESSAGE_CHARS, TRACEBACK_FRAMES
 
@@ -20,7 +20,7 @@ class RuntimeFault(Exception):
 
 
 def sendable(text):
-    """The text cut to the protocol's size, without lone surrogates."""
+    """The text, cut to the protocol's size, without lone surrogates."""
     return text[:MESSAGE_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -40,12 +40,12 @@ _traceback_of = BaseException.__dict__["__traceback__"].__get__
 def describe_exception(error, source_lines):
     """(message, short traceback or None) of an exception of the environment, with the line numbers of its source.
 
-    ``source_lines`` is None for a source that is no environment: somebody may have named any file of the machine. Then
-    the answer has neither its lines nor the exception's text, since either would disclose that file. For the same
-    reason the line of a syntax error is not shown.
+    ``source_lines`` is None for a source that is no environment, because somebody may have named any file of the
+    machine. Then the answer contains neither its lines nor the exception's text, since either would disclose that file.
+    For the same reason the line of a syntax error is not shown.
 
-    The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str, so it is
-    read with the base classes' own methods and any failure ends in a fixed text.
+    The exception is the environment's object: its ``__str__`` may raise or return a hostile subclass of str. So the
+    base classes' own methods read it, and any failure gives a fixed text.
     """
     try:
         name = str.__getitem__(type.__dict__["__name__"].__get__(type(error)), slice(0, 100))

@@ -1,7 +1,7 @@
 """Sizes of the protocol. Bytes unless named otherwise.
 
-sandbox/profile.json repeats the line cap and the depth for the parent, which sends no more requests a batch than are
-taken here; a test compares them.
+sandbox/profile.json repeats the line limit and the depth for the parent. The parent sends at most the number of
+requests in a batch that is accepted here. A test compares them.
 """
 
 API_VERSION = 1

@@ -9,8 +9,11 @@ _write = os.write
 
 
 class BoundedLog(io.TextIOBase):
-    """Stands in for sys.stdout and sys.stderr: passes LOG_BYTES on, then swallows, so that a chatty environment
-    neither blocks on a full pipe nor dies of the parent's cap."""
+    """Replaces sys.stdout and sys.stderr.
+
+    It passes on LOG_BYTES and then discards, so that an environment with much output neither blocks on a full pipe nor
+    is killed by the parent's limit.
+    """
 
     def __init__(self, fd):
         self._fd = fd

@@ -1,4 +1,4 @@
-"""The environment's module: every call into its code, and every check of what comes back."""
+"""The environment's module: every call into its code, and every check of its results."""
 
 import sys
 
@@ -11,7 +11,7 @@ REQUIRED = ("tools", "generate_task", "reset", "step", "evaluate", "reference_so
 
 
 class Episode:
-    """One running episode: the environment's instance and what happened so far."""
+    """One running episode: the environment's instance and its history so far."""
 
     __slots__ = ("done", "instance", "seed", "trajectory")
 
@@ -22,7 +22,7 @@ class Episode:
         self.done = False
 
     def record(self, entry, done):
-        """Adds what happened in one step; an episode ends by itself after MAX_STEPS."""
+        """Adds one step to the history; an episode ends by itself after MAX_STEPS."""
         self.trajectory.append(entry)
         self.done = done or len(self.trajectory) >= MAX_STEPS
 
@@ -31,11 +31,11 @@ class EnvironmentModule:
     """A loaded class ``Environment``. Methods raise RuntimeFault: EnvironmentRaised, BadReturn, BadRequest."""
 
     def __init__(self, source):
-        # None until the source turns out to be an environment's: see describe_exception.
+        # None until the source proves to be an environment's: see describe_exception.
         self.source_lines = None
         module = type(sys)("environment")
         module.__file__ = ENVIRONMENT_FILE
-        # dataclasses and pickle look a class's module up by name.
+        # dataclasses and pickle look up a class's module by name.
         sys.modules["environment"] = module
 
         code = self.call("the module", lambda: compile(source, ENVIRONMENT_FILE, "exec", dont_inherit=True))
@@ -55,8 +55,10 @@ class EnvironmentModule:
         self._class = found
 
     def call(self, name, function, *arguments):
-        """Calls the environment. BaseException: SystemExit and KeyboardInterrupt raised by it are its failures, not
-        ours."""
+        """Calls the environment.
+
+        BaseException: SystemExit and KeyboardInterrupt from the environment are its failures, not ours.
+        """
         try:
             return function(*arguments)
         except BaseException as error:
@@ -78,7 +80,7 @@ class EnvironmentModule:
         return task
 
     def tags(self, seed):
-        """The ground-truth tags of a seed's task; empty where it has none."""
+        """The ground-truth tags of a seed's task; empty if it has none."""
         tags = self.task(seed).get("tags", [])
         is_text = isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
         if not is_text or len(tags) > MAX_TAGS:
@@ -102,7 +104,7 @@ class EnvironmentModule:
             if episode.done:
                 break
             call = {"name": call["name"], "arguments": call["arguments"]}
-            # The environment gets its own copy, so that it cannot change the recorded trajectory through the arguments.
+            # The environment gets a copy, so that it cannot change the recorded trajectory through the arguments.
             handed = decode(encode(call))
             answer = self.call("step", lambda handed=handed: episode.instance.step(handed))
             observation, done = checked_observation("step", answer)
@@ -111,7 +113,7 @@ class EnvironmentModule:
         return observations
 
     def say(self, episode, text):
-        """The environment's answer to the assistant's text, which ends the episode where there is no ``say``."""
+        """The environment's answer to the assistant's text; without ``say`` the text ends the episode."""
         observation, done = "", True
         if self.has_say:
             observation, done = checked_observation("say", self.call("say", episode.instance.say, text))
@@ -141,7 +143,7 @@ class EnvironmentModule:
         return {"reward": float(reward), "diagnostics": diagnostics}
 
     def reference(self, seed):
-        """The moves that the environment says earn reward 1: calls, and texts that are said."""
+        """The moves that earn reward 1 according to the environment: calls and texts."""
         returned = self.call("reference_solution", self._class.reference_solution, self.task(seed))
         moves = plain("reference_solution", returned)
         try:
@@ -154,7 +156,7 @@ class EnvironmentModule:
         ]
 
     def hints(self, seed):
-        """Hints of a task; empty where the environment has none."""
+        """Hints of a task; empty if the environment has none."""
         if not self.has_hints:
             return []
         hints = plain("hints", self.call("hints", self._class.hints, self.task(seed)))
@@ -167,8 +169,10 @@ class EnvironmentModule:
 
 
 def defines_environment(code, lines):
-    """Whether compiled code has a name `Environment`, and a line of it begins such a class. Other files have that name,
-    too. The class is no constant of the code where a statement before it always raises."""
+    """Whether compiled code has a name `Environment`, and one of its lines begins such a class.
+
+    Other files may also have that name. If an earlier statement always raises, the class is not a constant of the code.
+    """
     starts = ("class Environment:", "class Environment(")
     return "Environment" in code.co_names and any(line.lstrip().startswith(starts) for line in lines)
 
@@ -181,7 +185,7 @@ def without_rounding(value):
 
 
 def plain(name, value):
-    """A copy of the value made of plain JSON types, so that no object of the environment outlives the call."""
+    """A copy of the value with only plain JSON types, so that no object of the environment outlives the call."""
     try:
         text = encode(value)
         if len(text) <= RESULT_BYTES:
@@ -189,14 +193,14 @@ def plain(name, value):
             check_depth(text)
             return decode(text)
     except BaseException as error:
-        # An object's own methods (items(), __iter__) may run and raise anything here.
+        # An object's own methods (items(), __iter__) may run here and raise anything.
         reason = describe_exception(error, [])[0]
         raise bad_return(f"{name} returned something that is not JSON ({reason})") from None
     raise bad_return(f"{name} returned {len(text)} characters of JSON; the cap is {RESULT_BYTES}")
 
 
 def checked_observation(name, answer):
-    """(observation, done) of what ``step`` or ``say`` returned."""
+    """(observation, done) from the result of ``step`` or ``say``."""
     answer = plain(name, answer)
     if not isinstance(answer, dict):
         raise bad_return(f"{name} did not return a dict")
@@ -209,7 +213,7 @@ def checked_observation(name, answer):
 
 
 def required(module):
-    """The module, or BadRequest when none is loaded."""
+    """The module; raises BadRequest if none is loaded."""
     if module is None:
         raise bad_request("no environment is loaded; send load first")
     return module

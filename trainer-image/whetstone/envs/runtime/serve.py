@@ -1,4 +1,4 @@
-"""The process: descriptors, limits, the loop over request lines."""
+"""The process: descriptors, limits, and the loop over request lines."""
 
 import os
 import resource
@@ -19,7 +19,10 @@ def write_all(data):
 
 
 def serve(service):
-    """Answers lines until the request pipe closes. A line over the cap ends the process: the framing is lost."""
+    """Answers lines until the request pipe closes.
+
+    A line over the limit ends the process, because the framing is lost.
+    """
     respond = service.respond
     pending = bytearray()
     while True:
@@ -40,12 +43,12 @@ def serve(service):
 
 
 def main(arguments):
-    """Limits the number of threads, closes foreign files, points the logs at bounded writers and serves.
+    """Limits the number of threads, closes foreign files, redirects the logs to limited writers, and serves.
 
     arguments: ``--threads N`` sets the limit.
     """
     if "--threads" in arguments:
-        # Set here, inside the user namespace, because outside it the limit would count every process of the same user.
+        # It is set here, inside the user namespace, because outside it would count every process of the same user.
         limit = int(arguments[arguments.index("--threads") + 1])
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
     # Descriptors that the launcher inherited without close-on-exec must not reach the environment.

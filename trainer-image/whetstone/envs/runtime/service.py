@@ -9,7 +9,7 @@ from .faults import RuntimeFault, bad_request, bad_return, describe_exception
 from .limits import API_VERSION, LINE_BYTES, MAX_BATCH, MAX_EPISODES, MESSAGE_CHARS, RESULT_BYTES
 from .module import EnvironmentModule, required
 
-# The hash module's own extension: hashlib would load OpenSSL at every start.
+# This is the hash module's own extension, because hashlib would load OpenSSL at every start.
 try:
     from _sha2 import sha256
 except ImportError:
@@ -17,7 +17,7 @@ except ImportError:
 
 
 class Service:
-    """Answers the protocol's methods for one environment module. Not thread-safe: one request at a time."""
+    """Answers the protocol's methods for one environment module. It is not thread-safe: one request at a time."""
 
     def __init__(self):
         self._module = None
@@ -35,9 +35,9 @@ class Service:
         }
 
     def respond(self, line):
-        """One request line (bytes) to one response line (bytes, with its newline).
+        """Turns one request line (bytes) into one response line (bytes, with its newline).
 
-        Never raises because of a request or the environment.
+        It never raises because of a request or the environment.
         """
         identifier = None
         try:
@@ -72,8 +72,8 @@ class Service:
         except RuntimeFault:
             raise
         except BaseException as error:
-            # The environment runs through hooks too: a metaclass, a signal handler, a lowered recursion limit.
-            # TypeError is mostly the request's: keyword arguments that the method does not take.
+            # The environment's code also runs in hooks: a metaclass, a signal handler, a lowered recursion limit. A
+            # TypeError is mostly the request's fault: keyword arguments that the method does not accept.
             message, trace = describe_exception(error, self._module.source_lines if self._module else [])
             kind = "BadRequest" if isinstance(error, TypeError) and trace is None else "EnvironmentRaised"
             raise RuntimeFault(kind, f"{method}: {message}", trace) from None
@@ -85,8 +85,8 @@ class Service:
     def _batch(self, params):
         """Runs the requests in order.
 
-        Stops running when the response line could grow past its cap. Each remaining request gets NotRun, has had no
-        effect, and may be sent again.
+        Stops when the response line could exceed its limit. Each remaining request gets NotRun; it had no effect and
+        may be sent again.
         """
         requests = params.get("requests") if isinstance(params, dict) else None
         if not isinstance(requests, list) or len(requests) > MAX_BATCH:
@@ -105,7 +105,7 @@ class Service:
             used += len(part.encode("utf-8")) + 1
         return '{"results":[' + ",".join(parts) + "]}"
 
-    # Methods of the protocol. Keyword arguments are the request's params.
+    # Methods of the protocol. The request's params are their keyword arguments.
 
     def load(self, source, later=0):
         """Compiles and runs the module's source; a process takes one. Its clock is ahead by `later` seconds."""
@@ -122,7 +122,7 @@ class Service:
         return {"apiVersion": API_VERSION, "sha256": digest, "python": sys.version.split()[0]}
 
     def describe(self):
-        """The tools and the optional parts that the environment has."""
+        """The tools and the optional parts of the environment."""
         module = required(self._module)
         return {"tools": module.tools(), "hasSay": module.has_say, "hasHints": module.has_hints}
 
@@ -140,7 +140,7 @@ class Service:
         return {"messages": messages, "tags": tags}
 
     def step(self, episode, calls=None, text=None):
-        """Runs tool calls in order up to the call that ends the episode, or passes the assistant's text on."""
+        """Runs tool calls in order up to the call that ends the episode, or passes on the assistant's text."""
         state = self._episode(episode)
         if (calls is None) == (text is None):
             raise bad_request("step: give either calls or text")
@@ -154,13 +154,13 @@ class Service:
         return {"observations": [self._module.say(state, text)], "done": state.done}
 
     def evaluate(self, episode):
-        """The episode's reward. The episode ends, whatever evaluate does."""
+        """The episode's reward. The episode ends in any case, even if evaluate fails."""
         state = self._episode(episode)
         del self._episodes[episode]
         return self._module.reward(state)
 
     def drop(self, episode):
-        """Forgets an episode; unknown ones too, so that a caller can clean up blindly."""
+        """Drops an episode, even an unknown one, so that a caller can always clean up."""
         self._episodes.pop(episode if type(episode) in (str, int) else None, None)
         return {}
 
@@ -169,11 +169,11 @@ class Service:
         return {"task": required(self._module).task(seed)}
 
     def reference(self, seed):
-        """The calls that the environment says earn reward 1."""
+        """The calls that earn reward 1 according to the environment."""
         return {"calls": required(self._module).reference(seed)}
 
     def hints(self, seed):
-        """Hints of a task; an empty list where the environment has none."""
+        """Hints of a task; an empty list if the environment has none."""
         return {"hints": required(self._module).hints(seed)}
 
     def _episode(self, episode):

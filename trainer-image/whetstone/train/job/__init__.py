@@ -1,4 +1,4 @@
-"""The job file: a trainer's task, the rules that its values obey, and the exit codes that answer it."""
+"""The job file: a trainer's task, the rules for its values, and the exit codes."""
 
 from .errors import JobError
 from .job_file import CalibratedReward, EnvironmentRef, ServedAdapter, TrainingJob, check_inputs, parse_job

@@ -1,4 +1,4 @@
-"""The one error of a job file."""
+"""The only error class of a job file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 
 class JobError(Exception):
-    """A job file that cannot be run. The message names the field, its value and the allowed values."""
+    """A job file cannot be run. The message names the field, its value and the allowed values."""
 
 
 def require(holds: bool, name: str, value: object, rule: str) -> None:

@@ -1,4 +1,4 @@
-"""The trainer's job file (docs/reference/protocols.md, section 6), with every rule that its values obey."""
+"""The trainer's job file (docs/reference/protocols.md, section 6), with all rules for its values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from whetstone import __version__
 from .errors import JobError, require
 from .options import JOB_OPTIONS, Algorithm
 
-# Up to here whole numbers are exact in JavaScript, too.
+# Up to this value, integers are exact in JavaScript, too.
 MAX_SEED = 2**53
 
 # The sources of rollouts: the engine in this process, a vLLM server, or a server that the trainer starts.
@@ -34,7 +34,7 @@ class EnvironmentRef:
 
 @dataclass(frozen=True)
 class ServedAdapter:
-    """An adapter of the version that is served: its name, its key in the store, its hash, and its files at `path`."""
+    """An adapter of the served version: its name, its key in the store, its hash, and its files at `path`."""
 
     name: str
     version: int
@@ -47,7 +47,7 @@ class ServedAdapter:
 class CalibratedReward:
     """The base model's reward in the environment's calibration: the mean over `tasks`, and its standard error.
 
-    The mean reward of a task with n rollouts varies by `betweenTasks + withinTask / n`.
+    The mean reward of a task with n rollouts has the variance `betweenTasks + withinTask / n`.
     """
 
     mean: float
@@ -61,13 +61,13 @@ class CalibratedReward:
 class TrainingJob:
     """One adapter to train.
 
-    Paths are absolute. Every group of rollouts has a task seed of its own, counted up from `taskSeedStart`. `isolation`
-    is 'jail' or 'process', `threads` the processor threads, `checkpointEvery` the iterations between checkpoints.
-    `sampler` is one of SAMPLERS, `samplerUrl` the address of the server when it is 'vllm', `maxModelLength` the longest
-    rollout in tokens when it is 'managed', 0 for the model's own length. `beginsFrom` is the adapter of a warm start;
-    None: the adapter starts at zero. The first rewards are compared with `calibratedReward`, where there is one.
+    Paths are absolute. Every group of rollouts has its own task seed, counted up from `taskSeedStart`. `isolation` is
+    'jail' or 'process', `threads` the number of processor threads, `checkpointEvery` the number of iterations between
+    checkpoints. `sampler` is one of SAMPLERS. `samplerUrl` is the address of the server for 'vllm'. `maxModelLength` is
+    the longest rollout in tokens for 'managed'; 0 means the model's own length. `beginsFrom` is the adapter of a warm
+    start; None: the adapter starts at zero. The first rewards are compared with `calibratedReward`, if it is given.
 
-    Raises JobError for a value that breaks a rule.
+    Raises JobError for a value that violates a rule.
     """
 
     jobId: str
@@ -118,10 +118,10 @@ class TrainingJob:
     def sha256(self) -> str:
         """Hash of the job's canonical JSON (sorted keys, no spaces), without fields that do not change the adapter."""
         document = dataclasses.asdict(self)
-        # The server's address, the rewards to compare with, and the place where figures are shown.
+        # These are the server's address, the rewards for comparison, and the place where figures are shown.
         del document["samplerUrl"], document["calibratedReward"], document["algorithm"]["reportTo"]
         if self.beginsFrom is not None:
-            # Of the adapter only the content counts, not its name or its place.
+            # For the adapter only the content counts, not its name or place.
             document["beginsFrom"] = self.beginsFrom.sha256
         text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -131,7 +131,7 @@ _KIND_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: 
 
 
 def _value(kind: type, value: object, name: str):
-    """The value, whole numbers made floats where `kind` is float. Raises JobError for another type."""
+    """The value; integers become floats if `kind` is float. Raises JobError for another type."""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if kind is float and isinstance(value, float) and not math.isfinite(value):
@@ -153,7 +153,7 @@ def _build(schema: type, raw: object, where: str):
     values: dict[str, object] = {}
     for entry in dataclasses.fields(schema):
         kind, name = hints[entry.name], f"{prefix}{entry.name}"
-        # The dataclass among the field's type, its list's item type, and the type of a field that may be None.
+        # The dataclass among the field's type, its list's item type, and the type of an optional field.
         nested = next((one for one in (kind, *get_args(kind)) if dataclasses.is_dataclass(one)), None)
         if entry.name not in raw:
             if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
@@ -195,7 +195,7 @@ def parse_job(text: str) -> TrainingJob:
 
 
 def check_inputs(job: TrainingJob) -> None:
-    """Raises JobError unless base model and environments are at their paths, with the content that the job names.
+    """Raises JobError unless base model and environments are at their paths with the job's content.
 
     In a pod, a job without the jail is refused as well, even if the worker allows that on its own machine.
     """

@@ -1,8 +1,8 @@
-"""The training options that a job file sets under `algorithm`, and the rules that their values obey.
+"""The training options that a job file sets under `algorithm`, and the rules for their values.
 
-`options.json` has each option's type, range, default and description. `npm run docs` writes it from the one table of
-training options, contracts/config/training-options.ts, which also makes agent.yaml's section `training` and the table
-in docs/reference/training.md. Nothing in the table is repeated here.
+`options.json` has each option's type, range, default and description. `npm run docs` generates it from the only table
+of training options, contracts/config/training-options.ts. That table also gives agent.yaml's section `training` and the
+table in docs/reference/training.md. So this file repeats nothing of the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .errors import require
 
 TABLE = Path(__file__).with_name("options.json")
 KINDS = {"integer": int, "number": float, "boolean": bool, "string": str}
-# Bounds of JSON Schema: how a value is compared with one, and the words for it.
+# Bounds of JSON Schema: the comparison for each bound, and the words for it.
 BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "minimum": (operator.ge, "{} or more"),
     "exclusiveMinimum": (operator.gt, "above {}"),
@@ -29,9 +29,9 @@ BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the table: an option's Python type, its default, and its range.
+    """One row of the table: an option's Python type, default and range.
 
-    `bounds` has the bounds by their names in BOUNDS; `choices` are the values of an option that is a word, else None.
+    `bounds` has the bounds by their names in BOUNDS; `choices` has the values of an option that is a word, else None.
     """
 
     kind: type
@@ -49,7 +49,7 @@ class Option:
         return cls(kind, kind(schema["default"]), bounds, tuple(schema["enum"]) if "enum" in schema else None)
 
     def allows(self, value: float | str) -> bool:
-        """True when a value of the option's type is in its range."""
+        """True if a value of the option's type is in its range."""
         if self.choices is not None:
             return value in self.choices
         return all(BOUNDS[name][0](value, bound) for name, bound in self.bounds.items())
@@ -87,12 +87,12 @@ class _Checked:
 
     @property
     def rollouts(self) -> int:
-        """Rollouts of one iteration, without rollouts of tasks that are drawn again."""
+        """Number of rollouts of one iteration, without rollouts of replacement tasks."""
         return self.groups * self.rolloutsPerGroup
 
     @property
     def tasks(self) -> int:
-        """Most tasks of a training: tasks of its iterations, tasks that may be drawn again, tasks of validation."""
+        """Largest number of tasks of a training: those of its iterations, replacements, and validation."""
         validation = self.validationTasks if self.validateEvery else 0
         return self.iterations * (self.groups + self.resampleGroups) + validation
 

@@ -1,1 +1,3 @@
-"""The training loop: `run.py`, then `adapter_trainer.py` in the order of one iteration; the rest are their parts."""
+"""The training loop: `run.py`, then `adapter_trainer.py` in the order of one iteration; the other modules are their
+parts.
+"""

@@ -1,4 +1,4 @@
-"""TRL's GRPO trainer of one adapter, on rollouts of ours. The methods are in the order in which a step calls them."""
+"""TRL's GRPO trainer of one adapter, with our rollouts. The methods are in the order in which a step calls them."""
 
 from __future__ import annotations
 
@@ -38,18 +38,17 @@ from .warm_start import WarmStart
 
 
 class AdapterTrainer(GRPOTrainer):
-    """TRL's GRPO trainer of a new adapter, on the rollouts that `rollouts` collects.
+    """TRL's GRPO trainer of a new adapter, with the rollouts from `rollouts`.
 
     TRL computes the advantages, the loss and its clipping, and runs optimiser and schedule. Replaced are
 
-    - generation: a sampler plays the rollouts, with the live adapter published before each iteration;
-    - the order of a batch: TRL shuffles it, which changes nothing but the rounding;
-    - the log-probabilities, so that a beginning which rollouts share is computed once: by loss/prefix_tree.py for small
-      models, by loss/shared_prompt.py for others with full attention.
+    - generation: a sampler plays the rollouts, with the live adapter published before each iteration; - the order of a
+    batch: TRL shuffles it, which only changes the rounding; - the log-probabilities, so that a shared prefix is
+    computed once: by loss/prefix_tree.py for small models, by loss/shared_prompt.py for others with full attention.
 
-    With `dropConstantGroups`, groups whose rewards are all equal take no part in the step. Where no group is left, the
-    iteration leaves the adapter as it is, except for the supervised loss. A step may pass through the model in
-    minibatches; the optimiser takes one step all the same.
+    With `dropConstantGroups`, groups with equal rewards are left out of the step. If no group is left, the iteration
+    does not change the adapter, except through the supervised loss. A step may process minibatches, but the optimiser
+    takes only one step.
     """
 
     def __init__(
@@ -74,9 +73,9 @@ class AdapterTrainer(GRPOTrainer):
         self.seconds_generation = self.seconds_waiting = 0.0
         self.step_loss = 0.0
         self.step_kl = 0.0
-        # What TRL measured in the last step.
+        # TRL's figures of the last step.
         self.step_figures: dict[str, float] = {}
-        # Rollouts and tokens of the last step.
+        # Numbers of rollouts and tokens in the last step.
         self._step_size = (0, 0)
         self.step_mismatch: dict[str, float] | None = None
         self._taught_share = 0.0
@@ -90,7 +89,7 @@ class AdapterTrainer(GRPOTrainer):
             args=config,
             train_dataset=Dataset.from_dict(rows),
             processing_class=base.tokenizer,
-            # TRL adds the adapter. If the model had one, TRL would keep a copy of it as the reference.
+            # TRL adds the adapter. If the model already had one, TRL would keep a copy of it as the reference.
             peft_config=make_lora(algorithm),
             rollout_func=lambda prompts, _: self._collect(len(prompts)),
         )
@@ -100,7 +99,7 @@ class AdapterTrainer(GRPOTrainer):
             live.check(base.weights.shape, "adapter")
             if base.weights.merge:
                 self._tree_policy = PrefixTreePolicy(base.weights, live.parts, live.scale, algorithm.temperature)
-        # From the options: transformers turns checkpointing on in the model only when the training starts.
+        # This reads the options, because transformers turns on the model's checkpointing only when the training starts.
         self._shares_prompts = not algorithm.gradientCheckpointing and shares_prompts(self.model)
         if sampler.reports_logprobs:
             correct_for_sampler(self)
@@ -113,16 +112,16 @@ class AdapterTrainer(GRPOTrainer):
         return reward
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Transformers' hook for trackers. Adds the figures of the rollouts to TRL's own."""
+        """Transformers' hook for trackers. It adds the figures of the rollouts to TRL's own."""
         if "grad_norm" in logs:
             logs = {**logs, **{f"rollouts/{name}": value for name, value in rollout_figures(self.episodes).items()}}
         super().log(logs, start_time)
 
     def training_step(self, model, inputs, num_items_in_batch=None) -> torch.Tensor:
-        """One iteration up to the gradient; returns the loss. Raises Diverged where loss or KL divergence show it."""
+        """One iteration up to the gradient; returns the loss. Raises Diverged if loss or KL divergence show it."""
         model.train()
         metrics = self._metrics["train"]
-        # TRL clears the metrics when it logs, once an iteration. Only a step that runs alone leaves something.
+        # TRL clears the metrics when it logs, once an iteration. Only a separate step leaves something here.
         metrics.clear()
         parts = self._parts(inputs)
         loss = None
@@ -162,15 +161,15 @@ class AdapterTrainer(GRPOTrainer):
         return parts
 
     def _prepare_inputs(self, generation_batch: list[dict] | dict) -> dict | None:
-        """TRL's tensors of the step; None when no group has rewards that differ.
+        """TRL's tensors of the step; None if no group has differing rewards.
 
-        TRL calls it for the whole step and again for each minibatch, which is a dict and stays as it is.
+        TRL calls it for the whole step, and again for each minibatch, which is a dict and is returned unchanged.
         """
         if isinstance(generation_batch, dict):
             return generation_batch
         beta = self.beta
         if self._tree_policy:
-            # compute_loss computes the reference. TRL would switch the adapter off and on in every module for it.
+            # compute_loss computes the reference. TRL would switch the adapter off and on in every module for that.
             self.beta = 0.0
         inputs = self._generate_and_score_completions(generation_batch)
         self.beta = beta
@@ -182,12 +181,12 @@ class AdapterTrainer(GRPOTrainer):
         return self._drop_uninformative(inputs)
 
     def _kinds(self) -> list[tuple[int, bool]]:
-        """The comparison group of each rollout. With `hintBaseline`, rollouts with hints are a group of their own."""
+        """The comparison group of each rollout. With `hintBaseline`, rollouts with hints are a separate group."""
         apart = self._algorithm.hintBaseline
         return [(episode.group, apart and bool(episode.shown)) for episode in self.episodes]
 
     def _collect(self, count: int) -> dict:
-        """TRL's rollout function: prompts, completions with the environment's tokens masked, rewards."""
+        """TRL's rollout function: prompts, completions with the environment's tokens masked, and rewards."""
         start = time.perf_counter()
         if not self._probed:
             probe_sampler(self._sampler, self.model, self.processing_class, self._algorithm.temperature)
@@ -210,9 +209,9 @@ class AdapterTrainer(GRPOTrainer):
 
     @contextlib.contextmanager
     def _sampling(self) -> Iterator[None]:
-        """Publishes the adapter. Inside, rollouts may be played with it, and other trainings may compute.
+        """Publishes the adapter. Inside the context, rollouts may use it, and other trainings may compute.
 
-        A small model samples with one thread: its operations are too short to be shared between threads.
+        A small model samples with one thread, because its operations are too short for several.
         """
         threads = torch.get_num_threads()
         with self._while_sampling():
@@ -230,10 +229,10 @@ class AdapterTrainer(GRPOTrainer):
         return loss_mask(episode.sampled, episode.spans, self._algorithm.decisionTurnsOnly)
 
     def _drop_uninformative(self, inputs: dict) -> dict | None:
-        """The rows that the step learns from; None when there is none.
+        """The rows that the step learns from; None if there are none.
 
-        With `maskTruncated`, rollouts that were cut are left out. With `dropConstantGroups`, so are rollouts whose
-        comparison group has earned the same throughout.
+        With `maskTruncated`, truncated rollouts are left out. With `dropConstantGroups`, rollouts are left out if all
+        rewards of their comparison group are equal.
         """
         algorithm, kinds = self._algorithm, self._kinds()
         rewards: dict[tuple[int, bool], set[float]] = {}
@@ -262,7 +261,7 @@ class AdapterTrainer(GRPOTrainer):
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """The loss of one minibatch: TRL's for rollouts, the weighted cross-entropy for reference solutions.
 
-        The base model's log-probabilities for the KL term are computed here, for the rows that are left.
+        The base model's log-probabilities for the KL term are computed here, for the remaining rows.
         """
         mask = inputs["completion_mask"] * inputs["tool_mask"]
         if self._tree_policy is not None:
@@ -302,18 +301,18 @@ class AdapterTrainer(GRPOTrainer):
             # The trainer's own log-probabilities of another sampler's tokens, before the batch is cut.
             self._batch = PrefixTreeBatch(input_ids, attention_mask, attention_mask[:, -logits_to_keep:])
         logps = self._batch.logprobs(self._tree_policy, adapted=True)
-        # TRL only reports the entropies, so zeros are given. A loss that needs them must add them to the tree.
+        # TRL only reports the entropies, so this returns zeros. A loss that needs them must add them to the tree.
         return logps, torch.zeros_like(logps), None
 
     def _clip_grad_norm(self, model) -> torch.Tensor | None:
-        """Transformers' hook before the optimiser's step. Raises Diverged when the norm is not finite."""
+        """Transformers' hook before the optimiser's step. Raises Diverged if the norm is not finite."""
         norm = super()._clip_grad_norm(model)
         if norm is not None and not math.isfinite(float(norm)):
             raise Diverged(f"the gradient's norm is {float(norm)} at iteration {self.state.global_step + 1}")
         return norm
 
     def check_adapter(self) -> None:
-        """Raises Diverged when a number of the adapter is not finite.
+        """Raises Diverged if a number of the adapter is not finite.
 
         The loss does not show it: rollouts of a broken adapter all earn the same, and then no loss is computed.
         """
@@ -324,7 +323,7 @@ class AdapterTrainer(GRPOTrainer):
                 )
 
     def save_state(self, directory: Path) -> None:
-        """Writes all that a resumed training needs: adapter, optimiser, schedule, random state, counters."""
+        """Writes everything that a resumed training needs: adapter, optimiser, schedule, random state, counters."""
         self.save_model(str(directory), _internal_call=True)
         self._save_optimizer_and_scheduler(str(directory))
         self._save_rng_state(str(directory))
@@ -333,7 +332,7 @@ class AdapterTrainer(GRPOTrainer):
         self._warm_start.save(Path(directory))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
-        """Transformers' hook for the adapter of a checkpoint. Reads the best adapter and the warm start, too."""
+        """Transformers' hook for the adapter of a checkpoint. It also reads the best adapter and the warm start."""
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         self.best.load(Path(resume_from_checkpoint))
         self._warm_start.load(Path(resume_from_checkpoint))
@@ -346,5 +345,5 @@ def _whole_rows(inputs: dict) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _reward(completions: list, env_reward: list[float], **_: object) -> list[float]:
-    """TRL's reward function: the environments have given the rewards already."""
+    """TRL's reward function: the environments have already given the rewards."""
     return env_reward

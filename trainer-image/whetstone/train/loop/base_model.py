@@ -17,9 +17,9 @@ SMALL_BYTES = 128 * 2**20
 
 @dataclass
 class BaseModel:
-    """TRL's model, its tokenizer, and the engine's weights of it where the engine reads the checkpoint.
+    """TRL's model, its tokenizer, and the engine's copy of the weights if the engine can run the checkpoint.
 
-    An instance takes one adapter. Processes forked after `read` have an instance each, and share its memory because
+    An instance accepts one adapter. Processes forked after `read` each have an instance, and share its memory, because
     nothing writes to the weights.
     """
 
@@ -29,22 +29,22 @@ class BaseModel:
 
     @classmethod
     def read(cls, directory: Path, sampler: str = "engine") -> BaseModel:
-        """Loads a checkpoint directory, onto the GPU where there is one.
+        """Loads a checkpoint directory, onto the GPU if there is one.
 
-        The engine's weights are a second copy. A sampler other than the engine needs none; small models have it all
-        the same, since it makes their updates faster. Raises ModelError when the directory cannot be read.
+        The engine's weights are a second copy. A sampler other than the engine does not need it, but small models still
+        have it, since it makes their updates faster. Raises ModelError if the directory cannot be read.
         """
         check_base(directory)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         weights = _engine_weights(directory, device, sampler)
-        # The engine computes in float32, and the update must agree with it. PEFT keeps LoRA in float32 in either case.
+        # The engine computes in float32, and the update must agree with it. PEFT keeps LoRA in float32 in both cases.
         half = device == "cuda" and weights is None
         model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.bfloat16 if half else torch.float32)
         return cls(weights, model, AutoTokenizer.from_pretrained(directory))
 
 
 def check_base(directory: Path) -> None:
-    """Raises ModelError for a checkpoint with code of its own, or with quantised weights. Reads config.json only."""
+    """Raises ModelError for a checkpoint with its own code, or with quantised weights. Reads config.json only."""
     try:
         config = json.loads((directory / "config.json").read_text())
     except (OSError, ValueError) as error:

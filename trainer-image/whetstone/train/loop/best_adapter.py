@@ -1,4 +1,4 @@
-"""The adapter that did best on the validation tasks, kept next to the adapter in training."""
+"""The adapter with the best validation result, kept next to the adapter in training."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WEIGHTS, FIGURES = "adapter.safetensors", "validation.json"
 
 
 class BestAdapter:
-    """`reward` and `iteration` of the best validation so far; None before the first one.
+    """`reward` and `iteration` are those of the best validation so far; None before the first one.
 
-    It is part of each checkpoint, so that a training that is resumed knows the same best adapter.
+    It is part of each checkpoint, so that a resumed training has the same best adapter.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class BestAdapter:
         self._weights: dict[str, torch.Tensor] = {}
 
     def offer(self, reward: float, iteration: int, model: PeftModel) -> None:
-        """Takes the model's adapter if its mean reward is above the best; in a tie the earlier one stays."""
+        """Takes the model's adapter if its mean reward is above the best; at a tie the earlier one stays."""
         if self.reward is not None and reward <= self.reward:
             return
         self.reward, self.iteration = reward, iteration
@@ -39,7 +39,7 @@ class BestAdapter:
             set_peft_model_state_dict(model, self._weights)
 
     def save(self, checkpoint: Path) -> None:
-        """Adds the best adapter to a checkpoint's directory, once there is one."""
+        """Adds the best adapter to a checkpoint's directory, if there is one."""
         if self.reward is None:
             return
         folder = checkpoint / FOLDER

@@ -9,18 +9,18 @@ Stopped = Callable[[], bool]
 
 
 class ComputeTurn:
-    """The right of a training to compute. This one is for a training that has its process for itself: it never waits.
+    """The right of a training to compute. This class is for a training with its own process: it never waits.
 
-    Where several trainings share a process, only as many compute at once as the cores allow (multi/compute_slots.py).
+    If several trainings share a process, only as many compute at once as the cores allow (multi/compute_slots.py).
     """
 
     def next(self, stopped: Stopped) -> bool:
-        """Called between two iterations: lets others compute, and waits where there is a turn to wait for.
+        """Called between two iterations: lets others compute, and waits if there is a turn to wait for.
 
         False as soon as `stopped()` is true.
         """
         return not stopped()
 
     def while_sampling(self, stopped: Stopped) -> contextlib.AbstractContextManager[None]:
-        """Entered while rollouts are collected. Leaving it may mean a wait, until `stopped()` is true."""
+        """Entered while rollouts are collected. Leaving it may wait, until `stopped()` is true."""
         return contextlib.nullcontext()

@@ -1,6 +1,6 @@
-"""Which of torch's exceptions say that the GPU failed, or that its memory was too small.
+"""Which of torch's exceptions mean that the GPU failed, or that its memory was too small.
 
-The type of the exception decides, and for a fault CUDA's own code: an environment can put any words into a message, but
+The type of the exception decides, and for a fault CUDA's own code. An environment can put any words into a message, but
 it cannot make torch raise.
 """
 
@@ -13,7 +13,7 @@ from ..job.exit_codes import GPU_FAULT, GPU_OUT_OF_MEMORY
 # cudaError_t: devices unavailable, no device, invalid device, ECC, NVLink, hardware stack, launch failure, contained,
 # system not ready, unknown. A wrong address (700) or an assertion (710) is a fault of the program.
 DEVICE_FAULTS = frozenset({46, 100, 101, 214, 220, 714, 719, 721, 802, 999})
-# torch's words for the same, where the exception carries no code.
+# torch's words for the same, if the exception carries no code.
 FAULT_WORDS = ("uncorrectable", "unspecified launch failure", "device not ready", "no CUDA-capable", "unknown error")
 
 

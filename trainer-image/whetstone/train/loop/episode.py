@@ -12,7 +12,8 @@ from ..loss.loss_mask import TurnSpan
 
 @dataclass
 class Episode:
-    """A rollout of a task. `group` numbers the task within the iteration, `number` the rollout within its group.
+    """A rollout of a task. `group` is the number of the task within the iteration, `number` that of the rollout within
+    its group.
 
     `ids` are the tokens of prompt and completion, and `prompt` is the number of the former. `sampled`
     `[len(ids) - prompt]` is 1 for each token that the agent sampled, and `logprobs` of the same length has
@@ -66,10 +67,10 @@ class Episode:
 
     @property
     def read(self) -> list[int]:
-        """The tokens that the engine reads: `ids`, with the hints where the episode has them."""
+        """The tokens that the engine reads: `ids`, with the hints if the episode has them."""
         return self.shown + self.ids[self.prompt :] if self.shown else self.ids
 
 
 def unaided(episodes: list[Episode]) -> list[Episode]:
-    """The episodes without hints, whose rewards show the policy's own skill; all, when each has hints."""
+    """The episodes without hints, whose rewards show the policy's own skill; if all have hints, all episodes."""
     return [episode for episode in episodes if not episode.shown] or episodes

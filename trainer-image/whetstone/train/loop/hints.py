@@ -1,4 +1,4 @@
-"""Hints: in a share of the rollouts the agent reads advice, which the update does not see."""
+"""Hints: in a share of the rollouts the agent reads advice that the update does not see."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .episode import Episode
 
 
 class Hints:
-    """Gives a share of each group's rollouts the hints that the environment has for their task.
+    """Gives a share of each group's rollouts the environment's hints for their task.
 
-    Such an episode has two prompts: the engine reads `shown`, and the update gets the plain one in `ids`, with the same
+    Such an episode has two prompts. The engine reads `shown`, and the update gets the plain one in `ids`, with the same
     completion. `tools` are the tools of each environment, `limit` is the model's length in tokens.
     """
 
@@ -34,7 +34,7 @@ class Hints:
         self._known = [bool(share) and environment.describe()["hasHints"] for environment in environments]
 
     def add(self, iteration: int, episodes: list[Episode]) -> None:
-        """Draws the episodes that get hints and sets their `shown`, where the environment has hints for the task."""
+        """Draws the episodes that get hints, and sets their `shown` if the environment has hints for the task."""
         drawn = [episode for episode in episodes if self._drawn(iteration, episode)]
         for place, environment in enumerate(self._environments):
             mine = [episode for episode in drawn if episode.environment == place]
@@ -44,7 +44,7 @@ class Hints:
                 self._show(environment, mine)
 
     def _drawn(self, iteration: int, episode: Episode) -> bool:
-        """Systematic sampling: each group gets its share, rounded down or up so that it holds on average."""
+        """Systematic sampling: each group's share is rounded down or up, so that it is right on average."""
         if not self._share:
             return False
         offset = derive_seed(self._seed, iteration, episode.group, "hints") / 2**63
@@ -78,7 +78,9 @@ class Hints:
 
 
 def with_hints(messages: list[dict], hints: list[str]) -> list[dict]:
-    """The opening, with a list of the hints at the end of the last user message (without one, of the last message)."""
+    """The opening, with a list of the hints at the end of the last user message, or of the last message if there is
+    none.
+    """
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
     last = users[-1] if users else len(messages) - 1
     text = "\n".join([f"{messages[last]['content']}\n\nHints:", *(f"- {hint}" for hint in hints)])

@@ -52,7 +52,7 @@ class IterationEnd(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **_):
         """Transformers calls it once an iteration, after the optimiser's step, with the gradient's norm.
 
-        Raises Diverged when the adapter is not finite or the reward has collapsed, EnvironmentDiffers when the first
+        Raises Diverged if the adapter is not finite or the reward has collapsed, and EnvironmentDiffers if the first
         rewards differ from the calibration's.
         """
         if not logs or "grad_norm" not in logs or state.global_step <= len(self._lines):
@@ -90,14 +90,15 @@ class IterationEnd(TrainerCallback):
         check_calibrated(self._lines, self._job)
         check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
         left = algorithm.iterations - state.global_step
-        # From the end of one iteration to the end of the next, since the wait for a compute slot counts, too.
+        # The time runs from the end of one iteration to the end of the next, since the wait for a compute slot counts,
+        # too.
         self._reporter.report(line, round(left * (now - self._last_end), 1))
         self._last_end = now
         if state.global_step % self._job.checkpointEvery == 0:
             try:
                 self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             except DiskFull as error:
-                # The older checkpoints are whole, and the next one may find room again.
+                # The older checkpoints are complete, and there may be room for the next one.
                 self._store.notices.warn("disk", f"{error.strerror}; training continues without it")
         if self._leaves() or (left and not self._turn.next(self._leaves)):
             self._store.save_checkpoint(state.global_step, self._trainer.save_state)

@@ -1,4 +1,4 @@
-"""The record of an iteration: lengths, cut replies, failed calls, clipping, and some rollouts to read."""
+"""The record of an iteration: lengths, truncated replies, failed calls, clipping, and some rollouts for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from whetstone.cut_text import end_of, start_of
 if TYPE_CHECKING:
     from .episode import Episode
 
-# Rollouts of an iteration that are kept to be read, and the characters of each; the middle of a longer one is left out.
+# Number of an iteration's rollouts that are kept for people, and of characters of each; the middle of a longer one is
+# omitted.
 SHOWN_ROLLOUTS, SHOWN_CHARACTERS = 4, 6000
 # Characters that move a terminal's cursor, hide text or change its direction. Scripts and emoji need the joiners.
 _CONTROL = re.compile(
@@ -26,7 +27,7 @@ MEASURED = {"entropy": "entropy", "clip_ratio/region_mean": "clippedShare"}
 
 
 def rollout_figures(episodes: list[Episode]) -> dict[str, float]:
-    """Figures of an iteration's rollouts: tokens that the agent sampled, shares that were cut or raised, failed calls.
+    """Figures of an iteration's rollouts: sampled tokens, shares of truncated and failed rollouts, failed calls.
 
     `failedCallShare` is the share of turns that begin a call which is not well-formed. `callVariety` is the number of
     different sequences of calls among the rollouts of a task, as a share of these rollouts; 1: no two are alike.
@@ -51,9 +52,10 @@ def measured_figures(metrics: dict[str, list[float]]) -> dict[str, float]:
 
 
 def write_samples(directory: Path, iteration: int, episodes: list[Episode], decode: Callable[[list[int]], str]) -> None:
-    """Writes some rollouts of an iteration to `samples/iteration-NNNN.json`, best and worst of its first groups.
+    """Writes some rollouts of an iteration to `samples/iteration-NNNN.json`: the best and the worst of its first
+    groups.
 
-    A file that cannot be written is left out: the training does not need it.
+    A file that cannot be written is skipped, because the training does not need it.
     """
     shown = []
     for group in range(SHOWN_ROLLOUTS // 2):
@@ -82,7 +84,7 @@ def write_samples(directory: Path, iteration: int, episodes: list[Episode], deco
 
 
 def readable(text: str) -> str:
-    """The text without characters that a terminal would act on, and without the middle of a long one."""
+    """The text without characters that a terminal would interpret, and without the middle of a long text."""
     clean = _CONTROL.sub("\ufffd", text)
     if len(clean) <= SHOWN_CHARACTERS:
         return clean

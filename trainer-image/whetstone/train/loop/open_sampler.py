@@ -1,4 +1,4 @@
-"""The sampler that a job names."""
+"""The sampler of a job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..output.result import write_adapter
 from ..output.store import OutputStore
 from .base_model import BaseModel
 
-# The file with the API key of a vLLM server, where it wants one.
+# The file with the API key of a vLLM server, if it requires one.
 AUTH_FILE = "WHET_SAMPLER_AUTH_FILE"
 
 
@@ -34,7 +34,7 @@ def open_sampler(
     leaves: Callable[[], bool],
     server: ManagedServer | None = None,
 ) -> Iterator[Sampler]:
-    """The sampler of a directory's job, closed afterwards. `leaves()` says that the training has to end.
+    """The sampler of a directory's job; it is closed afterwards. `leaves()` says that the training has to end.
 
     `server` is the managed server, which several jobs may share. Raises SamplerRefused, SamplerInterrupted.
     """
@@ -82,7 +82,7 @@ def _key() -> str | None:
 
 
 def managed_server(jobs: list[TrainingJob], folder: Path) -> contextlib.closing[ManagedServer]:
-    """A vLLM server for these jobs, ended afterwards. Its log is in `folder`. Raises SamplerRefused."""
+    """A vLLM server for these jobs; it is ended afterwards. Its log is in `folder`. Raises SamplerRefused."""
     rank = max(job.algorithm.rank for job in jobs)
     # A training loads its next adapter before it unloads the last one.
     adapters, length = len(jobs), jobs[0].maxModelLength or None

@@ -1,4 +1,4 @@
-"""Rollouts of many turns: the sampler generates the agent's turns, the environments answer them."""
+"""Rollouts of many turns: the sampler generates the agent's turns, and the environments answer them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..loss.supervised import Reference, References
 from .episode import Episode
 from .hints import Hints
 
-# An iteration fails when more than this share of its rollouts ended in an exception of the environment.
+# An iteration fails if more than this share of its rollouts ended in an exception of the environment.
 MAX_RAISED_SHARE = 0.5
 # An environment's runtime refuses longer lists of calls, and longer names.
 MAX_CALLS_PER_TURN, MAX_NAME_CHARACTERS = 64, 200
 
 
-# The number in place of an iteration in the random draws of a validation.
+# This number replaces an iteration's in the random draws of a validation.
 VALIDATION = -1
 
 
 class EnvironmentFailed(Exception):
-    """The environment raised too often, or gave an answer that cannot be used."""
+    """The environment raised too often, or gave an invalid answer."""
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A task to play: the number of its group, its seed, and the place of its environment in the list."""
+    """A task to play: the number of its group, its seed, and the index of its environment."""
 
     group: int
     seed: int
@@ -48,7 +48,7 @@ class Collected:
 
 
 def is_constant(group: list[Episode]) -> bool:
-    """True when all rollouts of a task earn the same reward, which teaches nothing."""
+    """True if all rollouts of a task earn the same reward, which teaches nothing."""
     return len({episode.reward for episode in group}) < 2
 
 
@@ -68,7 +68,7 @@ def sent_calls(calls: tuple[ToolCall, ...]) -> tuple[list[dict], dict[int, str]]
 
 
 class Rollouts:
-    """Collects the episodes of one iteration at a time, with the adapter that the sampler got last.
+    """Collects the episodes of one iteration at a time, with the sampler's latest adapter.
 
     `seed` decides every random draw. The first task has the seed `task_seed_start`.
     """
@@ -87,7 +87,7 @@ class Rollouts:
         self._stop = tuple(sorted(renderer.end_ids))
         self._tools = [environment.describe()["tools"] for environment in environments]
         for environment, tools in zip(environments, self._tools, strict=True):
-            # Without `say` only calls do anything.
+            # Without `say`, only calls have an effect.
             if tools and not environment.describe()["hasSay"]:
                 renderer.check_calls()
         limit = sampler.length
@@ -98,11 +98,11 @@ class Rollouts:
     def collect(self, iteration: int) -> Collected:
         """All episodes of an iteration (counted from 0), group by group. The same weights give the same episodes.
 
-        Group g of iteration i is task number `i * groups + g` of the job. The number decides the task's seed and,
-        modulo their count, its environment. With `resampleGroups`, groups whose rewards are all equal are replaced by
-        groups of further tasks of the same environment, as long as such are found (DAPO's dynamic sampling, arXiv
-        2503.14476, section 3.2, with a limit). Raises EnvironmentFailed when too many episodes end in an exception,
-        SandboxError when a process fails.
+        Group g of iteration i is task number `i * groups + g` of the job. The number decides the task's seed. Modulo
+        the number of environments, it also decides the environment. With `resampleGroups`, groups with equal rewards
+        are replaced by groups of further tasks of the same environment, as long as there are any (DAPO's dynamic
+        sampling, arXiv 2503.14476, section 3.2, with a limit). Raises EnvironmentFailed if too many episodes end in an
+        exception, SandboxError if a process fails.
         """
         algorithm = self._algorithm
         first = range(iteration * algorithm.groups, (iteration + 1) * algorithm.groups)
@@ -116,7 +116,7 @@ class Rollouts:
         while left and (constant := [place for place, group in enumerate(groups) if is_constant(group)]):
             replaced = constant[:left]
             used = algorithm.resampleGroups - left
-            # New group numbers, so that no random draw of the iteration is repeated.
+            # They get new group numbers, so that no random draw of the iteration is repeated.
             tasks = [
                 _Task(algorithm.groups + used + n, further + used + n, groups[place][0].environment)
                 for n, place in enumerate(replaced)
@@ -131,10 +131,10 @@ class Rollouts:
         return Collected([episode for group in groups for episode in group], drawn)
 
     def validate(self) -> float:
-        """Mean reward of the adapter that the sampler got last, on `validationTasks` tasks, with one rollout each.
+        """Mean reward of the sampler's latest adapter on `validationTasks` tasks, with one rollout each.
 
-        No rollout of the training has these tasks. Tasks and random draws are the same at each call, so that two
-        adapters are compared in pairs. Raises what `collect` raises.
+        No training rollout uses these tasks. Tasks and random draws are the same at each call, so that two adapters are
+        compared in pairs. Raises the errors of `collect`.
         """
         algorithm = self._algorithm
         first = self._first_task + algorithm.iterations * (algorithm.groups + algorithm.resampleGroups)
@@ -147,7 +147,10 @@ class Rollouts:
         return count % len(self._environments)
 
     def _play(self, iteration: int, tasks: list[_Task], rollouts: int | None = None) -> list[list[Episode]]:
-        """Episodes of each task, played and scored; `rollouts` of each, else as many as a group has."""
+        """Episodes of each task, played and scored.
+
+        Each task has `rollouts` of them; default: as many as a group has.
+        """
         count = rollouts or self._algorithm.rolloutsPerGroup
         groups = [[Episode(task.group, n, task.seed, task.environment) for n in range(count)] for task in tasks]
         episodes = [episode for group in groups for episode in group]
@@ -166,17 +169,17 @@ class Rollouts:
         return groups
 
     def decode(self, ids: list[int]) -> str:
-        """The text of tokens, special tokens included."""
+        """The text of tokens, including special tokens."""
         return self._renderer.chat.decode(ids)
 
     def references(self, episodes: list[Episode]) -> list[Reference]:
-        """Reference solutions of the episodes' tasks. Raises what References.play raises."""
+        """Reference solutions of the episodes' tasks. Raises the errors of References.play."""
         return self._references.play([(episode.environment, episode.task_seed) for episode in episodes])
 
     def _exchange(self, items: list[tuple[Episode, dict]]) -> list[tuple[Episode, dict]]:
         """Sends each environment its requests as one batch and returns the results.
 
-        An error is noted in its episode, which ends, and has no result.
+        An error is recorded in its episode, which ends without a result.
         """
         results = []
         for place, environment in enumerate(self._environments):

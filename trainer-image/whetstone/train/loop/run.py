@@ -1,12 +1,11 @@
 """Trains one adapter. `run_job` reads from top to bottom in the order in which a training runs.
 
-`run_job` opens the job's resources, hands over to transformers' loop and writes the result. Each iteration of the loop
-is
+It opens the job's resources, runs transformers' loop and writes the result. Each iteration of the loop is
 
-1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, make
-   advantages of their rewards, drop constant groups, cut minibatches, and take each through loss and backward pass;
-2. `AdapterTrainer._clip_grad_norm` and the optimiser's step;
-3. `IterationEnd.on_log`: progress line, stopping rule, report, checkpoint, and the wait for the next turn to compute.
+1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, compute
+advantages from their rewards, drop constant groups, cut minibatches, and run loss and backward pass for each; 2.
+`AdapterTrainer._clip_grad_norm` and the optimiser's step; 3. `IterationEnd.on_log`: progress line, stopping rule,
+report, checkpoint, and the wait for the next turn to compute.
 """
 
 from __future__ import annotations
@@ -48,18 +47,18 @@ def run_job(
     turn: ComputeTurn | None = None,
     server: ManagedServer | None = None,
 ) -> bool:
-    """Trains until the manifest is written, or until it has to end before that and has saved a checkpoint.
+    """Trains until the manifest is written, or until it has to end earlier and has saved a checkpoint.
 
-    True: the manifest is there. False: `stop` was set, the job was cancelled, or nobody attends to it. `started` is the
-    perf_counter value at which the process began, in seconds. `base` is read when it is not given. `turn` is for jobs
+    True: the manifest exists. False: `stop` was set, the job was cancelled, or no worker attends to it. `started` is
+    the perf_counter value at the process's start, in seconds. `base` is read if it is not given. `turn` is for jobs
     that share the cores with others, `server` for those that share a managed sampler.
 
     Raises JobError for a tracker that is not installed, SandboxError and EnvironmentFailed for the environments,
     EnvironmentDiffers for their rewards, Diverged for the optimisation, ModelError for the base model, SamplerRefused
-    for the sampler, Locked when another trainer has taken over the output directory, DiskFull.
+    for the sampler, Locked if another trainer has taken over the output directory, and DiskFull.
     """
     torch.set_num_threads(job.threads)
-    # On the CPU every kernel in use has a deterministic form. A kernel that has none raises an error.
+    # On the CPU every kernel in use has a deterministic form. A kernel without one raises an error.
     torch.use_deterministic_algorithms(True, warn_only=torch.cuda.is_available())
 
     def leaves() -> bool:
@@ -69,7 +68,7 @@ def run_job(
     quiet_libraries()
     with contextlib.ExitStack() as open_things:
         if job.sampler == "managed" and server is None:
-            # This comes first, because it takes minutes; the steps below are done meanwhile.
+            # This comes first, because it takes minutes; the steps below run meanwhile.
             server = open_things.enter_context(managed_server([job], store.root))
         environments = [
             open_things.enter_context(open_environment(e.path, job.isolation, job.jailProfile or None))
@@ -88,7 +87,7 @@ def run_job(
         )
         checkpoint = store.latest()
         if checkpoint is None:
-            # Once TRL has added its adapter, so that the reference of the KL term stays the base model.
+            # This comes after TRL has added its adapter, so that the reference of the KL term stays the base model.
             warm_start.put_into(trainer.model)
             if warm_start.why_from_zero is not None:
                 store.notices.warn("beginning", f"training begins from zero, since {warm_start.why_from_zero}")

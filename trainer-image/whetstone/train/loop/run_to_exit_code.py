@@ -41,7 +41,7 @@ def run_to_exit_code(
     turn: ComputeTurn | None = None,
     server: ManagedServer | None = None,
 ) -> int:
-    """Runs the job of an output directory and returns its exit code. A failure is written to the directory, too.
+    """Runs the job of an output directory and returns its exit code. A failure is also written to the directory.
 
     It takes the arguments of run_job.
     """
@@ -74,7 +74,7 @@ def run_to_exit_code(
 
 
 def _left(store: OutputStore, stop: Event) -> int:
-    """The exit code of a training that had to stop before its end."""
+    """The exit code of a training that had to stop early."""
     if store.cancelled:
         return end_cancelled(store)
     return UNATTENDED if store.unattended and not stop.is_set() else STOPPED

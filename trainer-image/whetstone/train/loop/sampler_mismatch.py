@@ -1,4 +1,4 @@
-"""Sampler and trainer round differently: TRL's importance-sampling correction, and how much the two differ."""
+"""Sampler and trainer round differently: TRL's importance-sampling correction, and the size of the difference."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 def correct_for_sampler(trainer: AdapterTrainer) -> None:
     """Makes TRL correct for a sampler whose log-probabilities are not the trainer's.
 
-    TRL does so only with a vLLM of its own. This makes it assume one, after its constructor, which would connect to it.
-    A rollout whose probability differs by more than `vllm_importance_sampling_clip_max` (3 times) is left out of the
-    loss; the others are weighted with the ratio.
+    TRL does so only with its own vLLM. This function makes it assume one, but after its constructor, which would
+    connect to it. If a rollout's probability differs by more than `vllm_importance_sampling_clip_max` (3 times), it is
+    left out of the loss; the others are weighted with the ratio.
     """
     trainer.use_vllm = True
-    # TRL would send its client the weights before each iteration; `publish` has done so.
+    # TRL would send its client the weights before each iteration; `publish` has already done so.
     trainer.vllm_generation = SimpleNamespace(sync_weights=lambda: None)
     trainer._last_loaded_step = -1
 
 
 def sampler_mismatch(trainer: AdapterTrainer, inputs: dict) -> dict[str, float] | None:
-    """How much the log-probabilities of the last batch differ, in nats a token; None without a correction.
+    """The difference of the last batch's log-probabilities, in nats a token; None without a correction.
 
     `clipped` is the share of rollouts that the correction left out. Rollouts with hints count in none of the three.
     """

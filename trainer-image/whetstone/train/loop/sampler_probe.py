@@ -1,4 +1,4 @@
-"""Checks, once per process, whether a sampler computes the same as the trainer, with an adapter and without."""
+"""Checks, once per process, whether a sampler computes the same as the trainer, with and without an adapter."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from whetstone.sampling.vllm_sampler import VllmSampler
 
 TEXTS = ("Please look up order 4711 and", "def add(a, b):", '{"city": "Oslo", "days": [1, 2,')
 TOKENS = 24
-# Largest mean distance of log-probabilities, in nats a token, that rounding explains: bfloat16 on a GPU stays below it.
+# Largest mean difference of log-probabilities, in nats a token, that rounding explains: bfloat16 on a GPU stays below
+# it.
 ROUNDING = 0.1
-# Largest distance as a share of the adapter's effect. An adapter that is scaled wrongly by half is far above it.
+# Largest difference as a share of the adapter's effect. An adapter with half the scale is far above it.
 SHARE_OF_EFFECT = 0.25
 # The probe's adapter changes each layer's output by about this share.
 STRENGTH = 0.1
@@ -30,9 +31,9 @@ PARALLEL_REQUESTS_FAULT = (
 def probe_sampler(sampler: Sampler, model: PeftModel, tokenizer: PreTrainedTokenizerBase, temperature: float) -> None:
     """Compares samples of the base model, and of a perturbed adapter, with the trainer's own log-probabilities.
 
-    Such servers are known: an adapter loads and has no effect, or is scaled twice; the base model answers differently
-    once adapters are enabled, or while requests to an adapter run in parallel. The model's adapter is the same
-    afterwards. Raises SamplerRefused.
+    Faulty servers are known: an adapter loads but has no effect, or is scaled twice; the base model answers differently
+    once adapters are enabled, or while requests to an adapter run in parallel. Afterwards the model's adapter is the
+    same as before. Raises SamplerRefused.
     """
     if not isinstance(sampler, VllmSampler):
         return

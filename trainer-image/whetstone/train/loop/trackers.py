@@ -1,4 +1,4 @@
-"""The places, other than progress.jsonl, of each iteration's figures: TensorBoard files, or a tracking service."""
+"""Further places for each iteration's figures besides progress.jsonl: TensorBoard files, or a tracking service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb", "mlflow": "mlflow",
 
 
 def check_tracker(name: str) -> None:
-    """Raises JobError when the package of a tracker is not installed where the trainer runs."""
+    """Raises JobError if the package of a tracker is not installed at the trainer's place."""
     package = PACKAGES.get(name)
     if package and importlib.util.find_spec(package) is None:
         raise JobError(
@@ -27,10 +27,11 @@ def check_tracker(name: str) -> None:
 
 
 class TensorBoardFiles(TrainerCallback):
-    """Writes TensorBoard files into the training's folder, after `iteration` iterations that are there already.
+    """Writes TensorBoard files into the training's folder, after `iteration` iterations that are already there.
 
-    It writes in the loop itself. The library's SummaryWriter has a thread that dies when the disk is full, and then the
-    code that waits for its queue hangs. A file that cannot be written is reported once and does not end the training.
+    It writes in the loop itself. The library's SummaryWriter has a thread that dies if the disk is full, and then the
+    code that waits for its queue hangs. If a file cannot be written, this is reported once and does not end the
+    training.
     """
 
     def __init__(self, output: Path, iteration: int, notices: Notices) -> None:
@@ -44,7 +45,7 @@ class TensorBoardFiles(TrainerCallback):
 
         try:
             folder.mkdir(exist_ok=True)
-            # A file's name holds the second of its start; a training that is resumed at once would overwrite it.
+            # A file's name contains the second of its start; a training that is resumed at once would overwrite it.
             self._writer = EventsWriter(str(folder / "events"), f".{iteration:06d}")
             # Hides an earlier process's events about iterations that are repeated now.
             start = SessionLog(status=SessionLog.START)

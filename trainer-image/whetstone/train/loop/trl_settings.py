@@ -1,4 +1,4 @@
-"""How TRL, PEFT and transformers are set up for a job."""
+"""The settings of TRL, PEFT and transformers for a job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEDULES = {"constant": "constant_with_warmup", "linear": "linear", "cosine": "
 
 
 def scales_rewards(algorithm: Algorithm) -> bool:
-    """Whether advantages are divided by the standard deviation of their group; Dr. GRPO leaves that out."""
+    """Whether advantages are divided by the standard deviation of their group; Dr. GRPO omits that."""
     return algorithm.lossType != "dr_grpo"
 
 
@@ -34,7 +34,7 @@ def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRP
         lr_scheduler_type=SCHEDULES[algorithm.learningRateSchedule],
         warmup_steps=algorithm.warmupIterations,
         beta=algorithm.klBeta,
-        # A mixture's router is not trained, so its load is no part of the loss.
+        # A mixture's router is not trained, so its load is not part of the loss.
         router_aux_loss_coef=0.0,
         epsilon=algorithm.clip,
         temperature=algorithm.temperature,
@@ -50,7 +50,7 @@ def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRP
         use_cpu=not torch.cuda.is_available(),
         dataloader_pin_memory=False,
         ignore_data_skip=True,
-        # Otherwise the log shows the mean of earlier losses in place of a loss that is not a number.
+        # Otherwise the log would show the mean of earlier losses instead of a loss that is not a number.
         logging_nan_inf_filter=False,
         logging_steps=1,
         save_strategy="no",
@@ -62,7 +62,7 @@ def make_config(algorithm: Algorithm, seed: int, output: Path, name: str) -> GRP
 
 
 def choose_attention(model: PreTrainedModel, algorithm: Algorithm) -> None:
-    """Sets the implementation of attention that the options name. Raises ModelError when it is not there."""
+    """Sets the implementation of attention that the options name. Raises ModelError if it is not available."""
     if algorithm.attention == "auto":
         return
     try:
@@ -82,6 +82,6 @@ def make_lora(algorithm: Algorithm) -> LoraConfig:
 
 
 def quiet_libraries() -> None:
-    """Keeps transformers and TRL from writing progress and advice to stdout and stderr, for the whole process."""
+    """Prevents transformers and TRL from writing progress and advice to stdout and stderr, for the whole process."""
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -1,4 +1,4 @@
-"""The adapter whose weights a training begins from, where its job names one (docs/adr/0017)."""
+"""The adapter from whose weights a training begins, if its job names one (docs/adr/0017)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..job import ServedAdapter
 
 FILE = "beginning.json"
 WEIGHTS = "adapter_model.safetensors"
-# Fields that must be equal in both configurations: otherwise the same weights are another policy.
+# Fields that must be equal in both configurations: otherwise the same weights give another policy.
 SHAPE = {"r": "rank", "lora_alpha": "alpha", "use_rslora": "use_rslora", "use_dora": "use_dora"}
 
 
 class WarmStart:
     """The start of a training: the adapter that its job names, or zero.
 
-    An adapter that cannot be used does not end the training: it then begins from zero, as without `beginsFrom`, and the
-    manifest says why. This is part of each checkpoint, so that a training that is resumed still knows it.
+    If the adapter cannot be used, the training does not end: it begins from zero, as without `beginsFrom`, and the
+    manifest says why. The start is part of each checkpoint, so that a resumed training still knows it.
     """
 
     def __init__(self, named: ServedAdapter | None) -> None:
@@ -33,7 +33,10 @@ class WarmStart:
         """Why the adapter that the job names was not used, as a sentence; None where it was, or where there is none."""
 
     def put_into(self, model: PeftModel) -> None:
-        """Gives a new adapter the weights of the adapter that the job names. Without a usable one it stays as it is."""
+        """Gives a new adapter the weights of the adapter that the job names.
+
+        Without a usable one it stays unchanged.
+        """
         if self._named is None:
             return
         try:
@@ -45,7 +48,7 @@ class WarmStart:
         set_peft_model_state_dict(model, weights)
 
     def save(self, checkpoint: Path) -> None:
-        """Writes the start of the training into a checkpoint's directory; nothing where its job names no adapter."""
+        """Writes the start of the training into a checkpoint's directory; nothing if its job names no adapter."""
         if self._named is not None:
             (checkpoint / FILE).write_text(json.dumps({"whyFromZero": self.why_from_zero}) + "\n")
 
@@ -56,7 +59,7 @@ class WarmStart:
 
     @property
     def in_manifest(self) -> dict:
-        """Its fields in the manifest: none where the job names no adapter."""
+        """Its fields in the manifest: none if the job names no adapter."""
         named = self._named
         if named is None:
             return {}
@@ -66,7 +69,7 @@ class WarmStart:
 
 
 class _Unusable(Exception):
-    """An adapter that a training cannot begin from. The message says why, after a colon."""
+    """A training cannot begin from this adapter. The message says why, after a colon."""
 
 
 def _read(named: ServedAdapter, model: PeftModel) -> dict[str, torch.Tensor]:

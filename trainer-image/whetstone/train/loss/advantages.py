@@ -1,18 +1,18 @@
-"""Advantages with a baseline of their own for rollouts with hints."""
+"""Advantages with a separate baseline for rollouts with hints."""
 
 from __future__ import annotations
 
 import torch
 
-# TRL adds it to the standard deviation, so that equal rewards divide by something.
+# TRL adds it to the standard deviation, so that equal rewards do not divide by zero.
 EPSILON = 1e-4
 
 
 def own_baselines(rewards: list[float], kinds: list[tuple[int, bool]], scaled: bool) -> torch.Tensor:
-    """Advantages `[rollouts]`, each from the mean of the rollouts of its kind (group, with hints or without).
+    """Advantages `[rollouts]`, each relative to the mean of its kind of rollouts (group, with or without hints).
 
-    They are computed as TRL does for whole groups: with `scaled`, divided by the standard deviation of the kind. A
-    rollout that is the only one of its kind has the advantage 0.
+    They are computed as TRL does for whole groups: with `scaled`, divided by the standard deviation of the kind. The
+    only rollout of a kind has the advantage 0.
     """
     values = torch.tensor(rewards, dtype=torch.float32)
     advantages = torch.zeros_like(values)

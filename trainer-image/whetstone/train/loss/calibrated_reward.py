@@ -8,10 +8,10 @@ from ..job import CalibratedReward, TrainingJob
 
 # The rule is applied after each iteration, while the number of tasks is between these two.
 FEWEST_TASKS, MOST_TASKS = 12, 40
-# The least difference of the means, and its least number of standard errors, after the part that training itself
+# The smallest significant difference of the means, absolute and in standard errors, after the part that training itself
 # explains.
 SMALLEST_GAP, STANDARD_ERRORS = 0.15, 4.5
-# Weight, in tasks, of the variance that is assumed before any task was seen: the largest possible one.
+# Weight of the prior variance, in tasks: the prior is the largest possible variance.
 PRIOR_TASKS = 8
 # The rule ends once training may have changed the mean reward by this much.
 MOST_MOVED = 0.25
@@ -22,16 +22,17 @@ class EnvironmentDiffers(Exception):
 
 
 def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
-    """Raises EnvironmentDiffers when the mean reward of the first iterations is not the calibrated one.
+    """Raises EnvironmentDiffers if the mean reward of the first iterations is not the calibrated one.
 
     `lines` are the progress lines so far. Both means are the base model's until the first update. After it, the mean
-    reward differs from the base model's by at most the total variation distance of the two policies, which is at most
-    sqrt(KL / 2) (Pinsker's inequality), with KL the divergence of whole rollouts. This difference is allowed for.
+    reward differs from the base model's by at most the total variation distance of the two policies. That distance is
+    at most sqrt(KL / 2) (Pinsker's inequality), where KL is the divergence of whole rollouts. The rule allows this
+    difference.
 
     The means are compared as in `check_reward`, on the scale of the arcsine. There the variance of a task's mean,
-    `betweenTasks + withinTask / rollouts`, counts as a share of the variance of one rollout. `reward` is without the
-    rollouts with hints. Nothing is compared where all rollouts have hints, in a training that begins from an adapter,
-    or with `rewardCollapse` 0, which means that no reward stops the training.
+    `betweenTasks + withinTask / rollouts`, is expressed as a share of one rollout's variance. `reward` excludes the
+    rollouts with hints. Nothing is compared in three cases: all rollouts have hints, the training begins from an
+    adapter, or `rewardCollapse` is 0, which means that no reward stops the training.
 
     docs/measured.md has the rates of false alarms (`calibrated-reward`).
     """
@@ -48,7 +49,7 @@ def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
             continue
         if distance > MOST_MOVED or tasks >= MOST_TASKS:
             return
-        # With a large share of hints, some tasks have no rollout without.
+        # With a large share of hints, some tasks have no rollout without hints.
         drawn = (algorithm.groups + line.get("resampledGroups", 0)) * min(1.0, alone)
         tasks += drawn
         reward += drawn * line["reward"]
@@ -76,14 +77,14 @@ def check_calibrated(lines: list[dict], job: TrainingJob) -> None:
 
 
 def _angle(mean: float) -> float:
-    """A mean on a scale that gives a task with one rollout the variance 1. Rounding may take a mean past 1."""
+    """A mean on a scale on which a task with one rollout has the variance 1. Rounding may put a mean above 1."""
     return 2 * math.asin(math.sqrt(min(1.0, max(0.0, mean))))
 
 
 def _spread(calibrated: CalibratedReward, variance: float) -> float:
     """The variance of a task's mean as a share of one rollout's variance, at most 1.
 
-    It was estimated from the calibration's tasks. They are few, and may agree by chance, hence PRIOR_TASKS.
+    It was estimated from the calibration's tasks. They are few and may agree by chance, hence PRIOR_TASKS.
     """
     most, own = calibrated.mean * (1 - calibrated.mean), calibrated.tasks - 1
     if most <= 0:
@@ -92,7 +93,7 @@ def _spread(calibrated: CalibratedReward, variance: float) -> float:
 
 
 def _distance(line: dict) -> float | None:
-    """The most by which a trained policy can differ from the base model in mean reward.
+    """The largest possible difference in mean reward between a trained policy and the base model.
 
     None: not known. A divergence of 0 means that it was not computed.
     """

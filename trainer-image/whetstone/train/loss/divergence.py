@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-# The least iterations and the least tasks (groups) of a window.
+# The smallest numbers of iterations and of tasks (groups) in a window.
 WINDOW_ITERATIONS, WINDOW_TASKS = 10, 40
 # If two windows differ by more standard errors than this, chance does not explain it.
 STANDARD_ERRORS = 4.5
@@ -15,24 +15,25 @@ class Diverged(Exception):
 
 
 def window_iterations(groups: int, environments: int) -> int:
-    """Iterations of a window: at least ten, with at least forty tasks and every environment at least once."""
+    """Number of iterations in a window: at least ten, with at least forty tasks and every environment at least once."""
     return max(WINDOW_ITERATIONS, math.ceil(WINDOW_TASKS / groups), math.ceil(environments / groups))
 
 
 def check_reward(rewards: list[float], groups: int, environments: int, share: float) -> None:
-    """Raises Diverged when the mean reward of the last window is below `share` of the best window's before it.
+    """Raises Diverged if the mean reward of the last window is below `share` of the best earlier window's.
 
-    `rewards` `[iterations]` are the mean rewards so far, in [0, 1]. With `share` 0 it never raises, nor does it before
-    there are two windows that do not overlap. The fall must also be more than chance, that is over 4.5 standard errors.
-    Two means p and q differ by `(2 asin sqrt p - 2 asin sqrt q) sqrt(n / 2)` standard errors (Cohen's h for
-    proportions, 1988, chapter 6). Here n counts tasks rather than rollouts, since the rollouts of one task are alike.
+    `rewards` `[iterations]` are the mean rewards so far, in [0, 1]. With `share` 0 it never raises. It also does not
+    raise before there are two windows that do not overlap. In addition, the drop must exceed chance, which means 4.5
+    standard errors. Two means p and q differ by `(2 asin sqrt p - 2 asin sqrt q) sqrt(n / 2)` standard errors (Cohen's
+    h for proportions, 1988, chapter 6). Here n counts tasks rather than rollouts, since the rollouts of one task
+    resemble each other.
 
     docs/measured.md has the rates of false alarms (`reward-collapse`).
     """
     width = window_iterations(groups, environments)
     if not share or len(rewards) < 2 * width:
         return
-    # Rounding may take a mean past 1, where the arcsine ends.
+    # Rounding may put a mean above 1, where the arcsine ends.
     means = [min(1.0, sum(rewards[end - width : end]) / width) for end in range(width, len(rewards) + 1)]
     last = means[-1]
     start, best = max(enumerate(means[:-width]), key=lambda item: item[1])

@@ -1,4 +1,4 @@
-"""The loss mask: which of the agent's tokens in a rollout the update learns from."""
+"""The loss mask: the agent's tokens in a rollout that the update learns from."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TurnSpan:
 def loss_mask(sampled: list[int], turns: list[TurnSpan], decisions_only: bool) -> list[int]:
     """1 for each token that counts in the loss, `[completion]`.
 
-    `sampled` `[completion]` is 1 for each of the agent's own tokens. With `decisions_only`, turns that call no tool do
-    not count. A rollout that calls none at all keeps its turns, since otherwise the update could never teach the model
-    to act.
+    `sampled` `[completion]` is 1 for each of the agent's own tokens. With `decisions_only`, turns without a tool call
+    do not count. A rollout without any call keeps its turns, since otherwise the update could never teach the model to
+    act.
     """
     if not decisions_only or not any(turn.decides for turn in turns):
         return sampled

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import torch
 
-# TRL divides these losses by the rollouts, or by the tokens, that it gets. The others it divides by the whole step's.
+# TRL divides these losses by the number of rollouts, or of tokens, that it gets. It divides the other losses by the
+# whole step's number.
 MEANS_OVER_ROLLOUTS, MEANS_OVER_TOKENS = frozenset({"grpo", "dr_grpo"}), frozenset({"bnpo"})
 
 
 def minibatches(inputs: dict, tokens: int) -> list[dict]:
-    """The step's tensors in parts of at most `tokens` tokens, padding included; in one part when `tokens` is 0.
+    """The step's tensors in parts of at most `tokens` tokens, including padding; in one part if `tokens` is 0.
 
     `inputs` are TRL's tensors of a step, with one row for each rollout. Rows are sorted by length to save padding. The
-    longest come first, so that a device with too little memory fails at the first part. A row over the limit is a part
-    of its own. `num_items_in_batch` keeps the value of the whole step: losses are divided by it, so they add up.
+    longest come first, so that a device with too little memory fails at the first part. A row over the limit is a
+    separate part. `num_items_in_batch` keeps the value of the whole step: losses are divided by it, so they add up.
     """
     if not tokens:
         return [inputs]
@@ -31,7 +32,10 @@ def minibatches(inputs: dict, tokens: int) -> list[dict]:
 
 
 def _select(inputs: dict, rows: list[int], prompts: list[int], completions: list[int]) -> dict:
-    """Some rows, without columns that hold only padding. Prompts are padded on the left, completions on the right."""
+    """Some rows, without columns that contain only padding.
+
+    Prompts are padded on the left, completions on the right.
+    """
     prompt, completion = max(prompts[row] for row in rows), max(completions[row] for row in rows)
     index = torch.tensor(rows, device=inputs["prompt_ids"].device)
     part = {}
@@ -50,7 +54,7 @@ def _select(inputs: dict, rows: list[int], prompts: list[int], completions: list
 def part_weight(loss_type: str, part: dict, rollouts: int, tokens: int) -> float:
     """The factor with which the losses of minibatches add up to the step's loss.
 
-    `part` are the minibatch's tensors, `rollouts` and `tokens` the sizes of the whole step.
+    `part` has the minibatch's tensors; `rollouts` and `tokens` are the sizes of the whole step.
     """
     if loss_type in MEANS_OVER_ROLLOUTS:
         return len(part["completion_ids"]) / rollouts
@@ -60,9 +64,9 @@ def part_weight(loss_type: str, part: dict, rollouts: int, tokens: int) -> float
 
 
 def token_mean(values: list[float], parts: list[dict]) -> float:
-    """The mean over all tokens, from the mean of each part. 0 when there are no values.
+    """The mean over all tokens, from the mean of each part. 0 if there are no values.
 
-    The parts beyond the number of values belong to the supervised loss; they come last and have no value.
+    Parts beyond the number of values belong to the supervised loss; they come last and have no value.
     """
     if len(values) < 2:
         return sum(values, 0.0)

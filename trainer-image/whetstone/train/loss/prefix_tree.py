@@ -1,7 +1,8 @@
 """Log-probabilities of a batch of rollouts, with each shared prefix computed once and no padding.
 
 Rollouts of one task share their prompt and often their first turns, so the token sequences of a batch form a tree. Each
-node of the tree passes through the network once; only attention works on whole sequences, gathered from the nodes.
+node of the tree passes through the network once; only attention uses whole sequences, which are gathered from the
+nodes.
 
 The LoRA factors are merged into the base weights inside the autograd graph, so that their gradients come from a few
 full-size matrix products. For models of a few million parameters that is several times faster than low-rank branches.
@@ -61,7 +62,7 @@ class _Norm(torch.autograd.Function):
 
 
 class _Gated(torch.autograd.Function):
-    """silu(gate) * up, `[rows, inner]`, of a fused `[rows, 2 * inner]`."""
+    """silu(gate) * up, `[rows, inner]`, from a fused `[rows, 2 * inner]`."""
 
     @staticmethod
     def forward(ctx, fused: torch.Tensor) -> torch.Tensor:
@@ -135,7 +136,7 @@ class PrefixTreePolicy:
             turned = torch.view_as_complex(turning.unflatten(2, (-1, 2))) * rotary
             q, k = torch.view_as_real(turned).flatten(2).split([heads, groups], 1)
             q, k, v = (part[gather].transpose(1, 2) for part in (q, k, values))
-            # 1 / sqrt(head_dim) is in the weights of q already.
+            # The weights of q already contain 1 / sqrt(head_dim).
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0, enable_gqa=heads != groups)
             mixed = mixed.transpose(1, 2).reshape(-1, heads * dim)[scatter]
             x = torch.addmm(x, mixed, o)
@@ -168,7 +169,7 @@ def _sequences(tree: PrefixTree) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 class PrefixTreeBatch:
-    """The rows of a step's tensors as a prefix tree, with the way back from its nodes to the tensors.
+    """The rows of a step's tensors as a prefix tree, with the mapping from its nodes back to the tensors.
 
     `ids` and `attention` `[rows, columns]` are TRL's, with prompts padded on the left and completions on the right.
     `mask` `[rows, completion]` is 1 for each token of the last columns whose log-probability is needed.
@@ -181,7 +182,7 @@ class PrefixTreeBatch:
         nodes = [self._tree.paths[row][lengths[row] + column] for row, column in mask.nonzero().tolist()]
         numbers = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
         self._targets = list(numbers)
-        # For each masked place: the number of its node among the targets, and its own place in the flat mask.
+        # For each masked place: the index of its node among the targets, and its own index in the flat mask.
         self._numbers = torch.tensor([numbers[node] for node in nodes], device=mask.device)
         self._shape, self._flat = mask.shape, mask.flatten().nonzero()[:, 0]
 

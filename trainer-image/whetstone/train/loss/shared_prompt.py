@@ -1,9 +1,9 @@
-"""Log-probabilities of rollouts that begin alike, with their common beginning computed once, for transformers models.
+"""Log-probabilities of rollouts with a common prefix, which is computed once, for transformers models.
 
-The prompts of an iteration begin with the same system message and the same tools. Within one group the prompts are
-alike to the end. The common beginning passes through the model by itself and leaves its keys and values in a cache,
-which the rest of every rollout attends to. The cache keeps its graph, so that the adapter's gradient comes from the
-beginning's keys and values, too.
+The prompts of an iteration begin with the same system message and the same tools. Within one group the whole prompts
+are the same. The common prefix passes through the model once and leaves its keys and values in a cache, to which the
+rest of every rollout attends. The cache keeps its graph, so that the adapter's gradient also comes from the prefix's
+keys and values.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from transformers.cache_utils import get_layer_types_and_kwargs
 ATTENTION = ("eager", "sdpa")
 # Rotary embeddings whose frequencies depend on the length of the text.
 LENGTH_DEPENDENT = ("dynamic", "longrope")
-# Sharing must leave at most this share of the tokens: two passes for a few tokens less are not worth it.
+# Sharing must leave at most this share of the tokens, because two passes are not worthwhile for a few tokens less.
 WORTHWHILE = 0.9
 
 
 def shares_prompts(model: PeftModel) -> bool:
-    """Whether the model can read a common beginning by itself: everything that later tokens need of it is in the cache.
+    """Whether the model can process a common prefix separately: the cache must contain everything that later tokens
+    need of it.
 
     False for layers with a sliding window, convolutions or a state; with gradient checkpointing, which keeps no cache;
-    and where the loss of a mixture's router is computed over whole rollouts.
+    and if the loss of a mixture's router is computed over whole rollouts.
     """
     base = model.get_base_model()
     config = base.config.get_text_config(decoder=True)
@@ -54,18 +55,18 @@ def _rope_types(config) -> set[str]:
 
 @dataclass(frozen=True)
 class Part:
-    """Rollouts that pass through the model together; `shared` tokens of each, the same, are read once."""
+    """Rollouts that pass through the model together; their first `shared` tokens are equal and processed once."""
 
     rows: list[int]
     shared: int
 
 
 def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
-    """The way in which the rollouts share beginnings; None when that saves little.
+    """How the rollouts share prefixes; None if that saves little.
 
-    `rows` are their tokens, `prompts` the lengths of their prompts. Either all of them share what all begin with, or
-    those with the same prompt share that prompt, whichever reads fewer tokens. The last token of a prompt is never
-    shared, since the first token of the completion is predicted from it. A rollout alone shares nothing.
+    `rows` are their tokens, `prompts` the lengths of their prompts. There are two ways: all share their common prefix,
+    or rollouts with the same prompt share that prompt. The way with fewer tokens is chosen. The last token of a prompt
+    is never shared, since it predicts the first token of the completion. A single rollout shares nothing.
     """
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, (row, prompt) in enumerate(zip(rows, prompts, strict=True)):
@@ -75,7 +76,7 @@ def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
         if len(numbers) == 1:
             return Part(numbers, 0)
         beginnings = [rows[number][: max(0, prompts[number] - 1)] for number in numbers]
-        # All have in common what the smallest and the largest have in common.
+        # The common prefix of all is that of the smallest and the largest.
         first, last = min(beginnings), max(beginnings)
         same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
         return Part(numbers, min(len(first), len(last)) if same is None else same)
@@ -83,7 +84,7 @@ def make_parts(rows: list[list[int]], prompts: list[int]) -> list[Part] | None:
     width = max(map(len, rows))
 
     def tokens(parts: list[Part]) -> int:
-        # Counted as if all were padded to one width, since less padding alone is no reason for several passes.
+        # The count assumes padding to one width, since less padding alone does not justify several passes.
         return sum(one.shared + len(one.rows) * (width - one.shared) for one in parts)
 
     every = list(range(len(rows)))
@@ -96,9 +97,9 @@ def shared_logprobs(
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Log-probabilities and entropies of the last `completion` columns, `[rows, completion]`, in nats; zero in padding.
 
-    None when the rollouts have too little in common. `ids` and `attention` `[rows, columns]` are TRL's, with prompts
-    padded on the left and completions on the right. The model has TRL's fused head, which makes the log-probabilities
-    in chunks. At most `batch_size` rollouts pass through the model together.
+    None if the rollouts have too little in common. `ids` and `attention` `[rows, columns]` are TRL's, with prompts
+    padded on the left and completions on the right. The model has TRL's fused head, which computes the
+    log-probabilities in chunks. At most `batch_size` rollouts pass through the model together.
     """
     found = []
     for start in range(0, len(ids), batch_size):
@@ -119,7 +120,7 @@ def _chunk(model, ids, attention, completion) -> tuple[torch.Tensor, torch.Tenso
     if parts is None:
         return None
     answers = [_read(model, rows, prompts, part, completion, ids.device) for part in parts]
-    # Back into the order of the rows.
+    # Restores the order of the rows.
     order = torch.tensor([number for part in parts for number in part.rows], device=ids.device).argsort()
     counts = present[:, -completion:]
     logprobs, entropies = (torch.cat(kind)[order] for kind in zip(*answers, strict=True))
@@ -127,11 +128,11 @@ def _chunk(model, ids, attention, completion) -> tuple[torch.Tensor, torch.Tenso
 
 
 def _read(model, rows, prompts, part: Part, completion: int, device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies of a part, `[rows of the part, completion]`; anything in padding."""
+    """Log-probabilities and entropies of a part, `[rows of the part, completion]`; padding has arbitrary values."""
     rests = [rows[number][part.shared :] for number in part.rows]
     openings = [prompts[number] - part.shared for number in part.rows]
     width = max(2, *map(len, rests))
-    # Padding is on the right, where no token looks, so that positions continue from the beginning's.
+    # Padding is on the right, where no token attends to it, so that positions continue those of the prefix.
     ids = torch.zeros(len(rests), width, dtype=torch.long)
     present, labels = torch.zeros_like(ids), torch.full_like(ids, -100)
     for place, (rest, opening) in enumerate(zip(rests, openings, strict=True)):
@@ -144,14 +145,14 @@ def _read(model, rows, prompts, part: Part, completion: int, device) -> tuple[to
         cache = _beginning(model, torch.tensor([rows[part.rows[0]][: part.shared]], device=device), len(rests))
         present = torch.cat([present.new_ones(len(rests), part.shared), present], 1)
     out = model(input_ids=ids, attention_mask=present, past_key_values=cache, labels=labels, fused_lm_head=True)
-    # The model gives values for each token but the first, predicted from the one before it.
+    # The model gives a value for each token except the first, predicted from the token before it.
     first = torch.tensor(openings, device=device)[:, None] - 1
     columns = (first + torch.arange(completion, device=device)).clamp(0, width - 2)
     return out.log_probs.gather(1, columns), out.entropy.gather(1, columns)
 
 
 def _beginning(model, ids: torch.Tensor, copies: int) -> DynamicCache:
-    """Keys and values of a beginning `[1, tokens]`, repeated for this many rollouts."""
+    """Keys and values of a prefix `[1, tokens]`, repeated for this many rollouts."""
     cache = DynamicCache(config=model.get_base_model().config)
     model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
     for layer in cache.layers:

@@ -20,8 +20,8 @@ from ..output.notices import Notices
 class Reference:
     """A reference solution, played to its end.
 
-    `ids` are the tokens of prompt and completion, `prompt` is the number of the former, and `taught`
-    `[len(ids) - prompt]` is 1 for each token of the agent's turns.
+    `ids` are the tokens of prompt and completion, and `prompt` is the number of prompt tokens. `taught` `[len(ids) -
+    prompt]` is 1 for each token of the agent's turns.
     """
 
     ids: list[int]
@@ -42,10 +42,10 @@ class References:
         self._notices = Notices()
 
     def play(self, tasks: list[tuple[int, int]]) -> list[Reference]:
-        """References of the tasks, each of which is `(number of the environment, seed)`.
+        """References of the tasks, each given as `(number of the environment, seed)`.
 
-        A reference that raises or earns less than 1 is left out. Raises SandboxError when a process fails, and
-        ModelError when the chat template writes a call differently from how rollouts are parsed.
+        A reference that raises or earns less than 1 is left out. Raises SandboxError if a process fails, and ModelError
+        if the chat template writes a call in a form that the rollouts' parser does not read.
         """
         references = []
         for place, environment in enumerate(self._environments):
@@ -87,7 +87,7 @@ class References:
         self._notices.warn(environment.name, words)
 
     def _render(self, place: int, messages: list[dict], moves: list[dict], observations: list[str]) -> Reference:
-        """One turn for each step that was played, as far as the model's length has room."""
+        """One turn for each played step, as far as they fit into the model's length."""
         tools = self._tools[place]
         ids = self._renderer.prompt(messages, tools)
         reference = Reference(ids, len(ids), [])
@@ -116,7 +116,7 @@ def _name(seed: int) -> str:
 
 
 def _runs(reference: dict) -> list[dict]:
-    """The parameters of the steps that play a reference: calls in a row together, each text by itself."""
+    """The parameters of the steps that play a reference: consecutive calls together, each text separately."""
     runs: list[dict] = []
     for move in reference.get("calls", []):
         if "text" in move:
@@ -133,9 +133,9 @@ def _batch(environment: EnvironmentProcess, requests: list[tuple[str, dict]]) ->
 
 
 def supervised_inputs(references: list[Reference], padding: int, device: torch.device) -> dict | None:
-    """The references as tensors of a step in TRL's form; None when there is nothing to teach.
+    """The references as tensors of a step in TRL's form; None if there are none.
 
-    `padding` is the padding token. `num_items_in_batch` is the number of tokens that are taught.
+    `padding` is the padding token. `num_items_in_batch` is the number of taught tokens.
     """
     references = [reference for reference in references if any(reference.taught)]
     if not references:

@@ -1,1 +1,1 @@
-"""The jobs of one command: opened together, and where there are several, trained side by side in forked processes."""
+"""The jobs of one command: opened together and, if there are several, trained in parallel in forked processes."""

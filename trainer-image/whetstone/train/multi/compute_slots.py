@@ -1,9 +1,9 @@
 """Compute slots: several jobs of one command share the processor cores, iteration by iteration.
 
-Each job is a process of its own and holds one end of a socket; the parent process holds the other end and hands out the
-slots. A byte from the job gives back the slot that it holds; one of the two kinds of bytes also asks for the next slot.
-A byte from the parent grants it. Slots are granted in the order of asking, so that all jobs advance alike. The end of a
-job closes its socket, which gives back its slot.
+Each job is a separate process and holds one end of a socket. The parent process holds the other end and grants the
+slots. A byte from the job returns the slot that it holds; one of the two kinds of bytes also requests the next slot. A
+byte from the parent grants it. Slots are granted in the order of the requests, so that all jobs advance equally. The
+end of a job closes its socket, which returns its slot.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class ComputeSlots:
         self._holding: set[socket.socket] = set()
 
     def join(self, number: int) -> ComputeSlot:
-        """A new job's side. `number` is what `wait` calls the job. The parent closes its copy after the fork."""
+        """A new job's side.
+
+        `number` identifies the job in the result of `wait`. The parent closes its copy after the fork.
+        """
         ours, theirs = socket.socketpair()
         self._ends[ours] = number
         return ComputeSlot(theirs)
@@ -45,7 +48,7 @@ class ComputeSlots:
         self._ends = {}
 
     def wait(self) -> list[int]:
-        """Hands out slots until jobs have ended, that is closed their sockets, and returns their numbers."""
+        """Grants slots until jobs have ended and so closed their sockets; returns their numbers."""
         ended = []
         while not ended:
             ready, _, _ = select.select(list(self._ends), [], [])
@@ -80,15 +83,15 @@ class ComputeSlots:
 
 
 class ComputeSlot(ComputeTurn):
-    """A job's side. A job that generates its rollouts itself keeps its slot meanwhile."""
+    """A job's side. A job that generates its own rollouts keeps its slot meanwhile."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
 
     def next(self, stopped: Stopped) -> bool:
-        """Gives back the slot, if this job holds one, and waits for the next one.
+        """Returns the slot, if this job holds one, and waits for the next one.
 
-        False as soon as `stopped()` is true. Raises ConnectionError when the parent process has ended.
+        False as soon as `stopped()` is true. Raises ConnectionError if the parent process has ended.
         """
         self._end.sendall(_ASKED)
         while not stopped():
@@ -99,7 +102,7 @@ class ComputeSlot(ComputeTurn):
         return False
 
     def give_back(self) -> None:
-        """Gives back the slot, if this job holds one, without asking for the next one."""
+        """Returns the slot, if this job holds one, without requesting the next one."""
         self._end.sendall(_GIVEN_BACK)
 
     def close(self) -> None:
@@ -108,10 +111,11 @@ class ComputeSlot(ComputeTurn):
 
 
 class UpdateSlot(ComputeTurn):
-    """The side of a job whose rollouts a server generates: it holds a slot only from their end to the iteration's end.
+    """The side of a job whose rollouts a server generates: it holds a slot only from their end to the end of the
+    iteration.
 
-    The server generates for all jobs at once, so rollouts wait for nobody: `next` does not wait, and the next rollouts
-    give back the slot.
+    The server generates for all jobs at once, so rollouts never wait: `next` does not wait, and the next rollouts
+    return the slot.
     """
 
     def __init__(self, slot: ComputeSlot) -> None:
@@ -119,9 +123,10 @@ class UpdateSlot(ComputeTurn):
 
     @contextlib.contextmanager
     def while_sampling(self, stopped: Stopped) -> Iterator[None]:
-        """Inside, another job has the slot. Afterwards this job waits for its next one, unless it has to stop.
+        """Inside the context, another job has the slot. Afterwards this job waits for its next one, unless it has to
+        stop.
 
-        An exception inside ends the job, so it waits for none then.
+        An exception inside ends the job, so it waits for no further slot.
         """
         self._slot.give_back()
         yield

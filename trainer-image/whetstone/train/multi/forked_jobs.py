@@ -1,8 +1,8 @@
 """Several jobs in one command, over one base model (docs/explanations/packing.md).
 
-This process does everything slow once and then forks a process for each job. A job trains there as it would alone, so
-its result cannot depend on the others. The jobs share the imports, the memory of the base model and the processor
-cores: `ComputeSlots` lets as many of them compute at a time as the cores allow, one iteration each.
+This process does all slow work once and then forks a process for each job. A job trains there as in a separate trainer,
+so its result cannot depend on the others. The jobs share the imports, the memory of the base model and the processor
+cores. `ComputeSlots` lets as many of them compute at a time as the cores allow, one iteration each.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .compute_slots import ComputeSlot, ComputeSlots, UpdateSlot
 class ForkedJobs:
     """The jobs of some output directories, and their processes.
 
-    `started` is the perf_counter value at which this process began, in seconds.
+    `started` is the perf_counter value at this process's start, in seconds.
     """
 
     def __init__(self, stores: list[OutputStore], stop: Event, started: float) -> None:
@@ -51,11 +51,11 @@ class ForkedJobs:
         self._running: dict[int, int] = {}
         self._base: BaseModel | None = None
         self._server: ManagedServer | None = None
-        # Seconds that all jobs have spent together, starting up.
+        # Seconds of the common start of all jobs.
         self._shared_startup = 0.0
 
     def interrupt(self) -> None:
-        """Passes SIGTERM on to the jobs; each saves a checkpoint and ends. For the handler of SIGTERM."""
+        """Passes SIGTERM on to the jobs; each saves a checkpoint and ends. It is for the handler of SIGTERM."""
         if os.getpid() == self._parent:
             for pid in list(self._running.values()):
                 os.kill(pid, signal.SIGTERM)
@@ -71,7 +71,7 @@ class ForkedJobs:
             return [end_with_failure(SAMPLER_REFUSED, error, store) for store in self._stores]
 
     def _run(self) -> list[int]:
-        # The math libraries must have no threads of their own yet, since a fork does not inherit them.
+        # The math libraries must not have threads yet, since a fork does not inherit them.
         torch.set_num_threads(1)
         if not torch.cuda.is_available():
             try:
@@ -80,7 +80,8 @@ class ForkedJobs:
             except ModelError as error:
                 return [end_with_failure(BAD_JOB, error, store) for store in self._stores]
         if self._first.isolation == "jail":
-            # Tests the jail's layers once for all jobs. A missing layer fails each job later, when it opens its jail.
+            # Tests the jail's layers once for all jobs. If a layer is missing, each job fails later, when it opens its
+            # jail.
             with contextlib.suppress(SandboxError):
                 require_jail(load_profile(self._first.jailProfile or None))
         # Otherwise the first garbage collection of each fork would write to all memory that the forks share.
@@ -110,7 +111,7 @@ class ForkedJobs:
         self._running[number] = pid
         slot.close()
         if self._stop.is_set():
-            # The signal came after the fork and before its process id was noted.
+            # The signal came after the fork and before its process id was recorded.
             os.kill(pid, signal.SIGTERM)
 
     def _run_in_fork(self, store: OutputStore, slot: ComputeSlot) -> None:
@@ -129,13 +130,13 @@ class ForkedJobs:
             traceback.print_exc()
             end_with_failure(FAULT, f"job {store.job.jobId} ended with {type(error).__name__}: {error}", store)
         finally:
-            # Not sys.exit: the fork must not run the parent's exit handlers.
+            # sys.exit would run the parent's exit handlers in the fork.
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
 
     def _reap(self, number: int) -> int:
-        """Collects the process of a job that has ended and returns the job's exit code."""
+        """Reaps the process of a job that has ended and returns the job's exit code."""
         _, status = os.waitpid(self._running.pop(number), 0)
         code = os.waitstatus_to_exitcode(status)
         store = self._stores[number]
@@ -143,6 +144,6 @@ class ForkedJobs:
             code = STOPPED
         elif code < 0:
             code = end_with_failure(SIGNALLED - code, f"job {store.job.jobId} was killed by signal {-code}", store)
-        # This process has the lock file open as well, so the end of the job's process alone does not free the lock.
+        # This process also has the lock file open, so the end of the job's process alone does not free the lock.
         store.release()
         return code

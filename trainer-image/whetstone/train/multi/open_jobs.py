@@ -18,11 +18,10 @@ SHARED_FIELDS = ("baseModel", "threads", "isolation", "jailProfile", "sampler", 
 
 
 def open_jobs(paths: list[Path]) -> tuple[list[OutputStore], list[int]]:
-    """The output directories of the jobs that have to be trained, and the exit codes of the other jobs.
+    """The output directories of the jobs that must be trained, and the exit codes of the other jobs.
 
     `paths` are job files. A job that is bad (64), cancelled (143) or done (0) does not stop the others. Raises JobError
-    when the jobs do not fit together or `WHET_REPORTS` is malformed, and Locked when another trainer works in one of
-    the directories.
+    if the jobs do not match or `WHET_REPORTS` is malformed, and Locked if another trainer uses one of the directories.
     """
     jobs, codes = [], []
     for path in paths:
@@ -63,7 +62,7 @@ def open_jobs(paths: list[Path]) -> tuple[list[OutputStore], list[int]]:
 
 
 def _code_before_start(store: OutputStore) -> int | None:
-    """Exit code of a job that is done, cancelled or cannot be run; None when it has to be trained."""
+    """Exit code of a job that is done, cancelled or cannot run; None if it must be trained."""
     try:
         check_inputs(store.job)
     except JobError as error:
@@ -74,7 +73,7 @@ def _code_before_start(store: OutputStore) -> int | None:
 
 
 def _parse(text: str) -> TrainingJob:
-    """Parses a job. A JobError is also written to the job's output directory, unless another job has that."""
+    """Parses a job. A JobError is also written to the job's output directory, unless another job uses it."""
     try:
         return parse_job(text)
     except JobError as error:
@@ -84,7 +83,7 @@ def _parse(text: str) -> TrainingJob:
                 root.mkdir(parents=True, exist_ok=True)
                 write_failure(root, BAD_JOB, str(error))
         except (ValueError, KeyError, TypeError, OSError):
-            # The text names no output directory: the message on stderr and the exit code must do.
+            # The text names no output directory, so there are only the message on stderr and the exit code.
             pass
         raise
 

@@ -1,4 +1,4 @@
-"""The checkpoints of a job: directories with the hashes of their files, which are compared before one is used."""
+"""The checkpoints of a job: directories with the hashes of their files, which are checked before use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .disk import disk_full_named
 
-# The last checkpoint, and the one before in case the last cannot be read.
+# The last checkpoint, and the previous one in case the last cannot be read.
 KEPT = 2
 HASHES = "files.sha256.json"
 
@@ -26,10 +26,10 @@ class Checkpoints:
             shutil.rmtree(leftover)
 
     def latest(self, lines: int) -> tuple[Path, int] | None:
-        """The newest whole checkpoint and its iteration; None when there is none.
+        """The newest complete checkpoint and its iteration; None if there is none.
 
-        The iteration is at most `lines`, since later ones have no progress line. A broken checkpoint is reported and
-        set aside, and the one before it is tried.
+        The iteration is at most `lines`, since later ones have no progress line. A damaged checkpoint is reported and
+        set aside, and the previous one is tried.
         """
         for directory in reversed(self._all()):
             iteration = _iteration(directory)
@@ -44,7 +44,8 @@ class Checkpoints:
     def save(self, iteration: int, write: Callable[[Path], None], check: Callable[[], None]) -> None:
         """Makes a checkpoint with `write(directory)`. `check` is called just before it appears; it may raise.
 
-        All but the last two are removed, once the newest is read back whole. Raises DiskFull; then the others stay.
+        All but the last two are removed, once the newest has been read back completely. Raises DiskFull; then the
+        others stay.
         """
         final = self._folder / f"iteration-{iteration:04d}"
         if not final.exists():
@@ -83,7 +84,7 @@ def _hashes(directory: Path) -> dict[str, str]:
 
 
 def _damage(directory: Path) -> str | None:
-    """The fault of a checkpoint, in a few words; None when it is whole. Raises OSError when it cannot be read."""
+    """The fault of a checkpoint, in a few words; None if it is complete. Raises OSError if it cannot be read."""
     try:
         expected = json.loads((directory / HASHES).read_text())
     except FileNotFoundError:
@@ -108,7 +109,7 @@ def sync(directory: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flushes the names in a folder to disk, so that a rename outlives a power cut."""
+    """Flushes the names in a folder to disk, so that a rename survives a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

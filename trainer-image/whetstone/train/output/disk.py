@@ -18,9 +18,9 @@ class DiskFull(OSError):
 
 @contextlib.contextmanager
 def disk_full_named(root: Path, what: str) -> Iterator[None]:
-    """Raises DiskFull in place of any error that a full disk causes inside, where `what` is written.
+    """Raises DiskFull instead of any error inside that a full disk causes; `what` names the written file.
 
-    torch and safetensors raise errors of their own, so after any error a file is written to test the disk.
+    torch and safetensors raise their own errors, so after any error a file is written to test the disk.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""How a job ends without a manifest: a sentence on stderr, and failure.json in the output directory."""
+"""The end of a job without a manifest: a sentence on stderr, and failure.json in the output directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .store import Fenced, OutputStore
 
 
 def end_with_failure(code: int, message: object, store: OutputStore | None = None) -> int:
-    """Writes the message to stderr and, where this process holds the output directory, to failure.json.
+    """Writes the message to stderr and, if this process holds the output directory, to failure.json.
 
     Returns `code`, an exit code.
     """

@@ -12,7 +12,7 @@ class Notices:
         self._said: set[str] = set()
 
     def warn(self, subject: str, sentence: str) -> None:
-        """Writes the sentence, unless there was one of this subject before."""
+        """Writes the sentence, unless this subject already had one."""
         if subject not in self._said:
             self._said.add(subject)
             print(f"whetstone.train: {sentence}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Reports of the newest iteration to the worker. A report may be lost: progress.jsonl has every iteration."""
+"""Reports of the newest iteration to the worker. A report may be lost, because progress.jsonl has every iteration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 3.0
 
 
 def report_address(output_dir: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """URL and token file of a job's reports, by its output directory; each None where there is none.
+    """URL and token file of a job's reports, by its output directory; each is None if missing.
 
     Several jobs have theirs in `WHET_REPORTS`, a JSON object `outputDir -> {"url", "tokenFile"}`. Without it, the only
     job has `WHET_REPORT_URL` and `WHET_REPORT_TOKEN_FILE`. Raises ValueError for a malformed `WHET_REPORTS`.
@@ -34,7 +34,7 @@ def report_address(output_dir: str, environment: Mapping[str, str]) -> tuple[str
 
 
 class Reporter:
-    """Posts the newest iteration from a thread of its own, so that training never waits for the network.
+    """Posts the newest iteration from a separate thread, so that training never waits for the network.
 
     `report_address` has the address; without one nothing is sent. The token is read from its file each time, because a
     cluster renews it there.
@@ -49,7 +49,10 @@ class Reporter:
             threading.Thread(target=self._work, name="reports", daemon=True).start()
 
     def report(self, line: dict, seconds_left: float | None) -> None:
-        """Hands a progress line to the thread, in place of one not sent yet. `seconds_left` is the time to the end."""
+        """Gives a progress line to the thread; it replaces a line that was not sent yet.
+
+        `seconds_left` is the remaining time.
+        """
         if not self._url:
             return
         names = ("iteration", "iterations", "reward", "kl", "completionTokens")
@@ -60,12 +63,12 @@ class Reporter:
         while True:
             self._ready.wait()
             self._ready.clear()
-            # A report that fails is not repeated: the next iteration is newer anyway.
+            # A failed report is not repeated, because the next iteration is newer anyway.
             with contextlib.suppress(OSError, ValueError):
                 self._post(self._newest)
 
     def _post(self, report: dict) -> None:
-        # From the clock, so that it is larger than all sequence numbers that an earlier pod of the job has sent.
+        # The number comes from the clock, so that it exceeds all sequence numbers from an earlier pod of the job.
         self._sequence = max(self._sequence + 1, int(time.time() * 1000))
         token = Path(self._token_file).read_text().strip() if self._token_file else ""
         request = urllib.request.Request(

@@ -1,4 +1,4 @@
-"""The result of a job that is done: the adapter, and the manifest that says so."""
+"""The result of a job that is done: the adapter, and the manifest as the proof."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def save_result(
     best: BestAdapter,
     warm_start: dict,
 ) -> None:
-    """Saves the adapter of a PEFT model and, last of all, the manifest.
+    """Saves the adapter of a PEFT model and, at the very end, the manifest.
 
-    `lines` are all progress lines of the job, `startup` the seconds before the first iteration. `best` is the adapter
-    that validation chose; the model has it already. `warm_start` has the fields of the manifest about the warm start.
-    Raises Fenced and DiskFull.
+    `lines` are all progress lines of the job; `startup` is the number of seconds before the first iteration. `best` is
+    the adapter that validation chose; the model already has it. `warm_start` has the manifest's fields about the warm
+    start. Raises Fenced and DiskFull.
     """
     job = store.job
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
@@ -72,7 +72,7 @@ def save_result(
 
 
 def _rollouts(line: dict, job: TrainingJob) -> int:
-    """Rollouts of an iteration, including the rollouts of replaced tasks and of a validation."""
+    """Number of rollouts of an iteration, including those of replaced tasks and of a validation."""
     algorithm = job.algorithm
     further = line.get("resampledGroups", 0) * algorithm.rolloutsPerGroup
     return algorithm.rollouts + further + (algorithm.validationTasks if "validationReward" in line else 0)
@@ -91,9 +91,9 @@ def write_adapter(job: TrainingJob, model: PeftModel, directory: Path) -> None:
 
 
 def repository(model: Path) -> tuple[str, str | None]:
-    """Name and revision of the repository that a model of the hub's cache comes from; else its folder's name and None.
+    """Name and revision of the repository of a model in the hub's cache; else its folder's name and None.
 
-    With these PEFT's auto classes find the base model by themselves.
+    With these fields, PEFT's auto classes find the base model by themselves.
     """
     found = SNAPSHOT.search(model.as_posix())
     return (found["repository"].replace("--", "/"), found["revision"]) if found else (model.name, None)

@@ -1,7 +1,6 @@
 """The output directory: lock, checkpoints, progress lines, manifest.
 
-Files appear under their final names only when they are complete, so that a kill at any moment leaves nothing half
-written.
+Files appear under their final names only when they are complete. So a kill at any moment leaves nothing half written.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from .notices import Notices
 from .worker_heartbeat import WorkerHeartbeat
 
 FAILURE = "failure.json"
-# Holds the reason of the training's wait, as a sentence, while it waits.
+# While the training waits, this file contains the reason as a sentence.
 WAITING = "waiting"
 DAMAGED_MANIFEST = "manifest.damaged.json"
 
 
 class Locked(Exception):
-    """Another trainer works on the same output directory."""
+    """Another trainer uses the same output directory."""
 
 
 class Fenced(Locked):
@@ -61,18 +60,18 @@ def _write_all(file: io.RawIOBase, content: bytes) -> None:
 
 
 def write_failure(root: Path, code: int, message: str) -> None:
-    """Writes failure.json: the exit code that a trainer of this one job would have, and the reason as a sentence."""
+    """Writes failure.json: the exit code that a trainer of this job alone would have, and the reason as a sentence."""
     _replace(root / FAILURE, json.dumps({"code": code, "message": message}) + "\n")
 
 
 class OutputStore:
     """The output directory of one job, locked by this process.
 
-    The lock keeps a second trainer out, where the file system has locks. Where it has none, the pod of an unreachable
-    node may still be at work. So each trainer writes its token into the file `fence` when it starts, and publishes
-    nothing more once another's token is there. The token is WHET_FENCE, or a random one.
+    If the file system supports locks, the lock keeps a second trainer out. If it does not, the pod of an unreachable
+    node may still be running. So each trainer writes its token into the file `fence` when it starts, and publishes
+    nothing more once another token is there. The token is WHET_FENCE, or a random one.
 
-    Raises Locked when another process holds the directory, JobError when the directory belongs to another job,
+    Raises Locked if another process holds the directory, JobError if the directory belongs to another job, and
     DiskFull.
     """
 
@@ -121,9 +120,10 @@ class OutputStore:
 
     @property
     def done(self) -> bool:
-        """True when the manifest is there and names this adapter.
+        """True if the manifest exists and matches this adapter.
 
-        A manifest without its adapter is reported and set aside: the job is trained again, from its last checkpoint.
+        A manifest without its adapter is reported and set aside; then the job is trained again from its last
+        checkpoint.
         """
         if not self._manifest.exists():
             return False
@@ -140,17 +140,17 @@ class OutputStore:
 
     @property
     def has_manifest(self) -> bool:
-        """True when there is a manifest, of whatever form."""
+        """True if there is a manifest in any form."""
         return self._manifest.exists()
 
     @property
     def cancelled(self) -> bool:
-        """True when the file `cancel` is there: the worker writes it when nobody waits for this adapter any more."""
+        """True if the file `cancel` exists: the worker writes it when nobody waits for this adapter any more."""
         return (self.root / "cancel").exists()
 
     @property
     def unattended(self) -> bool:
-        """True when no worker has touched the file `attended` for a long time."""
+        """True if no worker has touched the file `attended` for a long time."""
         if not self._heartbeat.lapsed:
             return False
         minutes = f"{self._heartbeat.minutes:g} minutes"
@@ -158,7 +158,7 @@ class OutputStore:
         return True
 
     def report_waiting(self, sentence: str | None) -> None:
-        """Writes the reason of the training's wait to the log and to the file `waiting`. None: the wait is over."""
+        """Writes why the training waits to the log and to the file `waiting`. None: the wait is over."""
         if sentence is None:
             self.clear_waiting()
             print(f"whetstone.train: {self.root.name} continues", file=sys.stderr, flush=True)
@@ -176,12 +176,12 @@ class OutputStore:
         (self.root / FAILURE).unlink(missing_ok=True)
 
     def save_failure(self, code: int, message: str) -> None:
-        """Writes failure.json. Raises Fenced when another trainer has the directory."""
+        """Writes failure.json. Raises Fenced if another trainer has the directory."""
         self._must_hold_fence()
         write_failure(self.root, code, message)
 
     def latest(self) -> tuple[Path, int] | None:
-        """The newest whole checkpoint's directory and its iteration; None when there is no checkpoint."""
+        """The newest complete checkpoint's directory and its iteration; None if there is none."""
         return self._checkpoints.latest(len(self._read_progress()))
 
     def save_checkpoint(self, iteration: int, write) -> None:
@@ -192,13 +192,13 @@ class OutputStore:
         self._checkpoints.save(iteration, write, self._must_hold_fence)
 
     def rewind(self, iteration: int) -> list[dict]:
-        """Drops the progress lines after an iteration, which are repeated, and returns the lines that stay."""
+        """Drops the progress lines after an iteration, because they are repeated, and returns the remaining lines."""
         lines = [line for line in self._read_progress() if line["iteration"] <= iteration]
         _replace(self._progress, "".join(json.dumps(line) + "\n" for line in lines))
         return lines
 
     def _read_progress(self) -> list[dict]:
-        """The lines of progress.jsonl, up to a line that is cut short."""
+        """The lines of progress.jsonl, up to a truncated line."""
         lines: list[dict] = []
         for text in self._progress.read_text().splitlines() if self._progress.exists() else []:
             try:
@@ -209,13 +209,13 @@ class OutputStore:
         return lines
 
     def add_progress(self, line: dict) -> None:
-        """Appends one line to progress.jsonl, later if the disk is full. Raises Fenced."""
+        """Appends one line to progress.jsonl; if the disk is full, it is written later. Raises Fenced."""
         self._must_hold_fence()
         self._unwritten.append(line)
         self._write_progress()
 
     def _write_progress(self) -> None:
-        """Writes the lines that are not written yet: all, or none when the disk is full."""
+        """Writes all lines that are not written yet, or none if the disk is full."""
         if not self._unwritten:
             return
         text = "".join(json.dumps(line) + "\n" for line in self._unwritten)
@@ -245,6 +245,6 @@ class OutputStore:
         return tree_sha256(self.adapter)
 
     def save_manifest(self, manifest: dict) -> None:
-        """Writes the manifest. From here on the job is done. Raises Fenced and DiskFull."""
+        """Writes the manifest. After this the job is done. Raises Fenced and DiskFull."""
         self._must_hold_fence()
         _replace(self._manifest, json.dumps(manifest, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Whether a worker still wants the result of a job."""
+"""Whether a worker still needs the result of a job."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# The worker that follows a job touches this file of its output directory about every minute.
+# The worker of a job touches this file of its output directory about every minute.
 ATTENDED = "attended"
-# How long a training waits for a worker, unless WHET_ATTENDED_MINUTES changes it: enough for an upgrade of the workers.
+# How long a training waits for a worker, unless WHET_ATTENDED_MINUTES changes it: long enough for an upgrade of the
+# workers.
 DEFAULT_MINUTES = 60.0
 
 
 class WorkerHeartbeat:
     """Follows the file `attended` of an output directory.
 
-    The file's time may come from another machine's clock, so only its changes count, by this process's own clock. The
-    time never lapses for a job without the file.
+    The file's time may come from another machine's clock. So only its changes count, measured by this process's own
+    clock. For a job without the file, the time never runs out.
     """
 
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -28,7 +29,7 @@ class WorkerHeartbeat:
 
     @property
     def lapsed(self) -> bool:
-        """True when no worker has touched the file for the whole time."""
+        """True if no worker has touched the file for the whole time."""
         try:
             touched = self._path.stat().st_mtime_ns
         except OSError:

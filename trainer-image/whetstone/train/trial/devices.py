@@ -1,4 +1,4 @@
-"""Whether torch can compute on the GPUs that were asked for. Importing this module does not load torch."""
+"""Whether torch can compute on the requested GPUs. Importing this module does not load torch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .place import Unfit
 if TYPE_CHECKING:
     import torch
 
-# Rows of the matrices: enough for a real kernel. Every sum of ones is exact, since it is far below 2**24.
+# Number of rows of the matrices: enough for a real kernel. Every sum of ones is exact, since it is far below 2**24.
 SIZE = 512
 
 
 def usable_devices(asked: int) -> list[dict]:
-    """Name, memory and compute capability of each GPU, after a multiplication on it. Empty when none was asked for.
+    """Name, memory and compute capability of each GPU, after a multiplication on it. Empty if none was requested.
 
-    Raises Unfit when there are fewer than asked for or one cannot be used, and torch's error when a device fails.
+    Raises Unfit if there are fewer than requested or one cannot be used, and torch's error if a device fails.
     """
     if asked == 0:
         return []
@@ -48,11 +48,11 @@ def _platform(module: torch) -> str:
 
 
 def _count(module: torch) -> tuple[int, str]:
-    """Number of usable devices, and the library's message where there are none."""
+    """Number of usable devices, and the library's message if there are none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            # It says why there is no device, where is_available only says that there is none.
+            # It says why there is no device, while is_available only says that there is none.
             module.cuda.init()
             return module.cuda.device_count(), ""
         except (RuntimeError, AssertionError) as error:
@@ -69,7 +69,7 @@ def _try(module: torch, index: int, build: str) -> dict:
         ones = module.ones(SIZE, SIZE, device=f"cuda:{index}")
         right = bool(((ones @ ones) == SIZE).all().item())
     except RuntimeError as error:
-        # A fault of the device and a full memory have exit codes of their own.
+        # A device fault and a full memory have their own exit codes.
         if device_exit_code(error) is not None:
             raise
         raise Unfit(f"{name} cannot be used by {build}: {str(error).splitlines()[0]}") from None

@@ -1,4 +1,4 @@
-"""Whether the place where the trainer runs has the packages, the base model and the jail that a training needs."""
+"""Whether the trainer's place has the packages, the base model and the jail that a training needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
 class Unfit(Exception):
-    """The place where the trainer runs lacks something that every training needs."""
+    """The trainer's place lacks something that every training needs."""
 
 
 def package_versions() -> dict[str, str]:
@@ -33,7 +33,9 @@ def package_versions() -> dict[str, str]:
 
 
 def require_model(directory: Path, files: list[ModelFile]) -> None:
-    """Raises Unfit unless the base model is the same as when the run began, as far as names, sizes and hashes say."""
+    """Raises Unfit unless the base model is the same as at the beginning of the run, according to names, sizes and
+    hashes.
+    """
     try:
         json.loads((directory / "config.json").read_text())
     except OSError as error:
@@ -64,7 +66,7 @@ def _require_file(directory: Path, file: ModelFile) -> None:
 
 
 def require_isolation(job: TrainingJob) -> None:
-    """Raises Unfit unless every layer of the jail holds, where the job's environments run in the jail."""
+    """Raises Unfit unless every layer of the jail works, if the job's environments run in the jail."""
     if job.isolation != "jail":
         return
     try:

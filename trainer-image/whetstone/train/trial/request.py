@@ -1,6 +1,6 @@
 """The request for a trial: a job file with one more field, `trial` (docs/reference/protocols.md, section 6).
 
-A trainer that is too old for trials refuses that field and says which versions of worker and image do not fit together.
+A trainer that is too old for trials refuses that field and says which versions of worker and image do not match.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FIELD = "trial"
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A file of the base model as the run began with it. `sha256` is None where reading the file would take long."""
+    """A file of the base model as it was when the run began. `sha256` is None if reading the file would take long."""
 
     name: str
     bytes: int
@@ -25,10 +25,10 @@ class ModelFile:
 
 @dataclass(frozen=True)
 class Trial:
-    """The job whose options, directory, model and jail are tried, and what else has to be there.
+    """The job whose options, directory, model and jail are tested, and the further requirements.
 
-    `gpus` is the number of devices that torch must see; 0 asks for none, and torch is then not loaded. `modelFiles` is
-    empty where the worker does not see the base model.
+    `gpus` is the number of devices that torch must see; with 0, torch is not loaded. `modelFiles` is empty if the
+    worker cannot see the base model.
     """
 
     job: TrainingJob
@@ -37,7 +37,7 @@ class Trial:
 
 
 def read_trial(path: Path) -> Trial | None:
-    """The trial of a job file; None when the file holds no trial or cannot be read. Raises JobError."""
+    """The trial of a job file; None if the file contains no trial or cannot be read. Raises JobError."""
     try:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -21,15 +21,15 @@ from .devices import platform_version, usable_devices
 from .place import Unfit, package_versions, require_isolation, require_model
 from .request import Trial
 
-# Time limit of a whole trial. Without it, a driver or a file system that does not answer would hold it for ever.
+# Time limit of a whole trial. Without it, a driver or a file system that does not answer would block it for ever.
 LIMIT_SECONDS = 600.0
 
 
 def run_trial(trial: Trial, started: float) -> int:
-    """Tries everything, writes the manifest and returns the exit code. `started` is of time.perf_counter."""
+    """Tests everything, writes the manifest and returns the exit code. `started` is a value of time.perf_counter."""
     job = trial.job
-    # A trial has no checkpoint to save, so it ends at once. It needs a handler: the first process of a container
-    # ignores signals without one.
+    # A trial has no checkpoint to save, so it ends at once. It needs a handler, because the first process of a
+    # container ignores signals without one.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(STOPPED))
     watch = _Watch(float(os.environ.get("WHET_TRIAL_SECONDS") or LIMIT_SECONDS))
     store: OutputStore | None = None
@@ -42,7 +42,7 @@ def run_trial(trial: Trial, started: float) -> int:
         packages = package_versions()
         watch.at("the base model")
         require_model(Path(job.baseModel), trial.modelFiles)
-        # The worker wrote the file of the environment, so this folder is the worker's, and not just one of that name.
+        # The worker wrote the environment's file, so this folder is the worker's, not just one with the same name.
         check_inputs(job)
         watch.at("the jail")
         require_isolation(job)
@@ -97,7 +97,7 @@ def _open(trial: Trial) -> OutputStore:
 
 
 class _Watch:
-    """Ends the process when the trial takes too long, and reports the step. Code that hangs may handle no signals."""
+    """Ends the process if the trial takes too long, and reports the step. Code that hangs may handle no signals."""
 
     def __init__(self, seconds: float) -> None:
         self._what = ""
