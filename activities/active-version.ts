@@ -2,7 +2,7 @@ import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { Registry, RegistryVersion } from '../contracts/artifacts/registry';
 import type { IncumbentVersion } from '../contracts/messages/evaluate-stage';
 
-/** The active version; if this run cannot play any, a sentence says why. */
+/** The active version, or a sentence that says why this run cannot play it. */
 export function activeVersion(
   { active, versions }: Registry,
   { baseModelSha256 }: Pick<PreparedSpec, 'baseModelSha256'>,

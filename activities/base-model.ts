@@ -26,8 +26,8 @@ export async function hashBaseModel(store: ArtifactStore, directory: string, sta
 
 /**
  * Checks that the directory of the base model has not changed since the run began. A worker checks nothing if it cannot
- * see the directory, because only the trainers mount it. The trainer's manifest then names the model that was trained
- * on.
+ * see the directory, because only the trainers mount it. The trainer's manifest then names the model that the trainer
+ * used.
  * @throws Model.Changed.
  */
 export async function requireFrozenBaseModel(

@@ -63,8 +63,8 @@ const SYNTHESIS_TOKENS = 12_000;
 type Kind = 'discover' | 'label' | 'synthesise';
 
 /**
- * Mean sizes of analyst calls by kind, and all tokens, in the agent's last run in this store with labels; empty if
- * there is none.
+ * The mean size of each kind of analyst call, and all tokens, in the agent's last run. Only runs in this store with
+ * labels count. Empty if there is none.
  */
 export async function readLastCallSizes(
   store: ArtifactStore,

@@ -49,7 +49,10 @@ export async function runCommandLine(
   }
 }
 
-/** commander's sentence without its prefix. A command without its subcommand has no sentence, so it gets one here. */
+/**
+ * commander's sentence without its prefix. If a command lacks its subcommand, commander gives no sentence. So a
+ * sentence is added here.
+ */
 const usageMessage = ({ code, message }: CommanderError): string =>
   code === 'commander.help'
     ? 'A command is missing. `whet --help` lists the commands.'

@@ -75,7 +75,7 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
 }
 
 /**
- * Lets one `whet up` or `whet down` at a time decide which services run here; another one waits and names the first.
+ * Lets one `whet up` or `whet down` at a time decide which services run here; a second one waits and names the first.
  * The kernel holds the lock, so a killed process does not leave it behind.
  */
 export async function withUpLock<T>({ home }: Settings, out: Output, action: () => Promise<T>): Promise<T> {

@@ -31,7 +31,7 @@ const SECRET_NAMES =
 
 /**
  * The built-in rules in their order of application: cards come before phone numbers, because the two look alike.
- * Clients choose the texts, so every pattern must run in linear time: after a failed match it has read only a little.
+ * Clients choose the texts, so every pattern must run in linear time: each failed match reads only a few characters.
  * The wide patterns limit every counted repetition. V8 stores a position for each, and would run out of memory at a
  * body of 10 MB.
  */
@@ -131,8 +131,8 @@ function eitherOf(...patterns: RegExp[]): RegExp {
 }
 
 /**
- * A JWT is searched once for each word, not at each `eyJ` in it. The lines of a key contain no five dashes, so each
- * BEGIN reads at most up to the next one.
+ * A JWT is searched once for each word, not at each `eyJ` in it. The lines of a key never contain five dashes in a row.
+ * So the search after a BEGIN ends at the next BEGIN at the latest.
  */
 function jwtAndPem(): RegExp[] {
   return [

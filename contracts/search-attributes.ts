@@ -22,7 +22,7 @@ export async function missingSearchAttributes({ operatorService, namespace }: Na
 /**
  * Registers the missing search attributes of runs in a namespace. It may be repeated, and several workers may call it
  * at once.
- * @throws Error, with the command for doing it by hand, when the server refuses.
+ * @throws Error when the server refuses. The message contains the command for doing it by hand.
  */
 export async function ensureSearchAttributes({ operatorService, namespace }: Namespace): Promise<void> {
   const missing = await missingSearchAttributes({ operatorService, namespace });

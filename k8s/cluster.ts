@@ -192,8 +192,8 @@ function refusal(error: unknown): unknown {
   } catch {
     // The body is not an API status, so a proxy answered.
   }
-  // Overload (429) and server errors (5xx) are temporary. One 5xx is not temporary: an older server that does not know
-  // a field of the Job answers with it.
+  // Overload (429) and server errors (5xx) are temporary. One 5xx is not temporary: an older server answers with it if
+  // it does not know a field of the Job.
   if ((code === 429 || code >= 500) && !/field not declared in schema/.test(message)) return error;
   return new ClusterRefused(code, message, { cause: error });
 }

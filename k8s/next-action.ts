@@ -34,7 +34,7 @@ export type Action =
   /** End the attempt with this failure; `message` says why. */
   | { kind: 'fail'; type: FailureType; message: string };
 
-/** Through a network file system, a trainer's last files may arrive at this machine this much later than its end. */
+/** On a network file system, a trainer's last files may become visible here this long after its end. */
 const FILE_LAG_MS = 30_000;
 /** How long after a pod's grace period its node may take to confirm the end. */
 const FORCE_DELETE_AFTER_MS = 30_000;

@@ -56,8 +56,8 @@ export class SupervisedInformer<T extends KubernetesObject> {
   }
 
   /**
-   * Begins with a new ListWatch each time. An aborted one later reports its own abort as an error, which would also
-   * stop the next attempt.
+   * Begins with a new ListWatch each time. An aborted ListWatch later reports its own abort as an error, which would
+   * also stop the next attempt.
    */
   private begin(): void {
     if (this.closed) return;

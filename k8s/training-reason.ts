@@ -17,7 +17,7 @@ const SILENCE_MS = 20_000;
 /** An iteration may take up to this many times the median, because at times one is much longer than the others. */
 const STALLED_FACTOR = 10;
 
-/** The kubelet's reasons for a waiting container if the image is the cause. */
+/** Reasons that the kubelet gives for a waiting container if the image is the cause. */
 const IMAGE_ERRORS = new Set([
   'ErrImagePull',
   'ImagePullBackOff',

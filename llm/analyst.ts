@@ -152,8 +152,8 @@ export interface Analyst {
 }
 
 /**
- * Counts recorded calls. Each counts once, however often its writer was killed, because the ledger records how many
- * lines of a segment it has counted.
+ * Counts recorded calls. Each call counts once, however often its writer was killed, because the ledger records how
+ * many lines of a segment it has counted.
  */
 export interface CallLedger {
   /**

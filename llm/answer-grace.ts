@@ -1,9 +1,9 @@
 import { CancelledFailure } from '@temporalio/common';
 
 /**
- * A signal for a request that has been sent. If the activity is cancelled, it fires later than `signal`: the answer in
- * flight will be paid for, and the next attempt would ask for it again. It fires with `signal` in all other cases.
- * `dispose` ends the waiting.
+ * A signal for a request that has been sent. If the activity is cancelled, the returned signal fires later than
+ * `signal`, so that the answer in flight can arrive. That answer must be paid for anyway, and the next attempt would
+ * request it again. In all other cases both fire together. `dispose` ends the waiting.
  */
 export function afterGrace(
   signal: AbortSignal | undefined,

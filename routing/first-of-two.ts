@@ -44,8 +44,8 @@ export function firstOfTwoReader(
 }
 
 /**
- * Whether `one` is asked for before `other`. The text is cut in two at each of its words. The cut whose two parts most
- * clearly show one need each decides the order. At a tie, `one` comes first.
+ * Whether `one` is asked for before `other`. The text is cut in two at each of its words. The order comes from the cut
+ * whose two parts most clearly show one need each. At a tie, `one` comes first.
  */
 function comesFirst(needsOf: (text: string) => NeedProbability[], text: string, one: string, other: string): boolean {
   const words = [...text.matchAll(/[\p{L}\p{N}]+/gu)].map(({ index }) => index).slice(1);

@@ -26,7 +26,7 @@ const kindOf = ({ kind }: Router): Kind<Router> => KINDS[kind];
 /** Fits a router of this kind. */
 export const fitRouter = (kind: RouterKind, data: FitData): Promise<Router> => KINDS[kind].fit(data);
 
-/** The choices of a router for openings, before adapters are left out. */
+/** The function that chooses an arm for each opening. It does not yet leave out any adapter. */
 export const chooserOf = (router: Router): Choose => kindOf(router).open(router);
 
 /** The menu for the base model, whose answer the router needs; null for a router that asks no model. */

@@ -23,7 +23,7 @@ const jailPlanSchema = z.strictObject({
       z.strictObject({
         directory: z.string(),
         settings: z.record(z.string(), z.string()),
-        /** Whether a jail's group is given up if this part of it cannot be made. */
+        /** true: if this directory cannot be made, the jail runs without a control group. */
         needed: z.boolean(),
       }),
     ),

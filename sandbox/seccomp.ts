@@ -64,7 +64,8 @@ export const DENIED_SYSCALLS: Readonly<Record<string, SyscallNumbers>> = {
   pwritev2: [328, 287],
   // Times of files: the tree is read-only, but the devices in it are the host's own.
   utime: [132, null], utimes: [235, null], futimesat: [261, null], utimensat: [280, 88],
-  // The jail's own filters and rules, because the host's kernel log would get a line for each call that they refuse.
+  // Calls that install a filter or rules of the environment's own. The host's kernel log would get a line for each call
+  // that these refuse.
   seccomp: [317, 277], landlock_create_ruleset: [444, 444], landlock_add_rule: [445, 445],
   landlock_restrict_self: [446, 446],
   // Keys, kernel programs, tracing, page faults in user space.

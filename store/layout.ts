@@ -17,9 +17,9 @@ export const layout = {
   study: (studyId: string) => `studies/${studyId}`,
   /** Work file of one activity. Nothing refers to it once the activity is done. */
   work: (runId: string, name: string) => `runs/${runId}/work/${name}.jsonl`,
-  /** The segments of earlier runs in the first version of a label plan, so that the same plan can be made again. */
+  /** Label segments of earlier runs from which a label plan was first made. A retry makes the same plan from them. */
   labelSources: (runId: string, labellingRun: number) => `runs/${runId}/work/label-sources-${labellingRun}.json`,
-  /** The same for the identification of a night. */
+  /** The same for the conversations that a night labels. */
   servedLabelSources: (runId: string, labellingRun: number) =>
     `runs/${runId}/work/served-label-sources-${labellingRun}.json`,
   /** The profile of the agent's own environment, made once for all validations of a run. */

@@ -26,8 +26,8 @@ export interface Transition<T = number | null> {
 export const emptyRegistry = (agent: string): Registry => ({ agent, active: null, versions: [] });
 
 /**
- * Adds a version with the next number and activates it. A run adds at most one version. If it already exists, nothing
- * changes, not even `active`, because somebody may have rolled back since. Pure.
+ * Adds a version with the next number and activates it. A run adds at most one version. If the run's version already
+ * exists, nothing changes. Even `active` stays, because somebody may have rolled back since. Pure.
  */
 export function addVersion(
   registry: Registry,
@@ -109,8 +109,9 @@ export function endCanary(registry: Registry, outcome: CanaryEnd['outcome'], rea
 }
 
 /**
- * Undoes the newest change. It ends the canary if there is one; otherwise it activates the version with the next lower
- * number, or after the lowest one the base model alone. Pure. Throws RegistryError if the base model is already active.
+ * Undoes the newest change. If there is a canary, it ends the canary. Otherwise it activates the version with the next
+ * lower number. After the version with the lowest number, it activates the base model alone. Pure. Throws RegistryError
+ * if the base model is already active.
  */
 export function rollbackVersion(registry: Registry): Transition {
   if (registry.canary !== undefined) return endCanary(registry, 'rolled-back', 'Rolled back by hand.');

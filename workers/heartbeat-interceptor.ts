@@ -4,8 +4,8 @@ import { HEARTBEAT_MS } from '../contracts/limits';
 
 /**
  * Interceptor that sends heartbeats for activities without progress to report: those of the orchestration queue. With
- * them, Temporal soon restarts such an activity on another worker when its own was killed. Other activities send their
- * own heartbeats.
+ * them, Temporal soon restarts such an activity on another worker when the first worker was killed. Other activities
+ * send their own heartbeats.
  * @param everyMs time between two heartbeats, in milliseconds.
  */
 export function heartbeatInterceptor(

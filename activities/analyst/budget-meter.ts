@@ -285,13 +285,13 @@ export class BudgetMeter implements CallLedger {
     this.pending = this.pending.slice(adding.length);
     this.pendingUse = this.pending.reduce<AnalystUse>((total, { use }) => addAll(total, use), {});
     for (const { segment } of adding) if (segment !== null) this.counted.set(segment, counted[segment] ?? 0);
-    // A lowered budget takes effect here. A raised one takes effect when the old one is spent.
+    // A lowered budget takes effect here. A raised budget takes effect when the old one is spent.
     this.budget = await readBudget(this.store, this.runId, this.spec.budget);
   }
 
   /**
    * The document with the added counts. Another worker may have taken this one for dead and opened its segment. The
-   * lines that it has counted since then are left out.
+   * lines that the other worker has counted since then are left out.
    */
   private sumWith({ uses, counted }: AnalystUseDocument, adding: readonly PendingUse[]): AnalystUseDocument {
     const after = { ...counted };

@@ -1,4 +1,4 @@
-/** With claims, runs and attempts agree on which of them asks the analyst a shared question. */
+/** Claims decide which run, and which attempt, asks the analyst a question that several of them share. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';

@@ -14,7 +14,9 @@ import { withWaitingNotes } from './waiting-notes';
 const storedCallSchema = callRecordSchema.extend({
   promptSha256: z.string(),
   answer: z.unknown(),
-  /** Key of the artifact with the last answer if none was valid: it was paid for, but cannot be reused. */
+  /**
+   * If no answer was valid: key of the artifact with the last answer. That answer was paid for, but cannot be reused.
+   */
   malformed: z.string().optional(),
 });
 type StoredCall = z.infer<typeof storedCallSchema>;

@@ -11,7 +11,7 @@ const PASS_AT = [1, 4, 8, 16];
  * The figures and the verdict of the base model's rollouts in an environment.
  *
  * A group is the rewards of one task. It is constant when all its rewards are equal. It is informative when their
- * standard deviation (population) reaches `minRewardStd`: the trainer learns almost nothing from less. `rewardStd` is
+ * standard deviation (population) reaches `minRewardStd`: from less, the trainer learns almost nothing. `rewardStd` is
  * the standard deviation of all rewards. Pass@k is the unbiased estimate from n rollouts with c successes, 1 - C(n-c,
  * k) / C(n, k) (Chen et al. 2021), averaged over tasks.
  *

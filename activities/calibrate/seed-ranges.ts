@@ -8,8 +8,8 @@ export const FEWEST_COMPARED = 8;
 /** Smallest difference of the mean rewards that counts: absolute, and in standard errors. */
 const PARTED = { reward: 0.1, errors: 4 } as const;
 /**
- * Weight of the prior, in tasks, with the largest possible variance. So a few tasks that happen to agree do not prove
- * that all do.
+ * Weight of the prior, counted in tasks. The prior has the largest possible variance. So a few tasks that happen to
+ * agree do not prove that all do.
  */
 const PRIOR_TASKS = 4;
 

@@ -19,7 +19,7 @@ export interface CalibrationDesign {
    * in the end.
    */
   first: number;
-  /** Number of tasks begun between two looks at the verdict. */
+  /** Number of tasks begun between two checks of the verdict. */
   block: number;
   /** Calibration stops when the rest of the fixed design would change the verdict with at most this probability. */
   doubt: number;
@@ -118,7 +118,7 @@ export function isSettled(
  * Upper bound of the probability that the rest of the fixed design would change the verdict. The beta-binomial
  * distribution with Jeffreys' prior predicts shares of groups. Student's t with a moderated variance predicts means.
  * For the verdict "in band" the bound is the sum of the probabilities of missing each threshold. For any other verdict
- * it is the probability of still meeting the most clearly missed threshold.
+ * the bound is the probability that the threshold missed by most would be met after all.
  */
 export function verdictDoubt(
   groups: readonly (readonly number[])[],
@@ -151,8 +151,8 @@ export function verdictDoubt(
 }
 
 /**
- * Probability that the share of counting groups among all `total` ends above the limit, if `count` of the first `n`
- * count.
+ * Probability that the final share of counting groups among all `total` is above the limit. So far, `count` of the
+ * first `n` groups count.
  */
 export function shareAbove(count: number, n: number, total: number, limit: number): number {
   const rest = total - n;

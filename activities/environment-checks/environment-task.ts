@@ -14,14 +14,15 @@ export interface EnvironmentTask {
   reference: EnvironmentMove[];
   /**
    * Positions in `reference` of the moves that show the capability, from `skill_calls` of `generate_task`. Empty for a
-   * task in which it must not be shown. Null if `generate_task` has no such list or names invalid positions.
+   * task that must not show the capability. Null if `generate_task` has no such list or names invalid positions.
    */
   skillCalls: number[] | null;
 }
 
 /**
- * Seeds of the `count` tasks that validation reads. Every other one is a training seed, drawn by the source's hash, so
- * that no environment can behave differently in training. The rest are from the ranges of validation and calibration.
+ * Seeds of the `count` tasks that validation reads. Every second seed is a training seed, drawn by the source's hash,
+ * so that no environment can behave differently in training. The rest are from the ranges of validation and
+ * calibration.
  */
 export function validationSeeds(count: number, source: string): number[] {
   const random = seededRandom(createHash('sha256').update(source).digest().readUInt32BE());

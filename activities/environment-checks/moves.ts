@@ -21,8 +21,8 @@ export const toolNames = (moves: readonly EnvironmentMove[]): string[] => moves.
 
 /**
  * Names of the tools through which the agent speaks: they take only one text, which the agent words itself. A look-up
- * by name is none of them, because its texts come from openings or observations. They are found by the last move of the
- * solutions, which is mostly the agent's answer.
+ * by name is not among them, because its texts come from openings or observations. They are found by the last move of
+ * the solutions, which is mostly the agent's answer.
  */
 export function speakingTools(tools: readonly EnvironmentTool[], solutions: readonly EnvironmentMove[][]): Set<string> {
   const oneText = new Set(

@@ -11,7 +11,10 @@ export interface Format {
   element: Format | null;
 }
 
-/** From this many sets of members on, member names count as data rather than format, and are not compared. */
+/**
+ * If there are at least this many sets of members, the member names count as data rather than format. Then they are not
+ * compared.
+ */
 const MAX_OBJECTS = 24;
 
 const emptyFormat = (): Format => ({ kinds: new Set(), objects: new Map(), element: null });

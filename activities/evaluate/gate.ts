@@ -25,8 +25,8 @@ interface Condition {
  *   with the active version or, without one, with base.
  *
  * A retirement is the active version without the adapters that a night named. It contains nothing new that could be
- * better, so for the second condition it only must not be worse. Judged by the lower end of routed minus the active
- * version, it must lose less than `lossMargin` of the tasks that get another adapter.
+ * better, so for the second condition it only must not be worse. It must lose less than `lossMargin` of the tasks that
+ * get another adapter. The lower end of routed minus the active version decides this.
  *
  * Gains and non-inferiority are judged at the confidence of this comparison. The significance of a loss is judged at
  * the unadjusted confidence, because a stricter test would let more losses pass.

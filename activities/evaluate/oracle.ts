@@ -28,9 +28,9 @@ export interface OracleRates {
  * sample, because the maximum of noisy rates exceeds the maximum of the true rates. The effect grows with few trials
  * and many arms. It is reported as `ceiling`. The main figure is cross-fitted instead. For each task and trial, the arm
  * is chosen by the task's *other* trials together with the arm's rate on *other* tasks of the same group (one
- * pseudo-trial, which also breaks ties). It is scored on the trial that the choice did not use. This score is unbiased
- * for its own choices, and no choice beats the best one. So on average it is at or below the true oracle. A routed
- * system can therefore come out slightly above it by chance.
+ * pseudo-trial, which also breaks ties). It is scored on the trial that the choice did not use. So the score does not
+ * overestimate the chosen arms, and no choice beats the best arm. On average it is therefore at or below the true
+ * oracle. A routed system can come out slightly above it by chance.
  *
  * `groups` contain tasks with similar openings, such as the tasks that the router gives to the same arm. They must not
  * depend on outcomes.
@@ -47,7 +47,7 @@ export function oracleRates(arms: readonly ArmTable[], groups: readonly string[]
 }
 
 /**
- * Only the cross-fitted figure, for arms that need not have played all tasks, nor equally often.
+ * Computes only the cross-fitted figure. The arms need not have played all tasks, nor equally often.
  * @param passes `passes[arm][task]` has passes (1) and failures (0); empty if the arm did not play the task.
  */
 export function attainableRates(

@@ -42,9 +42,9 @@ async function readRecord(store: ArtifactStore, key: string): Promise<RunRecord 
 
 /**
  * Adds comparisons that only the run records still have, because the document of nights was removed or restored from a
- * backup. So the error that they spent stays spent. The record of a comparison without a version does not name the base
- * model. It is assumed to be this run's base model, which is stricter. If this run was counted already, nothing is
- * added.
+ * backup. So the share of the allowed error that they used stays used. The record of a comparison without a version
+ * does not name the base model. It is assumed to be this run's base model, which is stricter. If this run was counted
+ * already, nothing is added.
  */
 export function withRecordedComparisons(nights: Nights, own: Comparison, recorded: RecordedComparisons): Nights {
   const known = new Set(nights.comparisons.flatMap(({ runId, against }) => (against === own.against ? [runId] : [])));

@@ -75,7 +75,7 @@ async function openingOfTask(
     await environment.drop(episode);
     return openingText(messages);
   } catch (error) {
-    // When the process ends, all its tasks fail, and the one that caused it is unknown. So no task is blamed.
+    // When the process ends, all its tasks fail, and the task that caused the end is unknown. So no task is blamed.
     if (!(error instanceof SandboxError) || isProcessFault(error)) throw error;
     throw ownerTaskFailure(error, `task ${seed}`, Context.current().info.attempt);
   }

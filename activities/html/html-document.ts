@@ -5,7 +5,7 @@ const POLICY = markup`default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 /**
  * An HTML document without scripts that loads nothing from elsewhere. Its content security policy forbids both. So text
- * of the analyst or the agent could do no harm, even if it escaped the escaping.
+ * of the analyst or the agent could do no harm, even if it were not escaped.
  */
 export function htmlDocument(title: string, body: Markup): string {
   return markup`<!doctype html>

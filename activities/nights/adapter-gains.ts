@@ -86,8 +86,8 @@ const sum = (all: readonly AdapterTasks[]): PairedTasks & { passed: number } => 
 });
 
 /**
- * Assuming that gain and loss are equally likely: whether so few gains among the differing tasks have at most this
- * probability.
+ * Whether so few gains among the differing tasks have at most this probability, if a gain and a loss are equally
+ * likely.
  */
 function isFewerExactly({ gained, lost }: PairedTasks, error: number): boolean {
   const differing = gained + lost;

@@ -74,8 +74,8 @@ const withDrift = (state: Capability['state'], drifts: boolean): Capability['sta
   drifts && state !== 'new' && state !== 'regressed' ? 'drifting' : state;
 
 /**
- * The reasons for which a night continues. Some of them an earlier night, or the version's own run, has already worked
- * on with the same inputs.
+ * The reasons for which a night continues. An earlier night, or the version's own run, has already worked on some of
+ * them with the same inputs.
  *
  * A lower pass rate than at the promotion can mean a hard block of tasks, and a smaller gain can mean an easy one. The
  * version has lost something if both are smaller. If base has lost as much, for example because a tool changed for
@@ -165,7 +165,7 @@ function wasWorkedOn(evidence: NightEvidence, { kind, capabilityId, adapter }: N
 const madeForOtherContent = ({ version, content, nights }: NightEvidence): boolean =>
   nights.some((night) => night.runId === version.runId && !isEqualContent(night.content, content));
 
-/** The finding of the version's own run about a capability, if the inputs are the same today. */
+/** What the version's own run found about a capability; undefined if its inputs differ from today's. */
 function verdictOfItsRun(
   { version, content, nights, verdictsOfItsRun }: NightEvidence,
   capabilityId: string,

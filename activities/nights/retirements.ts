@@ -10,7 +10,8 @@ export const isRetirement = ({ kind }: Pick<NightReason, 'kind'>): boolean =>
 /**
  * Adapters without which the version may be better, the worst first. Empty if all adapters qualify: the rest would not
  * beat base, and a person can roll back. Empty if the mixed adapter is served as well: no candidate keeps it, so the
- * test would remove two adapters. Empty for the same reason if another adapter has no record.
+ * test would remove two adapters. Empty if another adapter has no record, because no candidate can keep that one
+ * either.
  */
 export function retirements({ gains, version, keepable }: NightEvidence): NightReason[] {
   if (version.adapters.has(MIXED)) return [];
@@ -28,8 +29,8 @@ export function retirements({ gains, version, keepable }: NightEvidence): NightR
 
 /**
  * Whether the version was tested without this adapter with the same inputs: the held-out tasks would give the same
- * result. A night with other reasons, or with a training, judged all changes together and more strictly. So it does not
- * count as this test.
+ * result. If that night had other reasons as well, or trained an adapter, it judged all changes together and more
+ * strictly. Such a night does not count as this test.
  */
 export const wasTriedWithout = (
   { version, content, nights }: NightEvidence,
@@ -48,8 +49,8 @@ export const wasTriedWithout = (
   );
 
 /**
- * Whether the adapter of a capability without one was retired with the same inputs: the night with that reason made a
- * version without it.
+ * Whether a capability has no adapter because a night with the same inputs retired it: that night made a version
+ * without it.
  */
 export const wasRetired = ({ version, made, content, nights }: NightEvidence, capabilityId: string): boolean =>
   !version.adapters.has(capabilityId) &&

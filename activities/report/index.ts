@@ -8,7 +8,7 @@ import { scheduledAt } from '../live-traffic';
 import { assembleReport, figureSources } from './assemble-report';
 import { renderReportPage } from './report-page';
 
-/** Outcomes of a run that has worked on every capability for which its night continued. */
+/** Outcomes after which a night counts as done: the run has worked on every capability that needed work. */
 const WORKED: readonly RunOutcome[] = ['promoted', 'not-promoted', 'nothing-to-sharpen', 'nothing-trained'];
 
 /**
@@ -44,8 +44,9 @@ export async function renderReport(
 }
 
 /**
- * Whether a run judged the active version without one adapter, and without a new one, on held-out tasks: a verdict
- * about both changes together says nothing about the adapter. Empty if the night had no reason to leave an adapter out.
+ * Whether a run judged the active version without one of its adapters, and without a new adapter, on held-out tasks: a
+ * verdict about both changes together says nothing about the adapter. Empty if the night had no reason to leave an
+ * adapter out.
  */
 function triedAlone({ night, sharpened, mixed, evaluation }: Report): { triedAlone?: boolean } {
   if (night?.reasons.some(({ kind }) => kind === 'harms' || kind === 'no-longer-helps') !== true) return {};

@@ -88,11 +88,11 @@ export class EnvironmentUnusable extends Error {
  * Plays an episode for every plan, with heartbeats. Each finished one is written to the work file before it is counted,
  * so that a retry plays only the rest. Must run inside an activity.
  *
- * If the environment's process hangs or crashes, all its episodes are lost, and the one that caused it is unknown. They
- * are played again one by one. An episode that causes it again ends as `environment-error` (synthesised environment) or
- * fails the set with `Environment.Failed` (owner's environment). Repeating is safe because an episode is a function of
- * its plan. If something outside kills an episode's process, the episode is played up to three times, because that is
- * nobody's fault.
+ * If the environment's process hangs or crashes, all its episodes are lost, and it is unknown which episode caused
+ * this. They are played again one by one. An episode that causes it again ends as `environment-error` (synthesised
+ * environment) or fails the set with `Environment.Failed` (owner's environment). Repeating is safe because an episode
+ * is a function of its plan. If something outside kills an episode's process, the episode is played up to three times,
+ * because that is nobody's fault.
  * @throws ApplicationFailure `Model.*`, `Environment.*`; EnvironmentUnusable; EnvironmentKilled (synthesised); the
  *   signal's reason.
  */
@@ -197,7 +197,7 @@ class RolloutSet {
 
   /**
    * Episodes of the agent's own tasks whose opening exceeds the model's context, if these are more than half. In that
-   * case the context is wrong, not a task. Empty if there are fewer; those count as failed episodes.
+   * case the context is wrong, not a task. Empty if there are fewer: then these episodes count as failed.
    */
   private tooLongToOpen(): ReadonlySet<string> {
     return this.isOwners ? this.ifMost(this.work.tooLongToOpen) : new Set();

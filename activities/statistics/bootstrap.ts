@@ -62,7 +62,8 @@ export function bootstrapRatio(tasks: readonly WeightedValue[], range: Range, op
  * intervals", JASA 82; Efron and Tibshirani 1993, chapter 14). Resampling whole tasks keeps the trials of one task
  * together (cluster bootstrap: Davison and Hinkley 1997, section 3.8), because trials of one task are not independent
  * observations. In simulations of 0/1 outcomes with one or two trials and at least 50 tasks, the 95 % intervals covered
- * the truth in 93 to 96 % of repetitions. If hardly any task differed, they covered it in 91 %.
+ * the truth in 93 to 96 % of repetitions. If hardly any task differed, the intervals covered the truth in 91 % of
+ * repetitions.
  *
  * If all tasks agree, resampling cannot show any spread, and the bootstrap's interval would be a point. Then the
  * interval comes from the exact binomial bound on the share of tasks that could differ (Clopper and Pearson 1934), with

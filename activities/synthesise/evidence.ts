@@ -8,8 +8,7 @@ const MAX_LACKING = 4;
 const MAX_PRESENT = 3;
 const MAX_EXCEPTIONS = 2;
 /**
- * Number of successes without a need for the capability that are read; those most like the failures are chosen from
- * them.
+ * Number of successes to read that did not need the capability. From these, the ones most like the failures are chosen.
  */
 const EXCEPTIONS_READ = 40;
 

@@ -73,7 +73,7 @@ export function trackProgress(
       const theirs = (await Promise.all(others.map((other) => other.read()))).filter((progress) => progress !== null);
       if (mine === null && theirs.length === 0) return null;
       const atMs = Math.max(...[mine, ...theirs].map((progress) => progress?.atMs ?? 0));
-      // The progress before the training's own first iteration, if another member already has one.
+      // The progress before the training's own first iteration, if another member has already finished one.
       const beforeFirst = {
         iteration: 0,
         iterations: planned.job.algorithm.iterations,

@@ -20,7 +20,7 @@ export interface TrainerEnd {
   starts: number;
 }
 
-/** Delay before a start after a full disk, which is not emptied within seconds. */
+/** Delay before the next start if the disk is full, because nobody makes room within seconds. */
 export const DISK_RETRY = '60 seconds';
 
 /** The parts of a training that a failure's text uses. */

@@ -39,7 +39,7 @@ export async function withWarmStart(
 
 /**
  * The adapter that a job file names. A trainer may write into its job's directory, so a file that cannot be read counts
- * as naming none.
+ * like one that names no adapter.
  */
 function begunFrom(jobFile: string): TrainingJob['beginsFrom'] {
   try {

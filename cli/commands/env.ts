@@ -114,8 +114,8 @@ export async function envRunCommand(
 
 /**
  * `whet env edit RUN CAPABILITY [FILE]`: without a file, copies a capability's last environment to this directory. It
- * refuses if no environment was written, and says so if the run would not accept one. With a file, gives it to the
- * waiting run as the next attempt.
+ * refuses if no environment was written. It says if the run would not accept an edited one. With a file, gives it to
+ * the waiting run as the next attempt.
  */
 export async function envEditCommand(
   { settings, out }: Context,

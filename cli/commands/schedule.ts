@@ -51,7 +51,7 @@ export function scheduleOptions(
   agent: Agent,
   { cron, jitter, catchUp, timezone }: ScheduleFlags & { cron: string },
 ): ScheduleOptions {
-  // The server appends the time to the workflow's id. A run takes its id from there if its input has none.
+  // The server appends the time to the workflow's id. A run takes its id from the workflow's id if its input has none.
   const input: ImprovementRunInput = { runId: '', agent: agent.spec.name, specPath: agent.path };
   return {
     scheduleId: scheduleIdOf(agent.spec.name),

@@ -56,8 +56,8 @@ async function agentOfSpec(store: ArtifactStore, key: string): Promise<string | 
 
 /**
  * Reads a document as text. Empty if it does not exist, or cannot contain references (too large, or a pipe). Rejects
- * with CliError if it cannot be read at the moment. Otherwise, parts that it refers to would look unused and be
- * removed.
+ * with CliError if it cannot be read at the moment. Otherwise, everything that the document refers to would look unused
+ * and be removed.
  */
 export const documentReader =
   (store: ArtifactStore) =>

@@ -52,8 +52,8 @@ export async function readUnits(files: AsyncIterable<StoredFile>): Promise<Unit[
 type Place = Pick<Unit, 'kind' | 'key' | 'agent'>;
 
 /**
- * Folders of units: the number of key parts that name a unit, whether the second part is the agent, and whether the
- * unit may be a file.
+ * The store's top-level folders with their kind of unit. `parts`: number of key segments that name a unit. `ofAgent`:
+ * the second segment is the agent. `mayBeFile`: a unit may be a file.
  */
 const FOLDERS: Record<string, { kind: UnitKind; parts: number; ofAgent: boolean; mayBeFile?: boolean }> = {
   runs: { kind: 'run', parts: 2, ofAgent: false },

@@ -51,8 +51,8 @@ export function waitsOf(runId: string, { waits, failing }: Pick<RunProgress, 'wa
 }
 
 /**
- * A text that an activity keeps failing, without the time of the first failure. Not every attempt is reported to the
- * run.
+ * The sentence that an activity keeps failing, without the time of its first failure. Not every attempt is reported to
+ * the run.
  */
 export const failingText = ({ attempts, reason }: Pick<RepeatedFailure, 'attempts' | 'reason'>): string =>
   `At least ${attempts} attempts have failed. The last one: ${reason}`;

@@ -99,8 +99,8 @@ export interface EnvironmentInput extends Pick<SharpenInput, 'context' | 'capabi
 /** Input of `validateEnvironment`. */
 export interface ValidationInput extends EnvironmentInput {
   /**
-   * Earlier attempts of the analyst, the first ones first: none of them may have taught more than this one. Absent for
-   * the first attempt, and for a person's environment.
+   * Earlier attempts of the analyst, the oldest first. This attempt must teach at least as much as each of them. Absent
+   * for the first attempt, and for a person's environment.
    */
   before?: Pick<AttemptRefs, 'source' | 'validation'>[];
 }

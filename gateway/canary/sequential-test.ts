@@ -44,7 +44,8 @@ export class SequentialTest {
   /** Adds an outcome; `reward` in [0, 1]. */
   add(arm: 'active' | 'canary', reward: number): void {
     const { sums, counts, lambdas, products, share } = this;
-    // Half a conversation with reward 0 and half a one with reward 1 are added, so that there is a mean from the start.
+    // Half a conversation with reward 0 and half a conversation with reward 1 are added, so that there is a mean from
+    // the start.
     const mean = (sums.active + sums.canary + 0.5) / (counts.active + counts.canary + 1);
     const z = arm === 'canary' ? (reward - mean) / share : (mean - reward) / (1 - share);
     for (let i = 0; i < products.length; i++) products[i] = (products[i] as number) * (1 - (lambdas[i] as number) * z);

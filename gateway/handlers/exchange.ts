@@ -63,7 +63,7 @@ export class Exchange {
     return performance.now() - this.began - this.waited;
   }
 
-  /** The x-whet-* headers of the answer, as far as they are known now. */
+  /** The x-whet-* headers of the answer, those that are known now. */
   headers(): Record<string, string> {
     const headers: Record<string, string> = { [GATEWAY_HEADERS.overhead]: this.overheadMs().toFixed(3) };
     if (this.routed === null) return headers;

@@ -60,7 +60,7 @@ export interface Opening {
   texts: string[];
   /** Text of the first user turn, which the router reads. */
   task: string;
-  /** The conversation so far, as far as a router may read it. It is read on demand. */
+  /** The part of the conversation so far that a router may read. It is read on demand. */
   messages: () => ReadMessage[];
 }
 

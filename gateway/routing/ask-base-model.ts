@@ -66,8 +66,8 @@ export async function askBaseModel(
 /** The connection to a model server failed, not its answer. */
 class ConnectionBroken extends Error {
   /**
-   * @param verified resolves when the server has been asked for its models. If the server is gone, it is out of service
-   *   by then.
+   * @param verified resolves when the server has been asked for its models. By then, a server that is gone is out of
+   *   service.
    */
   constructor(
     cause: Error,

@@ -82,7 +82,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   constructor(
     private readonly request: UpstreamRequest,
     private readonly openRelay: OpenRelay | null,
-    /** The gateway's own key, because model servers repeat keys in their errors. */
+    /** The gateway's own key. It is removed from answers, because model servers repeat keys in their errors. */
     private readonly secret: string | null,
     private readonly client: ClientState,
     private readonly settle: (result: AttemptResult) => void,

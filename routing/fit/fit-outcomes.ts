@@ -36,7 +36,7 @@ export interface OutcomesSettings {
 }
 
 /**
- * A larger weight would outweigh an arm's own outcomes. Without any, an arm would seem certain to pass tasks that it
+ * A larger weight would outweigh an arm's own outcomes. Without labels, an arm would seem certain to pass tasks that it
  * never played.
  */
 const PRIOR_TRIALS = 0.5;

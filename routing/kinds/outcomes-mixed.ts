@@ -44,8 +44,8 @@ const schema = z
 export type OutcomesRouter = z.infer<typeof schema>;
 
 /**
- * Number of standard errors, in log odds, that are subtracted. They come only from the diagonal, which overstates them,
- * so a part is enough.
+ * Number of standard errors, in log odds, that are subtracted. The errors come only from the diagonal, which overstates
+ * them, so a fraction of one is enough.
  */
 const DOUBT = 0.3;
 
@@ -101,6 +101,6 @@ function openOutcomes({ vocabulary, base, arms, doubt, margin }: OutcomesRouter)
 /** A probability with its log odds lowered by this much. */
 const lowered = (probability: number, by: number): number => 1 / (1 + ((1 - probability) / probability) * Math.exp(by));
 
-/** Variance of the log odds, as if weights were independent. The bias has the last variance. */
+/** Variance of the log odds, as if weights were independent. The last variance is the bias's. */
 const varianceOf = ({ positions, values }: SparseVector, variances: readonly number[]): number =>
   positions.reduce((sum, position, i) => sum + values[i]! ** 2 * (variances[position] ?? 0), variances.at(-1) ?? 0);

@@ -10,8 +10,8 @@ export function applicationFailureOf(error: unknown): ApplicationFailure | null 
 }
 
 /**
- * The failure of an activity or a child workflow as a sentence. If its own failure does not name the activity, the
- * sentence does.
+ * The failure of an activity or a child workflow as a sentence. If the failure itself does not name the activity, the
+ * sentence names it.
  */
 export function messageOf(error: unknown): string {
   const cause = innermost(error);

@@ -24,8 +24,8 @@ export interface Processes<T> {
   /** This process is asked for tasks and reference solutions. */
   asked: T;
   /**
-   * This process plays but is never asked for them, as in training: an environment must not give higher rewards here
-   * than there.
+   * This process plays tasks but never gives reference solutions, as in training. Its rewards must equal those of
+   * `asked`.
    */
   played: T;
   /** Others, which only this check uses; the clock of the last one is ahead. */
@@ -34,10 +34,10 @@ export interface Processes<T> {
 
 /**
  * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares several
- * passes over the tasks. Two passes are in a process that gives each reference solution first. One is in a process that
- * never gives it. Each further process makes one pass and gives it afterwards. The second pass runs in reverse order
- * with all episodes open at once, which shows state shared between episodes. Each process has its own hash seed,
- * because the jail does not set PYTHONHASHSEED.
+ * passes over the tasks. Two passes are in a process that gives each reference solution first. One pass is in a process
+ * that never gives a reference solution. Each further process makes one pass and gives the reference solution after
+ * playing the task. The second pass runs in reverse order with all episodes open at once, which shows state shared
+ * between episodes. Each process has its own hash seed, because the jail does not set PYTHONHASHSEED.
  */
 export async function checkDeterminism(
   { asked, played, fresh }: Processes<EnvironmentHandle>,

@@ -19,14 +19,14 @@ const MOST_MOVES_SHOWN = 300;
 
 /**
  * Checks that the reward depends on the capability, not on the rest. `generate_task` names the moves of the reference
- * solution that show the capability (`skill_calls`). A task in which it must not be shown names none. The check plays
- * two kinds of episodes. In the first kind, the skill moves are right and one other move is wrong. In the second kind,
- * the other moves are right; one skill move is wrong, or all skill moves are left out. The first kind must earn clearly
- * more than the second. The second kind must not succeed, neither at training seeds nor at others.
+ * solution that show the capability (`skill_calls`). A task that must not show the capability names no moves. The check
+ * plays two kinds of episodes. In the first kind, the skill moves are right and one other move is wrong. In the second
+ * kind, the other moves are right; one skill move is wrong, or all skill moves are left out. The first kind must earn
+ * clearly more than the second. The second kind must not succeed, neither at training seeds nor at others.
  *
- * Only one move is wrong at a time: if all others were wrong, the capability could not show. A value that is also an
- * argument of a skill move stays right in the other moves. Otherwise, a check of one room followed by a booking of
- * another room would itself lack the capability.
+ * In the first kind, only one move is wrong at a time. If all other moves were wrong, the capability could not show. A
+ * value that is also an argument of a skill move stays right in the other moves. Otherwise, a check of one room
+ * followed by a booking of another room would itself lack the capability.
  */
 export async function checkIsolation(environment: EnvironmentHandle, { tasks }: CheckInput): Promise<CheckResult> {
   const problem = undeclared(tasks);

@@ -11,7 +11,7 @@ const FEWEST = 4;
 const FEWEST_OTHERWISE = 3;
 /**
  * A change counts as always accepted if at least this share of its tries succeeds. It counts as always refused if at
- * most one minus this share does.
+ * most one minus this share of its tries succeeds.
  */
 const ALWAYS = 0.9;
 /** The kinds of answers of the agent's tool to a kind of call are known after this many answers. */
@@ -71,7 +71,7 @@ interface Words {
   fine: (changes: number) => string;
 }
 
-/** For each change and range of seeds, compares the share with another verdict against the limit. */
+/** For each change and range of seeds, compares the share of differing verdicts with the limit. */
 function compared(
   known: readonly JudgedVariation[],
   isOtherwise: (one: JudgedVariation) => boolean,

@@ -204,7 +204,10 @@ function missingForms(range: string, alike: readonly Compared[]): Finding {
   };
 }
 
-/** The share of solutions in which each part uses only tools that one part of an agent's solution uses. */
+/**
+ * The share of solutions whose every part uses only tools that occur together in a part of one of the agent's
+ * solutions.
+ */
 function strangeParts(tasks: readonly EnvironmentTask[], { solved }: TargetProfile, speaking: Set<string>): Finding {
   const known = new Set(solved.flatMap(({ reference }) => solutionParts(reference, speaking)));
   const familiar = tasks.filter(({ reference }) => solutionParts(reference, speaking).every((part) => known.has(part)));

@@ -5,7 +5,8 @@ import { meanRewardOf, type Move } from '../play';
 import { CLAIM, INJECTION, NEUTRAL, waysToSpeak } from '../scripted-policies';
 
 /**
- * This number of tasks suffices to detect a gain of a few hundredths. Each costs three episodes for every way to speak.
+ * This number of tasks suffices to detect a gain of a few hundredths. Each task costs three episodes for every way to
+ * speak.
  */
 const TASKS = 20;
 

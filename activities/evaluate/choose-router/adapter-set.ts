@@ -1,6 +1,6 @@
 /**
  * Which adapters help. The tasks of a left-out adapter go to base, so the effect of an adapter does not depend on the
- * other adapters. So judging each adapter alone gives the same set as removing the most harmful one at a time.
+ * other adapters. Judging each adapter alone gives the same set as removing the most harmful one at a time.
  */
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../../contracts/names';
@@ -17,8 +17,8 @@ const PARTS = 5;
 
 /**
  * Whether these gains, in random order, show harm, by a cross-validated test. For each fifth of the tasks, the other
- * four fifths decide whether to leave the arm out. It harms if these decisions together would have avoided a loss. Harm
- * that shows only in the tasks on which it was found does not count, and a mean near zero rarely counts.
+ * four fifths decide whether to leave the arm out. The arm does harm if these decisions together would have avoided a
+ * loss. Harm that shows only in the tasks on which it was found does not count, and a mean near zero rarely counts.
  */
 export function harms(gains: readonly number[]): boolean {
   if (gains.length < LEAST_TASKS || meanOrZero(gains) >= 0) return false;
@@ -80,8 +80,8 @@ export function withoutLosers({ kind, chosen }: Decisions, adapters: readonly Ad
 }
 
 /**
- * Further tasks for adapters whose loss on their own tasks may exceed `margin`. Each gets as many tasks as it had;
- * adapters with the widest bound come first. `tasks` are the tasks that were compared.
+ * Further tasks for adapters whose loss on their own tasks may exceed `margin`. Each adapter gets as many tasks as it
+ * had; adapters with the widest bound come first. `tasks` are the tasks that were compared.
  */
 export function contestedTasks(
   { chosen }: Decisions,

@@ -57,7 +57,7 @@ export interface Difference {
   standardError: number;
 }
 
-/** `a` minus `b` over tasks whose outcomes are known wherever the two differ. */
+/** `a` minus `b`, over tasks on which they decide alike or the outcomes of both decisions are known. */
 export function difference(a: Decisions, b: Decisions, tasks: readonly number[], known: KnownOutcomes): Difference {
   const values = tasks.map((task) => {
     const [one, other] = [a.chosen[task]!, b.chosen[task]!];

@@ -55,7 +55,8 @@ export function harmOf(
   { margin, bought }: { margin: number; bought: number },
 ): NonNullable<RouterChoice['harm']> | null {
   const compared = new Set(tasks);
-  // The last round plays the mixed adapter where kinds that need it differ from others, which is not a random sample.
+  // The last round plays the mixed adapter only on tasks where kinds that need it differ from others. These tasks are
+  // not a random sample.
   const sampled = (task: number, arm: string) =>
     compared.has(task) || arm === FOLLOWED || (arm === MIXED && !KINDS[kind].needs.mixed);
   const arms = [...new Set(chosen)].filter((arm) => arm !== NONE_LABEL);

@@ -79,5 +79,5 @@ export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: Pl
   };
 }
 
-/** The ways of playing a task with its switches; the index of a way is its number. */
+/** Whether a conversation may switch adapters later, or keeps the first. A way's index numbers its trials. */
 const WAYS: readonly Switching['way'][] = ['switch', 'first'];

@@ -50,7 +50,7 @@ async function fit(
   return served.switches?.adopted ? withLaterMessages(setting, router, served.switches) : router;
 }
 
-/** Each adapter's figures under a kind, over the tasks that were played with every adapter that gets them. */
+/** Each adapter's figures under a kind. They use the tasks on which every adapter that gets the task was played. */
 function adaptersOf({ ids }: Setting, state: State, kind: RouterKind): RouterChoice['adapters'] {
   const { adapters, final, comparedFirst, known } = state;
   if (KINDS[kind].needs.outcomes && final !== null) return final.adapters;
@@ -63,7 +63,7 @@ function harmBy({ lossMargin: margin }: Setting, state: State, kind: RouterKind)
   const decisions = final && kind === 'mixed' ? final.mixed : servedAs(state, kind)?.decisions;
   if (decisions === undefined) return {};
   const isFinal = final !== null && KINDS[kind].needs.mixed;
-  // On these tasks, every adapter was played to which a compared decision gives the task.
+  // On these tasks, every adapter was played that some compared decision chooses for the task.
   const tasks = isFinal ? comparedIn(final, decisions, wholeOf(state, 'base')) : comparedWithBase;
   const harm = harmOf(decisions, tasks, known, { margin, bought: isFinal ? 0 : boughtForHarm });
   return harm ? { harm } : {};

@@ -8,8 +8,8 @@ const MAX_REASON = 300;
 /**
  * Merges each group of candidates that mean the same according to the analyst, and lists each merge. A group keeps the
  * wording known from earlier runs, else the wording of the candidate with most episodes. If several have the most, the
- * first of them counts. Numbers outside the list and members of an earlier group are ignored. So is a group of fewer
- * than two members.
+ * first of them counts. Numbers outside the list and members of an earlier group are ignored. A group of fewer than two
+ * members is ignored, too.
  */
 export function mergeCandidates(
   pool: readonly PooledCandidate[],

@@ -23,8 +23,8 @@ export function mergeRunPValues(made: readonly number[], runs: number, quorum: n
 /**
  * The p-value of one candidate, adjusted for the number of candidates (Bonferroni). The chance that the adjusted
  * p-value of any candidate without a gap falls below a level is at most that level. Holm's procedure would have a
- * little more power. But with it, the verdict on one candidate depends on the p-values of the others, and so on
- * labelling runs that those do not need.
+ * little more power. But with it, the verdict on one candidate depends on the other candidates' p-values. Those
+ * candidates would then be labelled again although their own verdicts are certain.
  */
 export function bonferroni(pValue: number, candidates: number): number {
   return Math.min(1, pValue * candidates);

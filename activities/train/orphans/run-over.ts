@@ -9,7 +9,8 @@ export type RunStatus = 'open' | 'over' | 'unknown';
 export type ReadRunStatus = (runId: string) => Promise<RunStatus>;
 
 /**
- * Reads whether a run is open. A run also counts as open if its repair is, which may train for a run that has ended.
+ * Reads whether a run is open. A run also counts as open while its repair is open: a repair may train for a run that
+ * has ended.
  * @throws the error of Temporal's client if it does not answer.
  */
 export async function readRunStatus(client: Client, runId: string): Promise<RunStatus> {

@@ -4,7 +4,7 @@ import type { TrainingJob } from '../../../contracts/artifacts/training';
 
 /**
  * Trainings with the same key may share a trainer. The key is a hash of all settings that one process requires to be
- * equal, and of its place.
+ * equal, and of the place where the trainer runs.
  */
 export function packingKey(
   { spec: { training } }: PreparedSpec,

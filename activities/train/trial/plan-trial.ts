@@ -10,7 +10,7 @@ import { jobFile, type PlannedJob, sha256 } from '../training-job';
 
 /** Files of the base model up to this size are compared by content, larger ones only by size. */
 const HASHED_BYTES = 1 << 20;
-/** This replaces an environment: its hash shows the trainer whether this is the worker's store. */
+/** Stands for an environment. The trainer compares its hash to check that it reads the same store as the worker. */
 const ENVIRONMENT = '# Written by the worker. No environment: a trial trains nothing.\n';
 
 /**

@@ -99,5 +99,5 @@ def plain_dialect_of(chat_template: str, own: dict | None) -> Dialect:
 
 
 def family_of(chat_template: str) -> str | None:
-    """The family with the template's form of calls, as a name of MARKS; None: the template writes no calls."""
+    """The family whose tool calls look like the template's (a name of MARKS). None: the template writes no calls."""
     return next((name for name, mark in MARKS if re.search(mark, chat_template)), None)

@@ -59,8 +59,8 @@ class Reply:
 class Renderer:
     """Renders and reads the conversations of one checkpoint directory.
 
-    `limit` is the model's length in tokens; None: there is no limit. TextTooLong is raised for a text that certainly
-    has more tokens, and for a word of more than twice as many characters. Neither is tokenized, because the time for a
+    `limit` is the model's length in tokens; None: there is no limit. Raises TextTooLong for a text that certainly has
+    more tokens, and for a word with more than twice as many characters. Neither is tokenized, because the time for a
     word may grow with the square of its length.
 
     Raises ModelError if the directory has no readable tokenizer or no chat template.
@@ -132,7 +132,7 @@ class Renderer:
         return self._turn({"role": "assistant", "content": text}, {"role": "user", "content": "x"}, text)
 
     def _turn(self, message: dict, answer: dict, written: str) -> list[int]:
-        """The tokens of an agent's message, with the end of its turn, which is the first one after `written`."""
+        """The tokens of an agent's message and of the end of its turn: the first end of a turn after `written`."""
         opening = {"role": "user", "content": "x"}
         before, text = self._render([opening], None), self._render([opening, message, answer], None)
         if not text.startswith(before):

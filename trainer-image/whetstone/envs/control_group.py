@@ -31,7 +31,7 @@ _numbers = itertools.count(random.SystemRandom().randrange(1 << 30))
 class Controller:
     """The place of groups, and the files of one: {file: function of the limits}.
 
-    `needed`: the group is given up without it.
+    `needed`: without this file no group is made.
     """
 
     directory: pathlib.Path

@@ -171,7 +171,7 @@ def _close(descriptor):
 
 
 def next_uid(profile):
-    """The kernel's user for a jail that root starts, or None: bubblewrap keeps ours.
+    """The kernel's user id for a jail that root starts. None for other users: bubblewrap keeps their user id.
 
     A jail with the kernel's uid 0 may write kernel settings even without a capability.
     """

@@ -135,7 +135,8 @@ def contents():
 
 def fingerprint():
     """Name of the tree in hex: a hash of the contents of our own files, and of the paths, sizes and times of Python's
-    files. The loader's cache file represents the shared libraries, because installing one rewrites it."""
+    files. The loader's cache file represents the shared libraries in the hash, because installing a library rewrites
+    it."""
     total = hashlib.sha256()
     for path in (*bundle.sources(), pathlib.Path(bundle.__file__), pathlib.Path(__file__)):
         total.update(path.read_bytes())
@@ -191,7 +192,7 @@ def make_directory(path, top):
 def compile_file(path, name):
     """Writes the byte code where Python looks for it.
 
-    It is unchecked, because the tree is immutable, so no start compares times.
+    Python does not compare the byte code with the source at each start, because the tree never changes.
     """
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     try:

@@ -1,4 +1,7 @@
-"""A vLLM server of one trainer, which starts it, alone knows its address, and ends with it."""
+"""A vLLM server that belongs to one trainer.
+
+The trainer starts it, and it ends with the trainer. No other program knows its address.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ LOG_CHARACTERS = 1_500
 class ManagedServer:
     """Starts the server; `url` and `key` are its address and API key. Its output is written to the file `log`.
 
-    At that point the server is not ready yet. A small process supervises it. It restarts the server when it ends, and
-    ends the server when this process ends for any reason.
+    At that point the server is not ready yet. A small process supervises it. It restarts the server when the server
+    ends, and ends it when this process ends for any reason.
     """
 
     def __init__(self, needs: ServerNeeds, log: Path, environment: dict[str, str]) -> None:

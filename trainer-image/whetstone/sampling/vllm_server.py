@@ -56,7 +56,7 @@ class VllmServer:
 
     `own`: the trainer started it and gave it the key.
 
-    Every method raises Unreachable and SamplerRefused.
+    Every method may raise Unreachable or SamplerRefused.
     """
 
     def __init__(self, url: str, connections: int, key: str | None = None, own: bool = False) -> None:

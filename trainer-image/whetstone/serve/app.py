@@ -105,7 +105,7 @@ class PolicyServer:
             exception_handlers={HTTPException: self._no_route},
             lifespan=self._lifespan,
         )
-        # Such a redirect would lead to the host in the request, before that has been checked.
+        # Such a redirect would lead to the host in the request, before that host has been checked.
         self.app.router.redirect_slashes = False
 
     @asynccontextmanager

@@ -122,7 +122,7 @@ class Connection(HttpToolsProtocol):
             self._discarded += len(data)
             if self._discarded > DISCARDED_BYTES:
                 self.transport.abort()
-        # Only for a request that has begun, and not while its answer is computed, which may take long.
+        # A timer limits a request that has begun to arrive. While the answer is computed, none runs.
         elif self._timer is None and not self._is_busy() and (self._unused or self._in_body):
             self._start_timer(HEAD_SECONDS, self._expire)
 

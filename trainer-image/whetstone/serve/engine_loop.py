@@ -66,7 +66,8 @@ class EngineLoop:
             for ticket in self._tickets.values():
                 if ticket.watch:
                     ticket.changed.set()
-            # Twice: first finished answers are sent and requests are read, then the handlers of these submit them.
+            # Yields twice. First, finished answers are sent and requests are read. Then the handlers of these requests
+            # submit them.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 

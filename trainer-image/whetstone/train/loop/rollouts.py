@@ -149,7 +149,7 @@ class Rollouts:
     def _play(self, iteration: int, tasks: list[_Task], rollouts: int | None = None) -> list[list[Episode]]:
         """Episodes of each task, played and scored.
 
-        Each task has `rollouts` of them; default: as many as a group has.
+        Each task has `rollouts` episodes; default: as many as a group has.
         """
         count = rollouts or self._algorithm.rolloutsPerGroup
         groups = [[Episode(task.group, n, task.seed, task.environment) for n in range(count)] for task in tasks]

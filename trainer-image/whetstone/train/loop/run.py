@@ -96,8 +96,8 @@ def run_job(
         if algorithm.reportTo == "tensorboard":
             trainer.add_callback(TensorBoardFiles(store.root, len(lines), store.notices))
         trainer.add_callback(IterationEnd(store, trainer, lines, leaves, turn))
-        # Later garbage collections skip the libraries' million objects. At exit they must not, or extension modules
-        # report the objects as leaks.
+        # Later garbage collections skip the libraries' million objects. At exit they must not skip them, or extension
+        # modules report these objects as leaks.
         gc.freeze()
         open_things.callback(gc.unfreeze)
         startup = time.perf_counter() - started

@@ -28,8 +28,8 @@ def shares_prompts(model: PeftModel) -> bool:
     """Whether the model can process a common prefix separately: the cache must contain everything that later tokens
     need of it.
 
-    False for layers with a sliding window, convolutions or a state; with gradient checkpointing, which keeps no cache;
-    and if the loss of a mixture's router is computed over whole rollouts.
+    False for layers with a sliding window, convolutions or a state. False with gradient checkpointing, which keeps no
+    cache. False if the router of a mixture of experts has a loss over whole rollouts.
     """
     base = model.get_base_model()
     config = base.config.get_text_config(decoder=True)

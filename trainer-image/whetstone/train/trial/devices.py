@@ -15,7 +15,7 @@ SIZE = 512
 
 
 def usable_devices(asked: int) -> list[dict]:
-    """Name, memory and compute capability of each GPU, after a multiplication on it. Empty if none was requested.
+    """Multiplies matrices on each GPU and returns its name, memory and compute capability. Empty if none was requested.
 
     Raises Unfit if there are fewer than requested or one cannot be used, and torch's error if a device fails.
     """

@@ -42,7 +42,8 @@ def run_trial(trial: Trial, started: float) -> int:
         packages = package_versions()
         watch.at("the base model")
         require_model(Path(job.baseModel), trial.modelFiles)
-        # The worker wrote the environment's file, so this folder is the worker's, not just one with the same name.
+        # The worker wrote the environment's file. Its hash shows that this is the worker's folder, not another one with
+        # the same name.
         check_inputs(job)
         watch.at("the jail")
         require_isolation(job)
