@@ -62,7 +62,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addAnswerCommands(program);
   addStoreCommands(program);
   addEnvironmentCommands(program.command('env').description('environments written by the analyst or by hand'));
-  addStudyCommands(program.command('study').description('experiments on what an agent has done already'));
+  addStudyCommands(program.command('study').description('experiments with the finished runs of an agent'));
   addAdapterCommands(program);
   addProductionCommands(program);
   return program;
@@ -82,15 +82,15 @@ const withContext =
   };
 
 function addServiceCommands(program: Command): void {
-  add(program, 'demo [agent.yaml]', 'services, one improvement run, its result')
+  add(program, 'demo [agent.yaml]', 'start the services, follow one improvement run, show its result, stop')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)
     .option('--keep', 'leave the services up')
-    .option('--ignore-open-runs', 'also where open runs cannot go on with these services')
-    .option('--since <seconds>', 'since 1970: the total time counts from then, not from now', wholeNumber)
+    .option('--ignore-open-runs', 'start even if open runs cannot continue with these services')
+    .option('--since <seconds>', 'start of the total time, in seconds since 1970; default: now', wholeNumber)
     .action(withContext(demoCommand));
   add(program, 'up [agent.yaml]', 'start Temporal, policy server, analyst and worker on this machine')
     .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')
-    .option('--ignore-open-runs', 'also where open runs cannot go on with these services')
+    .option('--ignore-open-runs', 'start even if open runs cannot continue with these services')
     .action(withContext(upCommand));
   add(program, 'down', 'stop what `whet up` started').action(withContext(downCommand));
 }
@@ -113,37 +113,37 @@ function addRunCommands(program: Command): void {
       ),
     );
   add(program, 'ls', 'list runs, the newest first')
-    .option('--agent <name>', 'only of this agent')
-    .option('--waiting', 'what needs somebody: why, since when, for whom, and the commands that answer it')
-    .option('--limit <n>', 'at most so many', positiveNumber, 20)
+    .option('--agent <name>', 'list only runs of this agent')
+    .option('--waiting', 'list what waits for somebody: why, since when, for whom, and the commands that answer it')
+    .option('--limit <n>', 'largest number of listed runs', positiveNumber, 20)
     .action(withContext(lsCommand));
-  add(program, 'status [run]', "a run's stages; without a run, the services")
+  add(program, 'status [run]', "show a run's stages; without a run, show the services")
     .option('--follow', 'show the stages until the run ends')
     .action(withContext(statusCommand));
-  add(program, 'why <run>', 'what a run waits for, and why').action(withContext(whyCommand));
+  add(program, 'why <run>', 'explain what a run waits for, and why').action(withContext(whyCommand));
   add(program, 'cancel <run>', 'stop a run for good; what it has written stays')
     .option('--no-wait', 'do not wait until its trainers have stopped')
     .action(withContext(cancelCommand));
-  add(program, 'history <agent>', "an agent's nights: what each found, changed and used")
-    .option('--html <file>', 'write it as a page with pictures, too')
+  add(program, 'history <agent>', "show an agent's nights: what each found, changed and used")
+    .option('--html <file>', 'also write a page with pictures')
     .action(withContext(historyCommand));
   add(
     program,
     'lineage <id>',
-    'what a trajectory, capability, adapter, version ... came from, and what came from it',
+    'show where a trajectory, capability, adapter or version came from, and what was made from it',
   ).action(withContext(lineageCommand));
-  add(program, 'report <run>', "a run's result and where its report lies").action(withContext(reportCommand));
+  add(program, 'report <run>', "show a run's result, and where its report is").action(withContext(reportCommand));
 }
 
 /** Commands with which a person answers a run that waits. */
 function addAnswerCommands(program: Command): void {
-  add(program, 'approve <run>', 'let a run promote that waits for a person').action(withContext(approveCommand));
-  add(program, 'budget <run>', 'what a run has spent on the analyst, and what it may spend')
-    .option('--usd <n>', 'US dollars that it may spend', positiveAmount)
-    .option('--tokens <n>', 'tokens that it may spend', positiveNumber)
+  add(program, 'approve <run>', 'approve the promotion that a run waits for').action(withContext(approveCommand));
+  add(program, 'budget <run>', 'show what a run has spent on the analyst, and change its limit')
+    .option('--usd <n>', 'new limit in US dollars', positiveAmount)
+    .option('--tokens <n>', 'new limit in tokens', positiveNumber)
     .action(withContext(budgetCommand));
-  add(program, 'retry <run> [waiting]', 'let what waits in a run try again: all of it, or a stage or capability')
-    .option('--spec <agent.yaml>', 'go on with corrected endpoints, limits and resources of this file')
+  add(program, 'retry <run> [waiting]', 'try again what waits in a run: everything, or one stage or capability')
+    .option('--spec <agent.yaml>', 'apply the corrected endpoints, limits and resources of this file')
     .action(
       withContext((context: Context, run: string, waiting: string | undefined, options: { spec?: string }) =>
         answerCommand(context, 'retry', run, waiting, options),
@@ -152,7 +152,7 @@ function addAnswerCommands(program: Command): void {
   add(
     program,
     'skip <run> <waiting>',
-    'let a run go on without a capability that waits, or without its mixed adapter',
+    'continue a run without a capability that waits, or without its mixed adapter',
   ).action(
     withContext((context: Context, run: string, waiting: string) => answerCommand(context, 'skip', run, waiting)),
   );
@@ -160,26 +160,26 @@ function addAnswerCommands(program: Command): void {
 
 /** Commands that repair and clean the store. */
 function addStoreCommands(program: Command): void {
-  add(program, 'repair <run>', 'make the artifacts of a run again that are damaged or gone')
-    .option('--dry-run', 'say what is damaged, and change nothing; exit code 1 when something is')
-    .option('--yes', 'ask the analyst again where its recorded answers are gone, which is paid again')
+  add(program, 'repair <run>', 'make damaged or missing artifacts of a run again')
+    .option('--dry-run', 'list what is damaged, and change nothing; exit code 1 if something is damaged')
+    .option('--yes', 'if recorded answers of the analyst are missing, ask and pay again')
     .action(withContext(repairCommand));
   const setting = (flags: string, description: string, variable: string) =>
     new Option(flags, description).env(variable);
-  add(program, 'gc', 'remove from the store what is old and what nothing refers to')
-    .option('--dry-run', 'say what goes and what stays, and change nothing')
+  add(program, 'gc', 'remove old and unused data from the store')
+    .option('--dry-run', 'show what would be removed and what stays, and change nothing')
     .addOption(
-      setting('--older-than <span>', 'least age of runs, adapters, labels and traces that go', 'WHET_GC_OLDER_THAN')
+      setting('--older-than <span>', 'smallest age of removed runs, adapters, labels and traces', 'WHET_GC_OLDER_THAN')
         .argParser(daysOrMore)
         .default(30 * 86_400_000, '30d'),
     )
     .addOption(
-      setting('--keep-runs <n>', 'newest runs of each agent that stay', 'WHET_GC_KEEP_RUNS')
+      setting('--keep-runs <n>', 'number of newest runs to keep for each agent', 'WHET_GC_KEEP_RUNS')
         .argParser(wholeNumber)
         .default(10),
     )
     .addOption(
-      setting('--keep-versions <n>', 'versions to roll back to that stay', 'WHET_GC_KEEP_VERSIONS')
+      setting('--keep-versions <n>', 'number of versions to keep for a rollback', 'WHET_GC_KEEP_VERSIONS')
         .argParser(positiveNumber)
         .default(5),
     )
@@ -187,8 +187,11 @@ function addStoreCommands(program: Command): void {
 }
 
 function addEnvironmentCommands(env: Command): void {
-  add(env, 'check <file>', 'every check of its certificate that needs no model; exit code 1 when one fails')
-    .option('--agent <agent.yaml>', 'the agent that it is for; default: the one in this directory, else the demo')
+  add(env, 'check <file>', 'run every check of its certificate that needs no model; exit code 1 if one fails')
+    .option(
+      '--agent <agent.yaml>',
+      'the agent that the environment is for; default: the one in this directory, else the demo',
+    )
     .action(withContext(envCheckCommand));
   add(env, 'run <file>', 'play one episode in the jail: your moves on standard input, or the reference solution')
     .option('--seed <n>', 'seed of the task', wholeNumber, 0)
@@ -197,14 +200,21 @@ function addEnvironmentCommands(env: Command): void {
   add(
     env,
     'edit <run> <capability> [file]',
-    'with a file: give it to the run that waits; without: copy the last environment here, once there is one',
+    'with a file: give it to the waiting run; without: copy the last environment to this directory',
   ).action(withContext(envEditCommand));
 }
 
 function addStudyCommands(study: Command): void {
-  add(study, 'stability <agent>', 'identify again and again from the same trajectories, independently, and compare')
+  add(
+    study,
+    'stability <agent>',
+    'identify several times from the same trajectories, independently, and compare the results',
+  )
     .option('--runs <n>', 'independent identifications', positiveNumber, 10)
-    .option('--from <run>', 'take the trajectories of this run; default: the last one of the agent that has any')
+    .option(
+      '--from <run>',
+      'use the trajectories of this run; default: the last run of the agent that has trajectories',
+    )
     .action(withContext(studyStabilityCommand));
 }
 
@@ -212,13 +222,18 @@ function addAdapterCommands(program: Command): void {
   add(program, 'promote <agent>', "make a version of the agent's adapters the active one")
     .argument('<version>', '', positiveNumber)
     .action(withContext(promoteCommand));
-  add(program, 'rollback <agent>', 'take back the canary, or make the version before the active one active').action(
+  add(program, 'rollback <agent>', 'end the canary; without one, activate the version before the active one').action(
     withContext(rollbackCommand),
   );
   add(program, 'canary <agent>', 'give a version a share of the conversations; without a version, show the canary')
     .argument('[version]', '', positiveNumber)
-    .option('--share <share>', 'of new conversations, up to 0.5', shareUpTo(0.5), 0.1)
-    .option('--false-rollback <chance>', 'of a rollback although it is as good', shareUpTo(0.4), 0.05)
+    .option('--share <share>', 'share of new conversations, up to 0.5', shareUpTo(0.5), 0.1)
+    .option(
+      '--false-rollback <chance>',
+      'probability of a rollback of a canary that is as good as the active version',
+      shareUpTo(0.4),
+      0.05,
+    )
     .option('--stop', 'end the canary')
     .action(withContext(canaryCommand));
 }
@@ -226,7 +241,7 @@ function addAdapterCommands(program: Command): void {
 /** Commands that run for long: the gateway, a schedule of runs, separate workers. */
 function addProductionCommands(program: Command): void {
   const { variable, fallback } = PORTS.gateway;
-  add(program, 'gateway [agent.yaml...]', "the agents' OpenAI-compatible endpoint, in the foreground")
+  add(program, 'gateway [agent.yaml...]', "run the agents' OpenAI-compatible endpoint in the foreground")
     .option('--config <gateway.yaml>', 'instead of agent.yaml files')
     .option('--host <address>', 'to listen on')
     .option('--port <port>', `to listen on (${variable}, ${fallback})`, wholeNumber)
@@ -242,23 +257,23 @@ function addProductionCommands(program: Command): void {
     .enablePositionalOptions()
     .option('--cron <expression>', "such as '0 2 * * *'")
     .option('--timezone <name>', 'of the cron expression', 'UTC')
-    .option('--jitter <span>', 'start up to so much later, chosen at random', '10m')
-    .option('--catch-up <span>', 'make up for a start that was missed this long ago at most', '6h')
+    .option('--jitter <span>', 'largest random delay of a start', '10m')
+    .option('--catch-up <span>', 'a missed start happens later, up to this long after its time', '6h')
     .option('--delete', 'remove the schedule')
     .action(withContext(scheduleCommand));
   addScheduleCommands(schedule);
   const queues = Object.keys(TASK_QUEUES);
-  add(program, 'worker', 'one worker in the foreground')
+  add(program, 'worker', 'run one worker in the foreground')
     .option('--queues <names>', queues.join(', '), queues.join(','))
     .action(withContext(workerCommand));
 }
 
 /** The actions on an existing schedule; an agent is given by its name or its agent.yaml. */
 function addScheduleCommands(schedule: Command): void {
-  add(schedule, 'ls', 'every schedule with its next and its last night').action(withContext(scheduleLsCommand));
-  add(schedule, 'pause <agent>', 'let no night begin until it is resumed; one that has begun goes on')
+  add(schedule, 'ls', 'list every schedule with its next and its last night').action(withContext(scheduleLsCommand));
+  add(schedule, 'pause <agent>', 'start no night until it is resumed; a night that has begun continues')
     .option('--note <text>', 'why, for `whet schedule ls`')
     .action(withContext(schedulePauseCommand));
-  add(schedule, 'resume <agent>', 'let the nights begin again').action(withContext(scheduleResumeCommand));
-  add(schedule, 'trigger <agent>', 'let a night begin now').action(withContext(scheduleTriggerCommand));
+  add(schedule, 'resume <agent>', 'start nights again').action(withContext(scheduleResumeCommand));
+  add(schedule, 'trigger <agent>', 'start a night now').action(withContext(scheduleTriggerCommand));
 }

@@ -52,7 +52,7 @@ function troubleOfDatabase(details: string): string | null {
     return 'cannot write its database. Look at its disk; then restart the server (`whet down`, `whet up`)';
   if (/no such table|unable to open database|malformed|not a database|database is closed/i.test(details))
     return (
-      'has lost its database. Restore it from a backup, or start it anew (`whet down`, `whet up`); ' +
+      'has lost its database. Restore it from a backup, or start it again without it (`whet down`, `whet up`); ' +
       'results that runs have written stay in the store'
     );
   return null;
@@ -84,7 +84,7 @@ export function explainTemporalError(error: unknown, { address, namespace }: Ser
   if (isSilent(found))
     return new CliError(
       `${where} gives no answer (${details}). Runs are not lost: they go on when it is back. ` +
-        'If `whet up` started it, `whet status` says what it does, and logs/temporal.log in the state directory why.',
+        'If `whet up` started it, look at `whet status`, and at logs/temporal.log in the state directory.',
       { type: 'Temporal.Unreachable', cause: error },
     );
   if (isNamespaceMissing(found))

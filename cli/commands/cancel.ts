@@ -27,7 +27,7 @@ export async function cancelCommand({ settings, out }: Context, runId: string, {
     if (before.status !== 'running') return out.result(...ended(before, false));
     await promptly(temporal.client, () => temporal.client.workflow.getHandle(runId).cancel());
     if (!wait) {
-      const text = `${runId}: asked to stop; \`whet status ${runId}\` says when it has.`;
+      const text = `${runId}: asked to stop; \`whet status ${runId}\` says when it has stopped.`;
       return out.result({ runId, status: 'cancelling', asked: true }, text);
     }
     const after = await withInterrupt((signal) => untilEnded(temporal, runId, (line) => out.line(line), signal));
@@ -59,7 +59,7 @@ async function untilEnded(
     });
     if (state !== null && state.status !== 'running') return state;
     if (signal.aborted)
-      throw new CliError(`${runId} was asked to stop and does so; \`whet status ${runId}\` says when it has.`, {
+      throw new CliError(`${runId} is stopping; \`whet status ${runId}\` says when it has stopped.`, {
         type: 'Run.StillStopping',
       });
     if (saidAt === null || performance.now() - saidAt >= SAY_EVERY_MS) {

@@ -52,7 +52,7 @@ function describeSize(spec: AgentSpec): string {
   const wanted = spec.evaluation.detectableGain;
   const size = `${pluralise(tasks, 'held-out task')} with ${pluralise(leastTrials, 'trial')}`;
   if (wanted === undefined) return `${size} each`;
-  return `${size} each, or with as few more as a gain of ` + `${pointsText(wanted)} takes, at most ${mostTrials}`;
+  return `${size} each (more, up to ${mostTrials}, if a gain of ${pointsText(wanted)} needs them)`;
 }
 
 /** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
@@ -111,7 +111,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     ...(memory === null ? [] : describeMemory(spec, memory)),
     `The evaluation, ${describeSize(spec)}, proves a gain over base of ` +
       `${pointsText(estimate.minimumDetectableGain)} or more in four of five cases, ` +
-      'whatever the agent is like; the run says it again with what it has seen of the agent.',
+      'for any agent; the run computes it again from the results of this agent.',
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',
   ];

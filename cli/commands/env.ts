@@ -56,7 +56,7 @@ function agentToCheckFor(source: string, file: string, named: string | undefined
   if (existsSync(here))
     return near === null || near === here
       ? { path: here, hint: '; --agent AGENT_YAML names another' }
-      : { path: here, hint: `, because it is in this directory. The file lies beside another: ${another(near)}` };
+      : { path: here, hint: `, because it is in this directory. The file is next to another one: ${another(near)}` };
   if (near !== null) return { path: near, hint: '; --agent AGENT_YAML names another' };
   const demo = defaultAgentPath();
   if (demo === null)

@@ -33,7 +33,7 @@ export async function lineageCommand({ settings, out }: Context, id: string): Pr
   if (item === undefined)
     throw new CliError(
       [
-        `Nothing in ${settings.storeRoot} that a report or registry names has the id ${given(id)}.`,
+        `No report or registry in ${settings.storeRoot} names an item with the id ${given(id)}.`,
         KINDS,
         ...leftOut,
       ].join('\n'),

@@ -11,8 +11,8 @@ export interface Repeatable {
 }
 
 const ROLLOUTS = 'the episodes of its work file; those that are lost are played again';
-const MODEL_CHANGED = 'the model server computes otherwise than it did, for example on another processor';
-const LABELS_CHANGED = "the agent's label cache lost labels, or this version of Whetstone counts otherwise";
+const MODEL_CHANGED = 'the model server computes differently now, for example on another processor';
+const LABELS_CHANGED = "the agent's label cache lost labels, or this version of Whetstone counts differently";
 
 /** The activities that leave artifacts. */
 export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
@@ -26,16 +26,16 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   },
   readServedTraffic: {
     takes: 'seconds',
-    differs: 'live traffic was removed or has come in since, or later nights have read on',
+    differs: 'live traffic was removed or has come in since, or later nights have read more of it',
   },
-  decideNight: { takes: 'seconds', differs: 'this version of Whetstone decides otherwise' },
+  decideNight: { takes: 'seconds', differs: 'this version of Whetstone decides differently' },
   collectTrajectories: {
     takes: ROLLOUTS,
     differs: `${MODEL_CHANGED}, or live traffic was removed`,
   },
   discoverCandidates: {
     takes: 'the recorded answers of the analyst',
-    differs: 'an answer was asked for anew, or this version of Whetstone asks otherwise',
+    differs: 'an answer was requested again, or this version of Whetstone asks differently',
     answers: ({ measures }: { measures?: true }) => (measures ? 'analyst-discover-served' : 'analyst-discover'),
   },
   planLabels: { takes: 'seconds', differs: LABELS_CHANGED },
@@ -43,20 +43,20 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   contrastCapabilities: { takes: 'seconds', differs: LABELS_CHANGED },
   synthesiseEnvironment: {
     takes: 'the recorded answer of the analyst',
-    differs: 'the answer was asked for anew, or this version of Whetstone asks otherwise',
+    differs: 'the answer was requested again, or this version of Whetstone asks differently',
     answers: ({ capability, attempt }: { capability: { id: string }; attempt: number }) =>
       `analyst-synthesise-${capability.id}-${attempt}`,
   },
   validateEnvironment: {
     takes: 'the checks that need no model',
-    differs: 'this version of Whetstone checks otherwise',
+    differs: 'this version of Whetstone checks differently',
   },
   rollOutRefused: { takes: ROLLOUTS, differs: MODEL_CHANGED },
   calibrateEnvironment: { takes: ROLLOUTS, differs: MODEL_CHANGED },
   trainAdapter: {
     takes: "the training's own folder, else its last checkpoint, else the whole training",
     differs:
-      'it was trained anew: the manifest has its times in it, and another processor rounds otherwise, which gives ' +
+      'it was trained again: the manifest contains times, and another processor rounds differently, which gives ' +
       'other weights',
   },
   keepMembers: {
@@ -72,21 +72,21 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   rollOutArm: { takes: ROLLOUTS, differs: MODEL_CHANGED },
   compareArms: {
     takes: 'seconds',
-    differs: 'this version of Whetstone computes otherwise',
+    differs: 'this version of Whetstone computes differently',
   },
   renderReport: {
     takes: 'seconds',
-    differs: 'it says when it was made, or this version of Whetstone writes it otherwise',
+    differs: 'it contains the time of its making, or this version of Whetstone writes it differently',
     keepsOther: true,
   },
-  recordIdentification: { takes: 'seconds', differs: 'this version of Whetstone writes it otherwise' },
+  recordIdentification: { takes: 'seconds', differs: 'this version of Whetstone writes it differently' },
   prepareStudy: {
     takes: 'the run that the study is about',
     differs: "the studied run's artifacts or the analyst's address have changed",
   },
   renderStudy: {
     takes: 'seconds',
-    differs: 'it says when it was made, or this version of Whetstone writes it otherwise',
+    differs: 'it contains the time of its making, or this version of Whetstone writes it differently',
     keepsOther: true,
   },
 };

@@ -11,7 +11,7 @@ interface CommandFailure {
 export const COMMAND_FAILURES = {
   'Cli.Failed': {
     exitCode: 1,
-    meaning: 'The command failed for a reason that has no type of its own. Exit code 2 where an argument was wrong.',
+    meaning: 'The command failed for a reason that has no type of its own. Exit code 2 if an argument was wrong.',
     remedy: 'Do what the message says.',
   },
   'Cli.Unexpected': {
@@ -91,7 +91,7 @@ export const COMMAND_FAILURES = {
   },
   'Up.VllmMissing': {
     exitCode: 1,
-    meaning: 'The agent wants a vLLM (model.server), and none is installed where it was looked for.',
+    meaning: 'The agent wants a vLLM (model.server), and none is installed in the expected places.',
     remedy: 'Run `scripts/vllm.sh`, or set WHET_VLLM_PYTHON to a Python that has vLLM.',
   },
   'Up.Failed': {
@@ -216,7 +216,7 @@ export const COMMAND_FAILURES = {
   },
   'Lineage.NotFound': {
     exitCode: 2,
-    meaning: 'Nothing that the store has a record of has this id, or several things have it.',
+    meaning: 'The store has no item with this id, or several.',
     remedy: 'Use one of the kinds of id that the message lists; `whet report` and `whet history` show ids.',
   },
   'Study.Failed': {
@@ -268,7 +268,7 @@ export const COMMAND_FAILURES = {
     exitCode: 2,
     meaning: 'The run has no environment for this capability that could be copied.',
     remedy:
-      '`whet status RUN` lists its capabilities. Where one waits, `whet env edit RUN CAPABILITY FILE` gives it an ' +
+      '`whet status RUN` lists its capabilities. If one waits, `whet env edit RUN CAPABILITY FILE` gives it an ' +
       'environment that you wrote.',
   },
   'Env.Exists': {

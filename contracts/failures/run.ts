@@ -111,9 +111,9 @@ export const FAILURES = {
     curedBy: 'operator',
     meaning: 'The analyst endpoint refused the request as invalid.',
     remedy:
-      'Where the endpoint does not know the model or the form of the answer, correct analyst.model, or take one with ' +
-      'structured outputs. Where it has no answer to this question, as an analyst with recorded answers, add the ' +
-      'file that the message names, then `whet retry RUN CAPABILITY`; or `whet skip RUN CAPABILITY` leaves it out.',
+      'If the endpoint does not know the model or the form of the answer, correct analyst.model, or use a model with ' +
+      'structured outputs. If an analyst with recorded answers has no answer to this question, add the file that the ' +
+      'message names, then `whet retry RUN CAPABILITY`. Or `whet skip RUN CAPABILITY` leaves the capability out.',
   },
   'Analyst.RateLimited': {
     retryable: true,
@@ -141,7 +141,7 @@ export const FAILURES = {
     meaning: 'The endpoint ended a batch without its answers.',
     remedy:
       'Read the message; `whet retry RUN` sends what is missing in a new batch. ' +
-      'Where the endpoint has no Batch API, set analyst.mode to online.',
+      'If the endpoint has no Batch API, set analyst.mode to online.',
   },
   'Analyst.NotRecorded': {
     retryable: false,
@@ -184,10 +184,10 @@ export const FAILURES = {
     curedBy: 'owner',
     meaning: 'The target environment raised, hung or died.',
     remedy:
-      'Read the traceback in the message. Where the first checks wait for it, correct the file, then ' +
-      '`whet retry RUN`. Later a run keeps to the source that it began with: `whet cancel RUN`, correct the file, ' +
-      'and start a new run. If the cause was outside the source, `whet retry RUN` continues; `whet retry RUN ' +
-      'CAPABILITY` where a capability waits.',
+      'Read the traceback in the message. If the run still waits in its first checks, correct the file, then ' +
+      '`whet retry RUN`. Later a run uses the source that it began with: `whet cancel RUN`, correct the file, and ' +
+      'start a new run. If the cause was outside the source, `whet retry RUN` continues the run; if a capability ' +
+      'waits, use `whet retry RUN CAPABILITY`.',
   },
   'Environment.Killed': {
     retryable: true,
@@ -238,10 +238,10 @@ export const FAILURES = {
   'Store.Corrupt': {
     retryable: false,
     curedBy: 'operator',
-    meaning: 'What the store holds is damaged: an artifact does not match its hash, or a document is torn.',
+    meaning: 'Something in the store is damaged: an artifact does not match its hash, or a document is incomplete.',
     remedy:
-      'The message names the file: `whet repair RUN` makes the artifacts of a run again or says what to do; a ' +
-      'document goes back to its version before. Then `whet retry RUN`.',
+      'The message names the file. `whet repair RUN` makes the artifacts of a run again, or says what to do. For a ' +
+      'document, the message has the command that restores the previous version. Then `whet retry RUN`.',
   },
   'Store.Missing': {
     retryable: false,

@@ -14,9 +14,8 @@ export const TRAINER_FAILURES = {
     meaning: 'The training environment failed inside the trainer.',
     remedy:
       'Read the last lines of the trainer log in the message. `whet env edit RUN CAPABILITY` corrects the ' +
-      'environment ' +
-      'and trains in the new one; after another cause, such as a missing layer of the jail, ' +
-      '`whet retry RUN CAPABILITY` continues from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
+      'environment and trains in the new one. If the cause was another, such as a missing layer of the jail, ' +
+      '`whet retry RUN CAPABILITY` continues from the last checkpoint. `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Trainer.EnvironmentDiffers': {
     retryable: false,
@@ -24,8 +23,8 @@ export const TRAINER_FAILURES = {
     meaning: "The first rewards of a training are not those of its environment's calibration.",
     remedy:
       'The message has both means. `whet env edit RUN CAPABILITY` corrects the environment and trains in it; ' +
-      '`whet skip RUN CAPABILITY` leaves it out. Where the environment is right, compare how trainer and server read ' +
-      'the model (chat template, parsers, lengths). Set to zero, `training.rewardCollapse` lets a new run train.',
+      '`whet skip RUN CAPABILITY` leaves it out. If the environment is right, compare how trainer and server read ' +
+      'the model (chat template, parsers, lengths). If `training.rewardCollapse` is zero, a new run skips this check.',
   },
   'Trainer.SamplerRefused': {
     retryable: false,
@@ -99,11 +98,10 @@ export const TRAINER_FAILURES = {
     curedBy: 'cluster',
     meaning: 'The trainer ran without finishing an iteration, and so did those that replaced it.',
     remedy:
-      'Look at the log that the message names, and at the node: `kubectl describe node NODE` (GPU, disk, ' +
-      'network file ' +
-      'system). Where its iterations are rightly slow, raise limits.stalledMinutes or limits.startMinutes under ' +
-      'training.kubernetes. `whet retry RUN CAPABILITY`, with `--spec agent.yaml` after a change, continues from the ' +
-      'last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
+      'Look at the log that the message names, and at the node: `kubectl describe node NODE` (GPU, disk, network ' +
+      'file system). If its iterations are slow for a good reason, raise limits.stalledMinutes or ' +
+      'limits.startMinutes under training.kubernetes. `whet retry RUN CAPABILITY`, with `--spec agent.yaml` after ' +
+      'a change, continues from the last checkpoint; `whet skip RUN CAPABILITY` leaves it out.',
   },
   'Trainer.Disrupted': {
     retryable: false,

@@ -60,7 +60,7 @@ test('trials that a wanted gain may add count in full', async () => {
   expect(arms(value)).toBe(3 * arms(two.value));
   expect(value.minimumDetectableGain).toBeLessThan(two.value.minimumDetectableGain);
   expect(text).toContain(
-    '100 held-out tasks with 2 trials each, or with as few more as a gain of 5.0 points takes, at most 6, proves a gain',
+    '100 held-out tasks with 2 trials each (more, up to 6, if a gain of 5.0 points needs them), proves a gain',
   );
 });
 

@@ -206,7 +206,7 @@ describe('whet env', () => {
     test('names the agent beside the file where it takes that of the directory', () => {
       const file = join(mine, 'desk.py');
       expect(saysIn(folder, file)).toBe(
-        `checked for the agent of ${agent}, because it is in this directory. The file lies beside another: ` +
+        `checked for the agent of ${agent}, because it is in this directory. The file is next to another one: ` +
           `whet env check ${file} --agent ${join(mine, 'agent.yaml')}`,
       );
     });

@@ -45,8 +45,8 @@ def most_connections() -> int:
 class Room:
     """The limit on connections. At the limit, the oldest waiting connection is closed for a new one.
 
-    `waiting` has the connections for which the server has nothing to do: none of their requests has arrived completely,
-    or they only have to read their answer.
+    `waiting` has the connections for which the server has nothing to do: no request has arrived completely, or only the
+    client still has to read an answer.
     """
 
     def __init__(self, most: int) -> None:
