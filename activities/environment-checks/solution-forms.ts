@@ -18,8 +18,8 @@ const SAME = 0.75;
 const NEARLY = 0.05;
 
 /**
- * The words of all values in the solutions. They differ between tasks and say nothing about the kind of request. Texts
- * that the agent says do not count.
+ * The words of all values in the solutions. They differ between tasks and say nothing about the kind of request. What
+ * the agent says to the user does not count.
  */
 export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySet<string>): Set<string> {
   const calls = tasks.flatMap(({ reference }) => reference.map(asCall)).filter(({ name }) => !speaking.has(name));
@@ -40,7 +40,7 @@ export function openingRuns(prompt: string, values: ReadonlySet<string>): Set<st
 /**
  * The form of a solution, with its steps separated by `; `: which tools it uses, and for each argument whether the
  * opening gives it or it must be looked up. Calls of one form count once, so that two items have the same form as
- * three. Texts that the agent says do not count.
+ * three. What the agent says to the user does not count.
  */
 export function solutionForm({ prompt, reference }: SolvedOpening, speaking: ReadonlySet<string>): string {
   const opening = spacedWords(prompt);

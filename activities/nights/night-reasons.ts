@@ -53,7 +53,7 @@ export function servedCapabilities({ version, identification, drifts }: NightEvi
       stateOf(verdict, status),
       drifts.some(({ capabilityId }) => capabilityId === id),
     ),
-    // The mixed adapter was trained for every capability that was lacking then.
+    // The mixed adapter was trained for every capability that was lacking when this version was made.
     inVersion: version.capabilityIds.includes(id) || (isMixed && status !== null && status !== 'new'),
   }));
 }

@@ -48,7 +48,7 @@ export class OperatorGate {
     return this.waiting && this.given === null;
   }
 
-  /** Ends a wait. It drops an answer that nobody waits for. */
+  /** Gives the answer that ends a wait. It has no effect while nobody waits: the next wait drops it. */
   answer(answer: Answer): void {
     this.given = answer;
   }

@@ -123,8 +123,8 @@ function argumentsWithheld({ tasks, name }: Range, target: TargetProfile): Findi
 }
 
 /**
- * Arguments whose unknown part is the same in nearly all tasks, so that no look-up is needed. Texts that the agent says
- * do not count.
+ * Arguments whose unknown part is the same in nearly all tasks, so that no look-up is needed. What the agent says to
+ * the user does not count.
  */
 function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: TargetProfile): Finding {
   const speaking = speakingTools(

@@ -12,7 +12,7 @@ import type { KnownOutcomes } from './known-outcomes';
 /** An adapter's figures under a kind's decisions. */
 type AdapterRow = RouterChoice['adapters'][number];
 
-/** Number of parts of the tasks for the cross-fitted decision. */
+/** Number of folds into which the tasks are split for the cross-validated test of `harms`. */
 const PARTS = 5;
 
 /**
