@@ -2,10 +2,11 @@ import { Agent, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { hideSecret } from '../../contracts/hide-secret';
-import { startOf } from '../../contracts/clean-text';
 import { belongsTo, keyRefusal } from '../../contracts/key-endpoints';
+import { parseLenient } from '../../contracts/lenient-json';
 import { ADDRESS_HINT, faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 import type { ModelCard } from './model-identity';
+import { readCompletion } from './read-completion';
 import { requestText, sentMessages } from './sent-messages';
 
 /** A request for a chat completion. */
@@ -55,53 +56,22 @@ export interface ModelClient {
   loadAdapter(baseUrl: string, name: string, path: string, signal?: AbortSignal): Promise<void>;
 }
 
-const tokenSchema = z.object({ token: z.string(), logprob: z.number() });
-/** Text, or the list of parts that some servers return. */
-const contentSchema = z.union([
-  z.string(),
-  z.array(z.object({ text: z.string().nullish() })).transform((parts) => parts.map(({ text }) => text ?? '').join('')),
-]);
-/** Servers also write missing arguments as null or as empty text, and some write the object itself. */
-const argumentsSchema = z
-  .union([z.string(), z.record(z.string(), z.unknown()).transform((object) => JSON.stringify(object))])
-  .nullish()
-  .transform((text) => (text?.trim() ? text : '{}'));
-const completionSchema = z.object({
-  choices: z
-    .array(
-      z.object({
-        message: z.object({
-          content: contentSchema.nullish(),
-          // vLLM has used both names; other servers may give them another meaning.
-          reasoning_content: z.string().nullish().catch(null),
-          reasoning: z.string().nullish().catch(null),
-          tool_calls: z
-            .array(z.object({ function: z.object({ name: z.string(), arguments: argumentsSchema }) }))
-            .nullish(),
-        }),
-        finish_reason: z.string().nullish().catch(null),
-        logprobs: z
-          .object({ content: z.array(tokenSchema.extend({ top_logprobs: z.array(tokenSchema).nullish() })).nullish() })
-          .nullish(),
-      }),
-    )
-    .min(1),
-  usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish(),
-  system_fingerprint: z.string().nullish().catch(null),
+const cardSchema = z.object({
+  id: z.string(),
+  // Not every server sends these, and what another server means by them must not stop a run.
+  root: z.string().nullish().catch(null),
+  max_model_len: z.number().nullish().catch(null),
+  weights_sha256: z.string().nullish().catch(null),
 });
-/** What some proxies answer with status 200. */
-const errorAnswerSchema = z.object({ error: z.object({ code: z.int().min(400).max(599).catch(400) }) });
-const modelsSchema = z.object({
-  data: z.array(
-    z.object({
-      id: z.string(),
-      // Not every server sends these fields, and another server's meaning of them must not stop a run.
-      root: z.string().nullish().catch(null),
-      max_model_len: z.number().nullish().catch(null),
-      weights_sha256: z.string().nullish().catch(null),
-    }),
-  ),
-});
+/** The list in `data`, in `models` or alone. Null is none. Entries without a name are left out. */
+const modelsSchema = z
+  .union([
+    z.object({ data: z.array(z.unknown()) }).transform(({ data }) => data),
+    z.object({ models: z.array(z.unknown()) }).transform(({ models }) => models),
+    z.object({ data: z.null() }).transform(() => []),
+    z.array(z.unknown()),
+  ])
+  .transform((list) => list.flatMap((card) => cardSchema.safeParse(card).data ?? []));
 
 /** Settings of the client. */
 export interface ModelClientOptions {
@@ -140,7 +110,12 @@ export class HttpModelClient implements ModelClient {
       connectTimeout: 10_000,
       keepAliveTimeout: 4_000,
     });
-    this.headers = { 'content-type': 'application/json', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) };
+    // Without the second one a server may answer in any encoding.
+    this.headers = {
+      'content-type': 'application/json',
+      'accept-encoding': 'identity',
+      ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+    };
   }
 
   async chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer> {
@@ -156,20 +131,7 @@ export class HttpModelClient implements ModelClient {
       ...(request.choice ? { structured_outputs: { choice: request.choice } } : {}),
     };
     const answer = await this.send('POST', url, body, signal, request.timeoutMs ?? this.timeoutMs);
-    const parsed = completionSchema.safeParse(answer);
-    if (!parsed.success) throw this.noCompletion(answer, parsed.error, url);
-    const { choices, usage, system_fingerprint: fingerprint } = parsed.data;
-    const { message, logprobs, finish_reason: finish } = choices[0]!;
-    return {
-      content: message.content ?? null,
-      reasoning: (message.reasoning_content ?? message.reasoning) || null,
-      cut: finish === 'length',
-      toolCalls: (message.tool_calls ?? []).map((call) => call.function),
-      promptTokens: usage?.prompt_tokens ?? 0,
-      completionTokens: usage?.completion_tokens ?? 0,
-      firstToken: logprobs?.content?.[0]?.top_logprobs ?? [],
-      fingerprint: fingerprint ?? null,
-    };
+    return readCompletion(answer, url, this.apiKey);
   }
 
   async models(baseUrl: string, signal?: AbortSignal): Promise<ModelCard[]> {
@@ -177,7 +139,7 @@ export class HttpModelClient implements ModelClient {
     const parsed = modelsSchema.safeParse(await this.send('GET', url, undefined, signal));
     if (!parsed.success)
       throw new ModelFault('refused', `The server at ${url} did not answer with a list of models. ${ADDRESS_HINT}`);
-    return parsed.data.data.map((card) => ({
+    return parsed.data.map((card) => ({
       id: card.id,
       weightsSha256: card.weights_sha256 ?? null,
       root: card.root ?? null,
@@ -193,21 +155,6 @@ export class HttpModelClient implements ModelClient {
   /** Closes the idle connections. */
   close(): Promise<void> {
     return this.agent.close();
-  }
-
-  /** The fault for a 2xx answer that is no chat completion. Text, such as a web page, means a wrong address. */
-  private noCompletion(answer: unknown, problem: z.ZodError, url: string): ModelFault {
-    const error = errorAnswerSchema.safeParse(answer);
-    if (error.success)
-      return faultOfAnswer(
-        { status: error.data.error.code, body: hideSecret(JSON.stringify(answer), this.apiKey) },
-        url,
-      );
-    return new ModelFault(
-      typeof answer === 'string' ? 'refused' : 'conversation',
-      `The model server at ${url} answered with something that is not a chat completion: ` +
-        `${startOf(z.prettifyError(problem), 300)}${typeof answer === 'string' ? ` ${ADDRESS_HINT}` : ''}`,
-    );
   }
 
   private async send(
@@ -239,21 +186,18 @@ export class HttpModelClient implements ModelClient {
       throw signal?.aborted ? signal.reason : faultOfException(error, url, answerMs);
     }
     if (answer.statusCode < 200 || answer.statusCode > 299) {
-      const header = answer.headers['retry-after'];
+      const header = (name: string) => [answer.headers[name]].flat()[0];
       throw faultOfAnswer(
         {
           status: answer.statusCode,
           body: hideSecret(text, this.apiKey),
-          retryAfter: typeof header === 'string' ? header : undefined,
+          retryAfter: header('retry-after'),
+          retryAfterMs: header('retry-after-ms'),
         },
         url,
       );
     }
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      // vLLM acknowledges adapter calls in plain text.
-      return text;
-    }
+    // vLLM acknowledges adapter calls in plain text.
+    return parseLenient(text) ?? text;
   }
 }

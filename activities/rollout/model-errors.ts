@@ -1,17 +1,27 @@
 import type { ApplicationFailure } from '@temporalio/common';
 import type { FailureType } from '../../contracts/failures/run';
+import { readErrorBody, saysFiltered, saysTooLong } from '../../contracts/messages/read-error';
+import { retryAfterMs } from '../../contracts/retry-after';
 import { failure } from '../../contracts/typed-failure';
-import { startOf } from '../../contracts/clean-text';
 
 /**
- * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `slow`: the request was
- * taken, and nothing was sent for as long as its answer may take. `unknown-model`: the server does not serve this name
- * (a restarted server has lost its adapters). `too-long`: the conversation is longer than the model's context.
- * `conversation`: the server refuses this conversation, and may answer others. `changed`: another model is served than
- * the run began with. `unauthorised`: the server does not take the API key. `refused`: the same call will fail again.
+ * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `failed`: so it may, unless
+ * this conversation is what makes the server fail. `slow`: the request was taken, and nothing was sent for as long as
+ * its answer may take. `unknown-model`: the server does not serve this name (a restarted server has lost its adapters).
+ * `too-long`: the conversation is longer than the model's context. `conversation`: the server refuses this conversation,
+ * and may answer others. `changed`: another model is served than the run began with. `unauthorised`: the server does not
+ * take the API key. `refused`: the same call will fail again.
  */
 export type ModelFaultKind =
-  'unreachable' | 'slow' | 'unknown-model' | 'too-long' | 'conversation' | 'changed' | 'unauthorised' | 'refused';
+  | 'unreachable'
+  | 'failed'
+  | 'slow'
+  | 'unknown-model'
+  | 'too-long'
+  | 'conversation'
+  | 'changed'
+  | 'unauthorised'
+  | 'refused';
 
 /** A failed call of the model endpoint. */
 export class ModelFault extends Error {
@@ -31,7 +41,9 @@ export class ModelFault extends Error {
 export interface FailedAnswer {
   status: number;
   body: string;
+  /** The headers of these names. */
   retryAfter?: string | undefined;
+  retryAfterMs?: string | undefined;
 }
 
 /** The hint for an address without a model server. */
@@ -41,35 +53,50 @@ export const ADDRESS_HINT = 'Check model.baseUrl: it normally ends in /v1.';
 const GAVE_UP = new Set([408, 504, 524]);
 const GAVE_UP_HINT = ' A proxy in front of it gave up waiting: raise its limit where answers take longer.';
 
-/** Words of OpenAI's API, vLLM, SGLang and llama.cpp. */
-const TOO_LONG = /maximum (context|model) length|context (length|size|window)|exceed_context_size/i;
 /** Phrases of servers that answer 400 for an unknown model. */
 const UNKNOWN_MODEL =
-  /\b(unknown|invalid|no such) (model|adapter)\b|\b(model|adapter)\b.{0,200}\b(does not exist|not found|is not served)/i;
+  /\b(unknown|invalid|no such) (model|adapter)\b|\b(models?|adapter)\b.{0,200}\b(does not exist|not exist|not found|is not served)|\bnot a valid model\b/i;
 const BAD_KEY =
   /\b(invalid|incorrect|missing|no) API.?key\b|\bAPI.?key (is )?(not valid|invalid|missing|required|expired)/i;
 
+/** Statuses of servers that are busy or whose own server failed: 409 and 423 of locks, 424 of TGI, 498 of Groq. */
+const BUSY = new Set([408, 409, 423, 425, 429, 498]);
+/** Statuses of a server that failed while it worked on this request. */
+const FAILED = new Set([424, 500]);
+
 /** The fault for an HTTP answer other than 2xx. `url` is only used in the message. */
-export function faultOfAnswer({ status, body, retryAfter }: FailedAnswer, url: string): ModelFault {
-  const { message, code } = errorOf(body);
+export function faultOfAnswer({ status, body, ...headers }: FailedAnswer, url: string): ModelFault {
+  const error = readErrorBody(body);
+  const { message, code } = error;
   const said = message ? `: ${message}` : '.';
   const isOfRequest = status === 400 || status === 413 || status === 422;
-  if (isOfRequest && (code === 'context_length_exceeded' || TOO_LONG.test(message)))
+  if (isOfRequest && saysTooLong(error))
     return new ModelFault('too-long', `The conversation is too long for the model at ${url}${said}`);
   if (
-    (status === 404 && (code === 'model_not_found' || /\bmodel\b|\badapter\b/i.test(message))) ||
+    (status === 404 && (code === 'model_not_found' || /\bmodels?\b|\badapter\b/i.test(message))) ||
     (isOfRequest && (code === 'model_not_found' || UNKNOWN_MODEL.test(message)))
   ) {
     return new ModelFault('unknown-model', `The model server at ${url} does not serve the model${said}`);
   }
-  if (status === 408 || status === 425 || status === 429 || status >= 500) {
+  if (BUSY.has(status) || FAILED.has(status) || status >= 500) {
     return new ModelFault(
-      'unreachable',
+      FAILED.has(status) ? 'failed' : 'unreachable',
       `The model server at ${url} answered ${status}${said}${GAVE_UP.has(status) ? GAVE_UP_HINT : ''}`,
-      retryAfterMs(retryAfter),
+      retryAfterMs({ ms: headers.retryAfterMs, after: headers.retryAfter }, Date.now()) ?? undefined,
     );
   }
-  if (status === 401 || status === 403 || (status === 400 && (code === 'invalid_api_key' || BAD_KEY.test(message)))) {
+  const isFiltered = status === 403 && saysFiltered(error);
+  if (status === 402) {
+    return new ModelFault(
+      'unauthorised',
+      `The model server at ${url} says that the credit of the API key is used up (402)${said} Add credit, or set ` +
+        'WHET_MODEL_API_KEY of the worker to another key and start it again; then `whet retry RUN`.',
+    );
+  }
+  if (
+    (!isFiltered && (status === 401 || status === 403)) ||
+    (status === 400 && (code === 'invalid_api_key' || BAD_KEY.test(message)))
+  ) {
     return new ModelFault(
       'unauthorised',
       `The model server at ${url} refused the API key with ${status}${said} Set WHET_MODEL_API_KEY of the worker to a ` +
@@ -117,6 +144,7 @@ export function faultOfException(error: unknown, url: string, waitedMs?: number)
 const FAILURE_TYPES: Record<ModelFaultKind, FailureType> = {
   unreachable: 'Model.Unreachable',
   slow: 'Model.Slow',
+  failed: 'Model.Unreachable',
   'unknown-model': 'Model.Refused',
   'too-long': 'Model.Refused',
   conversation: 'Model.Refused',
@@ -132,27 +160,4 @@ export function modelFailure(fault: ModelFault): ApplicationFailure {
     cause: fault,
     ...(fault.retryAfterMs === undefined ? {} : { nextRetryDelay: fault.retryAfterMs }),
   });
-}
-
-/** Message and code in an error body. OpenAI wraps them in `{error: ...}`, older vLLM versions do not. */
-function errorOf(body: string): { message: string; code: string | undefined } {
-  try {
-    const document = JSON.parse(body) as {
-      error?: { message?: unknown; code?: unknown };
-      message?: unknown;
-      detail?: unknown;
-      code?: unknown;
-    };
-    const error = document.error ?? document;
-    const message =
-      typeof error.message === 'string' ? error.message : typeof document.detail === 'string' ? document.detail : '';
-    return { message: startOf(message, 500), code: typeof error.code === 'string' ? error.code : undefined };
-  } catch {
-    return { message: startOf(body.trim(), 200), code: undefined };
-  }
-}
-
-function retryAfterMs(value: string | undefined): number | undefined {
-  const seconds = Number(value);
-  return value !== undefined && Number.isFinite(seconds) && seconds >= 0 ? Math.round(seconds * 1000) : undefined;
 }

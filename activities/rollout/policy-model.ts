@@ -1,7 +1,7 @@
 import { addressRemedy, type RunModel } from '../endpoints/run-model';
 import type { Clock } from '../clock';
 import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
-import { ModelFault, modelFailure } from './model-errors';
+import { ModelFault, type ModelFaultKind, modelFailure } from './model-errors';
 import { requireSameFingerprint, requireSameModel } from './model-identity';
 import type { ServedAdapter } from './served-adapter';
 
@@ -31,6 +31,15 @@ const ANSWER_SECONDS = 120;
 const TOKEN_SECONDS = 1;
 /** Answers at a time for which that is enough. A server makes 100 tokens a second then, over all of them. */
 const ENOUGH_FOR = 100;
+/** Faults after which the same call may succeed. */
+const MAY_PASS: ReadonlySet<ModelFaultKind> = new Set(['unreachable', 'failed']);
+/** Answered by every server that works. */
+const OTHER_CONVERSATION = {
+  messages: [{ role: 'user', content: 'hello' }],
+  temperature: 0,
+  seed: 0,
+  maxTokens: 1,
+} satisfies Omit<ChatRequest, 'baseUrl' | 'model'>;
 
 /**
  * A model endpoint that may be restarted while it is used. Calls are repeated with back-off until it answers again, and
@@ -73,7 +82,7 @@ export class PolicyModel {
         await this.identify();
         const answer = await this.inTime(request.maxTokens, (timeoutMs) =>
           client.chat({ ...request, baseUrl, timeoutMs }, signal),
-        );
+        ).catch((error: unknown) => this.blame(error, request.model));
         // The server that comes back may serve another model.
         if (this.absences !== before) await this.identify();
         this.answersNameWeights = requireSameFingerprint(model, answer.fingerprint);
@@ -109,6 +118,17 @@ export class PolicyModel {
   }
 
   /** Compares the server's list of models once, and again after each outage. */
+  /** Throws the error. A server that fails at one conversation all the time, and answers another one, is not down. */
+  private async blame(error: unknown, name: string): Promise<never> {
+    if (!(error instanceof ModelFault) || error.kind !== 'failed') throw error;
+    const { client, model, signal } = this.options;
+    const other = { ...OTHER_CONVERSATION, baseUrl: model.baseUrl, model: name };
+    await client.chat(other, signal).catch(() => Promise.reject(error));
+    const what = `${error.message} It fails at this conversation all the time, and answers another one.`;
+    throw new ModelFault('conversation', what, undefined, { cause: error });
+  }
+
+  /** Compares the server's list of models once, and once more after each absence. */
   private identify(): Promise<void> {
     this.identity ??= this.compareModels().catch((error: unknown) => {
       this.identity = null;
@@ -142,7 +162,7 @@ export class PolicyModel {
           // Servers answer with an error if another activity has loaded the adapter meanwhile.
           if ((await names()).includes(name)) continue;
           throw new ModelFault(
-            error.kind === 'unreachable' ? 'unreachable' : 'refused',
+            MAY_PASS.has(error.kind) ? error.kind : 'refused',
             `The model server did not load adapter ${name} from ${path}. ${error.message}`,
             undefined,
             { cause: error },
@@ -165,7 +185,7 @@ export class PolicyModel {
         if (troubleSince !== null) onTrouble?.(undefined);
         return result;
       } catch (error) {
-        if (!(error instanceof ModelFault) || error.kind !== 'unreachable') throw error;
+        if (!(error instanceof ModelFault) || !MAY_PASS.has(error.kind)) throw error;
         if (troubleSince === null) this.noteAbsence();
         troubleSince ??= clock.now();
         const pause = Math.max(waitMs, error.retryAfterMs ?? 0);

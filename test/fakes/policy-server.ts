@@ -37,6 +37,10 @@ export class FakePolicyServer {
   readonly failNext: { status: number; body?: unknown; headers?: Record<string, string> }[] = [];
   /** Asked about each chat request before the policy; a status stands in for the answer. */
   readonly interceptors: ((request: WireRequest) => { status: number; body: unknown } | null)[] = [];
+  /** Answers a chat request in its own way; false leaves it to the fake. */
+  behaviour: ((request: WireRequest, response: ServerResponse) => boolean) | null = null;
+  /** Its list of models, in place of the usual one. */
+  modelList: unknown = null;
   /** The hash of its weights, as Whetstone's policy server tells it. Null: it tells nothing, as other servers do. */
   weightsSha256: string | null = null;
   /** Where it says that it loaded the base model from, as vLLM does. */
@@ -102,6 +106,7 @@ export class FakePolicyServer {
     if (this.apiKey !== null && request.headers.authorization !== `Bearer ${this.apiKey}`)
       return send(401, { error: { message: 'wrong key' } });
     if (request.url === '/v1/models') {
+      if (this.modelList !== null) return send(200, this.modelList);
       const base = {
         id: this.baseModel,
         ...(this.weightsSha256 === null ? {} : { weights_sha256: this.weightsSha256 }),
@@ -120,6 +125,7 @@ export class FakePolicyServer {
     this.requests.push(body);
     if (this.requests.length > this.holdAfter) await new Promise<void>((resolve) => this.holding.push(resolve));
     if (this.delayMs) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
+    if (this.behaviour?.(body, response) === true) return;
     const failed =
       this.interceptors.map((intercept) => intercept(body)).find((found) => found !== null) ?? this.failNext.shift();
     if (failed)

@@ -7,10 +7,13 @@ const fault = (status: number, body: unknown = {}, retryAfter?: string) =>
   faultOfAnswer({ status, body: JSON.stringify(body), retryAfter }, url);
 
 describe('errors of the model endpoint', () => {
-  test.each([408, 425, 429, 500, 502, 503])('%i is Model.Unreachable and retried', (status) => {
-    expect(fault(status).kind).toBe('unreachable');
-    expect(modelFailure(fault(status))).toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
-  });
+  test.each([408, 409, 423, 424, 425, 429, 498, 500, 502, 503, 529])(
+    '%i is Model.Unreachable and retried',
+    (status) => {
+      expect(fault(status).kind).toBe([424, 500].includes(status) ? 'failed' : 'unreachable');
+      expect(modelFailure(fault(status))).toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
+    },
+  );
 
   test.each([401, 403])('%i is Model.Unauthorised, which waits for a person', (status) => {
     expect(modelFailure(fault(status))).toMatchObject({ type: 'Model.Unauthorised', nonRetryable: true });

@@ -1,0 +1,100 @@
+// Tier: integration (fake model server).
+import { HttpModelClient, type ModelFault, PolicyModel } from '../../../activities/rollout';
+import { FORMS } from '../../fakes/hostile-forms';
+import { type Form, type Plain, sendReply } from '../../fakes/hostile-model-server';
+import { FakePolicyServer } from '../../fakes/policy-server';
+
+const PLAIN: Plain = { content: null, calls: [{ name: 'weigh', arguments: { parcel: 'P1' } }] };
+const KINDS: Record<string, string> = { alone: 'conversation', 'too long': 'too-long' };
+
+const failing = FORMS.flatMap(({ rollout, ...form }) =>
+  Array.isArray(rollout) && (rollout[0] in KINDS || rollout[0] === 'waits') ? [{ ...form, rollout }] : [],
+);
+
+describe('what is told of a server that refuses', () => {
+  const client = new HttpModelClient();
+  let server: FakePolicyServer;
+  /** A clock whose pauses take no time. */
+  let now = 0;
+  const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
+
+  beforeAll(async () => void (server = await new FakePolicyServer(() => ({ content: 'well' })).start()));
+  afterEach(() => void (server.behaviour = server.modelList = null));
+  afterAll(async () => {
+    await client.close();
+    await server.stop();
+  });
+
+  const ask = (content = 'please') => {
+    const served = { weightsSha256: null, root: null, maxModelLength: 2048 };
+    const model = {
+      baseUrl: server.baseUrl,
+      addressFrom: 'worker' as const,
+      name: 'base',
+      path: '/m',
+      sha256: '1',
+      served,
+    };
+    const policy = new PolicyModel({
+      client,
+      clock,
+      model,
+      adapters: [],
+      concurrency: 1,
+      signal: new AbortController().signal,
+    });
+    const messages = [{ role: 'user' as const, content }];
+    return policy.chat({ model: 'base', messages, temperature: 1, seed: 1, maxTokens: 8 });
+  };
+  const answerIn = (form: Pick<Form, 'reply'>) =>
+    void (server.behaviour = (_, response) => (sendReply(response, form.reply(PLAIN)), true));
+
+  test.each(failing)('$name ($source)', async ({ reply, rollout }) => {
+    answerIn({ reply });
+    const error = (await ask().catch((caught: unknown) => caught)) as Error & { type: string; cause: ModelFault };
+    const [kind, ...told] = rollout;
+    const words = told.at(-1) as RegExp;
+    expect(error.message).toMatch(words);
+    if (kind === 'waits') expect(error.type).toBe(told[0]);
+    else expect(error.cause.kind).toBe(KINDS[kind]);
+  });
+
+  test('a server that fails at one conversation all the time, and answers others, is not down', async () => {
+    server.behaviour = ({ messages }, response) =>
+      messages[0]!.content === 'please' && (sendReply(response, { status: 500, body: 'KeyError' }), true);
+    const failed = ask();
+    await expect(failed).rejects.toMatchObject({ cause: { kind: 'conversation' } });
+    await expect(failed).rejects.toThrow(/answered 500: KeyError.* all the time, and answers another one/);
+    expect((await ask('others')).content).toBe('well');
+  });
+
+  test('one that fails at every conversation is', async () => {
+    answerIn({ reply: () => ({ status: 500, body: 'CUDA error' }) });
+    await expect(ask()).rejects.toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
+  });
+
+  test.each([
+    ['an hour at most', { 'retry-after': '31536000' }, 3_600_000],
+    ['an hour at most, by a date', { 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }, 3_600_000],
+    ['seconds with decimals', { 'retry-after': '90.5' }, 90_500],
+    ['milliseconds', { 'retry-after-ms': '61000' }, 61_000],
+  ])('a server that is busy is left alone for as long as it asks: %s', async (_, headers, nextRetryDelay) => {
+    answerIn({ reply: () => ({ status: 429, headers: headers, body: {} }) });
+    await expect(ask()).rejects.toMatchObject({ type: 'Model.Unreachable', nextRetryDelay });
+  });
+
+  test.each<[string, unknown]>([
+    ['data', { object: 'list', data: [{ id: 'base', max_model_len: 2048 }] }],
+    ['a list alone (songquanpeng/one-api #128)', [{ id: 'base', max_model_len: 2048 }]],
+    ['models (vllm-project/router #134)', { models: [{ id: 'base', max_model_len: 2048 }] }],
+    ['odd entries', { data: [null, { id: 7 }, { name: 'x' }, { id: 'base', max_model_len: 2048 }] }],
+  ])('a list of models: %s', async (_, list) => {
+    server.modelList = list;
+    expect((await ask()).content).toBe('well');
+  });
+
+  test.each([{ data: null }, { data: [] }])('a list of models without any: %j', async (list) => {
+    server.modelList = list;
+    await expect(ask()).rejects.toThrow(/does not serve base.*it serves nothing/);
+  });
+});
