@@ -2,6 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { APIConnectionTimeoutError, APIError } from 'openai';
 import type { FailureType } from '../contracts/failures/run';
 import { hideSecretIn } from '../contracts/hide-secret';
+import { saysFiltered, saysTooLong } from '../contracts/messages/read-error';
+import { retryAfterMs } from '../contracts/retry-after';
 import { failure } from '../contracts/typed-failure';
 import { startOf } from '../contracts/clean-text';
 import type { MalformedDetail, Refusal } from './analyst';
@@ -22,6 +24,8 @@ export interface AnalystFailureDetail {
   status: number | null;
   /** The endpoint's own error code, such as `context_length_exceeded`. */
   code: string | null;
+  /** The endpoint answered another prompt in the same form. */
+  promptOnly?: true;
 }
 
 const MAX_QUOTE = 300;
@@ -34,21 +38,6 @@ const UNKNOWN_QUESTION = 'unknown_question';
  * seconds.
  */
 const QUOTA_RETRY_MS = 300_000;
-
-/**
- * The wait that a response asks for, in milliseconds: `retry-after-ms`, else `retry-after` in seconds or as an HTTP
- * date. Null if it has neither header, or none that is readable. `now` is in milliseconds since the epoch.
- */
-export function retryAfterMs(headers: Headers | undefined, now: number): number | null {
-  const milliseconds = Number.parseFloat(headers?.get('retry-after-ms') ?? '');
-  if (Number.isFinite(milliseconds)) return Math.max(0, milliseconds);
-  const value = headers?.get('retry-after');
-  if (!value) return null;
-  const seconds = Number(value);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? null : Math.max(0, date - now);
-}
 
 /**
  * Maps an error of the `openai` client to a failure of the catalogue, with the error as its cause. `now` (milliseconds
@@ -68,9 +57,10 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   const here = `The analyst at ${place.endpoint}`;
   const said = `${SAID}${quote(cause.message)}`;
 
-  if (status === 429) {
-    const wait = retryAfterMs(api?.headers, now);
-    if (detail.code === 'insufficient_quota') {
+  const headers = api?.headers;
+  const wait = retryAfterMs({ ms: headers?.get('retry-after-ms'), after: headers?.get('retry-after') }, now);
+  if (status === 429 || status === 402) {
+    if (detail.code === 'insufficient_quota' || status === 402) {
       return make(
         'Analyst.RateLimited',
         `${here} says that the quota of this API key is used up: add credit or use another key.${said}`,
@@ -79,17 +69,16 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
     }
     return make('Analyst.RateLimited', `${here} asked us to slow down (429).${said}`, wait);
   }
-  if (status === 401 || status === 403) {
+  const isFiltered = status === 403 && saysFiltered({ ...detail, message: cause.message });
+  if (status === 401 || (status === 403 && !isFiltered)) {
     return make(
       'Analyst.Unauthorised',
       `${here} refused the API key (${status}): set OPENAI_API_KEY to a key that may use model ` +
         `${place.model}.${said}`,
     );
   }
-  // Gateways answer 408 after waiting too long, and 409 while they hold a lock. Both are temporary.
-  if (status !== null && (status >= 500 || status === 408 || status === 409)) {
-    return make('Analyst.Unavailable', `${here} failed (${status}).${said}`, retryAfterMs(api?.headers, now));
-  }
+  if (status !== null && (status >= 500 || TEMPORARY.has(status)))
+    return make('Analyst.Unavailable', `${here} failed (${status}).${said}`, wait);
   if (detail.code === UNKNOWN_QUESTION)
     return make('Analyst.BadRequest', `${here} has no answer to this question.${said}`);
   if (status !== null) {
@@ -115,12 +104,31 @@ export function toAnalystFailure(error: unknown, place: AnalystPlace, now: numbe
   );
 }
 
+/** Gateways answer 408 when they gave up, and 409 or 423 when they hold a lock. 424 is TGI's 500, 498 is Groq's 503. */
+const TEMPORARY = new Set([408, 409, 423, 424, 425, 498]);
+
 /** Statuses with which gateways say that the analyst itself took too long. */
 const TOO_LATE = new Set([408, 504, 524]);
 
 /** Whether a request was lost: it was sent, but no answer came in time. The endpoint may have billed it. */
 export const isLost = (error: unknown): boolean =>
   error instanceof APIConnectionTimeoutError || (error instanceof APIError && TOO_LATE.has(Number(error.status)));
+
+const detailOf = (error: ApplicationFailure) => error.details?.[0] as AnalystFailureDetail | undefined;
+
+/** Whether an endpoint failed while it worked on the request; another request may pass. */
+export const failsAtRequest = (error: ApplicationFailure): boolean => [424, 500].includes(detailOf(error)?.status ?? 0);
+
+/** Whether a failure may concern its prompt alone, which is only known where another one is answered. */
+export const mayBeOfPrompt = (error: ApplicationFailure): boolean =>
+  !refusesPromptOnly(error) && (failsAtRequest(error) || [400, 422].includes(detailOf(error)?.status ?? 0));
+
+/** The failure as one of its prompt alone. */
+export const ofPromptOnly = (error: ApplicationFailure): ApplicationFailure =>
+  failure('Analyst.BadRequest', `${error.message} It answers other prompts.`, {
+    ...(error.cause && { cause: error.cause }),
+    details: [{ ...detailOf(error), promptOnly: true }],
+  });
 
 /** Codes with which endpoints refuse a prompt because of its content; another prompt may pass. */
 const PROMPT_CODES = new Set([
@@ -142,10 +150,12 @@ const BAD_CHARACTERS = new RegExp(
 
 /** Whether the endpoint refused only this prompt: for its length, its content, or its characters. */
 export function refusesPromptOnly(error: ApplicationFailure): boolean {
-  const detail = error.details?.[0] as AnalystFailureDetail | undefined;
+  const detail = detailOf(error);
   if (error.type !== 'Analyst.BadRequest') return false;
-  if (detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? '')) return true;
-  return (detail?.status === 400 || detail?.status === 422) && BAD_CHARACTERS.test(error.message.split(SAID)[1] ?? '');
+  if (detail?.promptOnly === true || detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? '')) return true;
+  const said = { message: error.message.split(SAID)[1] ?? '', code: detail?.code ?? null };
+  const isOfRequest = detail?.status === 400 || detail?.status === 422;
+  return saysTooLong(said) || saysFiltered(said) || (isOfRequest && BAD_CHARACTERS.test(said.message));
 }
 
 /**

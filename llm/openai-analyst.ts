@@ -1,8 +1,9 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import OpenAI, { APIConnectionTimeoutError, APIUserAbortError } from 'openai';
+import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from 'openai';
 import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
 import { hideSecret } from '../contracts/hide-secret';
+import { errorInAnswer } from '../contracts/messages/read-error';
 import { failure } from '../contracts/typed-failure';
 import type {
   Analyst,
@@ -17,12 +18,22 @@ import type {
 import { afterGrace } from './answer-grace';
 import { runBatch, type BatchOptions } from './batch';
 import { checkAnswer } from './check-answer';
-import { isLost, refusalOfOneQuestion, toAnalystFailure, type AnalystFailureDetail, type AnalystPlace } from './errors';
+import {
+  failsAtRequest,
+  isLost,
+  mayBeOfPrompt,
+  ofPromptOnly,
+  refusalOfOneQuestion,
+  toAnalystFailure,
+  type AnalystFailureDetail,
+  type AnalystPlace,
+} from './errors';
 import { ConcurrencyLimiter, sleep, throwIfCancelled } from './limiter';
 import { strictJsonSchema } from './json-schema';
 import { contentKey } from './content-key';
 import { LONGEST_TIMER_MS } from '../contracts/config/milliseconds';
 import { startOf, wellFormed } from '../contracts/clean-text';
+import { readCompletion } from './read-completion';
 import { RateLimiter } from './rate/rate-limiter';
 import { Redactor, redactsFor, Replacements } from './redaction';
 import { createTransport } from './transport';
@@ -34,6 +45,8 @@ export function createAnalyst(options: AnalystOptions): Analyst {
 
 /** Number of characters of a malformed answer in its failure: Temporal does not accept a failure of megabytes. */
 const LONGEST_KEPT = 100_000;
+/** A prompt that every endpoint answers, to see whether it takes the rest of a request. */
+const OTHER_PROMPT: readonly AnalystMessage[] = [{ role: 'user', content: 'Answer with JSON in the required form.' }];
 /** Longest wait for an answer, in milliseconds, unless the options name a longer one. */
 const LONGEST_TIMEOUT_MS = 3_600_000;
 
@@ -129,8 +142,8 @@ class OpenAiAnalyst implements Analyst {
     );
     return outgoing.map(({ request, replacements }) => {
       const wasted: AnalystUsage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
-      const completion = outcome.get(request.key);
-      if (!isCompletion(completion)) return { answer: null, wasted };
+      const completion = readCompletion(outcome.get(request.key));
+      if (completion === null) return { answer: null, wasted };
       add(wasted, completion);
       const checked = checkAnswer(completion, request.schema, request.check);
       if (!('value' in checked)) return { answer: null, wasted };
@@ -211,7 +224,9 @@ class OpenAiAnalyst implements Analyst {
         if (tokens > 0) this.tokensPerChar += 0.05 * (tokens / chars - this.tokensPerChar);
         return completion;
       } catch (error) {
-        if (!(error instanceof ApplicationFailure) || error.nonRetryable) throw error;
+        if (!(error instanceof ApplicationFailure)) throw error;
+        if (error.nonRetryable || (attempt >= maxTries && failsAtRequest(error)))
+          throw await this.blame(error, request);
         const asked = typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : null;
         this.rateLimiter.pushedBack(asked !== null && asked > maxWaitMs ? null : asked);
         if (attempt >= maxTries || (asked ?? 0) > maxWaitMs) throw error;
@@ -220,6 +235,21 @@ class OpenAiAnalyst implements Analyst {
         await sleep(wait, request.signal);
       }
     }
+  }
+
+  /**
+   * The failure itself; or, where the endpoint answers another prompt in the same form, that of this prompt alone. So a
+   * prompt that it refuses or fails at cannot hold up all others.
+   */
+  private async blame<T>(error: ApplicationFailure, request: AnalystRequest<T>): Promise<ApplicationFailure> {
+    if (!mayBeOfPrompt(error)) return error;
+    const { kind, schema, signal } = request;
+    const other = { kind, schema, key: request.key, messages: OTHER_PROMPT, ...(signal && { signal }) };
+    const key = contentKey(request.key, JSON.stringify(OTHER_PROMPT));
+    return this.send(other, key, OTHER_PROMPT, { timeoutMs: this.options.timeoutMs, onLost: () => undefined }).then(
+      () => ofPromptOnly(error),
+      () => error,
+    );
   }
 
   private async send<T>(
@@ -242,9 +272,12 @@ class OpenAiAnalyst implements Analyst {
           timeout: Math.min(2 * timeoutMs, LONGEST_TIMER_MS),
         })
         .withResponse();
-      if (!isCompletion(data)) throw this.noCompletion(response.status, data);
+      const error = errorInAnswer(data);
+      if (error !== null) throw APIError.generate(error.status, { error }, undefined, response.headers);
+      const completion = readCompletion(data);
+      if (completion === null) throw this.noCompletion(response.status, data);
       this.rateLimiter.accepted(response.headers);
-      return data;
+      return completion;
     } catch (error) {
       throwIfCancelled(request.signal);
       if (error instanceof ApplicationFailure) throw error;
@@ -294,15 +327,6 @@ class OpenAiAnalyst implements Analyst {
     if (!format) this.formats.set(schema, (format = strictJsonSchema(schema)));
     return format;
   }
-}
-
-function isCompletion(data: unknown): data is ChatCompletion {
-  return (
-    typeof data === 'object' &&
-    data !== null &&
-    Array.isArray((data as ChatCompletion).choices) &&
-    (data as ChatCompletion).choices.length > 0
-  );
 }
 
 function add(usage: AnalystUsage, completion: ChatCompletion): void {

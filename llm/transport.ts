@@ -1,4 +1,6 @@
 import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
+import { parseLenient } from '../contracts/lenient-json';
+import { readErrorBody } from '../contracts/messages/read-error';
 import { isLoopback } from './loopback';
 
 /**
@@ -16,7 +18,7 @@ export function createTransport(
     const { body, headers: sent } = await encoded(init);
     const response = await request(url instanceof Request ? url.url : url, {
       method: init.method ?? 'GET',
-      headers: sent,
+      headers: { 'accept-encoding': 'identity', ...sent },
       body,
       signal: init.signal ?? null,
       dispatcher,
@@ -24,8 +26,21 @@ export function createTransport(
     const headers = new Headers();
     for (const [name, value] of Object.entries(response.headers))
       for (const item of [value ?? []].flat()) headers.append(name, item);
-    return new Response(await response.body.text(), { status: response.statusCode, headers });
+    const { statusCode: status } = response;
+    const text = await response.body.text();
+    // The client reads JSON only where it is called so, and errors only in OpenAI's form.
+    if (status >= 400) return new Response(errorText(text), { status, headers });
+    if (text.trimStart().startsWith('{')) headers.set('content-type', 'application/json');
+    const lenient = /\b(?:NaN|Infinity)\b/.test(text) ? parseLenient(text) : undefined;
+    const read = lenient === undefined ? text : JSON.stringify(lenient);
+    return new Response(status === 204 || status === 304 ? null : read, { status, headers });
   };
+}
+
+/** The body of an error in OpenAI's form. */
+function errorText(text: string): string {
+  const error = readErrorBody(text);
+  return error.message === '' && error.code === null ? text : JSON.stringify({ error });
 }
 
 /**

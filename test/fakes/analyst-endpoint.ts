@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A request as the fake endpoint saw it. */
@@ -15,7 +15,10 @@ export interface FakeAnalystBody {
   response_format?: { type: string; json_schema: { name: string; strict: boolean; schema: Record<string, unknown> } };
 }
 
-/** What the fake answers: a completion with this content, or a bare HTTP response. `hang` never answers. */
+/**
+ * What the fake answers: a completion with this content, or a bare HTTP response. `hang` never answers; a function
+ * answers in its own way.
+ */
 export type FakeAnalystAnswer =
   | {
       content: string;
@@ -24,6 +27,7 @@ export type FakeAnalystAnswer =
       usage?: { prompt: number; completion: number; cached: number };
     }
   | { status: number; headers?: Record<string, string>; error?: Record<string, unknown> }
+  | ((response: ServerResponse) => void)
   | 'hang';
 
 /**
@@ -60,6 +64,7 @@ export async function startFakeAnalyst(
       if (options.record !== false) requests.push(request);
       void Promise.resolve(respond(request, served++)).then((answer) => {
         if (answer === 'hang') return;
+        if (typeof answer === 'function') return answer(response);
         const [status, headers, body] =
           'status' in answer
             ? [answer.status, answer.headers ?? {}, { error: answer.error ?? { message: `status ${answer.status}` } }]

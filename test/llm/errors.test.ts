@@ -1,6 +1,6 @@
 // tier: unit
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
-import { refusesPromptOnly, retryAfterMs, toAnalystFailure, type AnalystFailureDetail } from '../../llm/errors';
+import { refusesPromptOnly, toAnalystFailure, type AnalystFailureDetail } from '../../llm/errors';
 
 const place = { endpoint: 'https://analyst.example/v1', model: 'm-1' };
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -90,7 +90,6 @@ describe('the wait that the server asks for becomes nextRetryDelay', () => {
   test('no header, or one that cannot be read, leaves the delay to the retry policy', () => {
     expect(answered(429).nextRetryDelay).toBeUndefined();
     expect(answered(429, { 'retry-after': 'soon' }).nextRetryDelay).toBeUndefined();
-    expect(retryAfterMs(undefined, NOW)).toBeNull();
   });
 
   test('a used-up quota is looked at again after minutes, not seconds', () => {
