@@ -8,9 +8,9 @@ import { failure } from '../../contracts/typed-failure';
  * Why a call of the model endpoint failed. `unreachable`: the same call may succeed later. `failed`: so it may, unless
  * this conversation is what makes the server fail. `slow`: the request was taken, and nothing was sent for as long as
  * its answer may take. `unknown-model`: the server does not serve this name (a restarted server has lost its adapters).
- * `too-long`: the conversation is longer than the model's context. `conversation`: the server refuses this conversation,
- * and may answer others. `changed`: another model is served than the run began with. `unauthorised`: the server does not
- * take the API key. `refused`: the same call will fail again.
+ * `too-long`: the conversation is longer than the model's context. `conversation`: the server refuses this
+ * conversation, and may answer others. `changed`: another model is served than the run began with. `unauthorised`: the
+ * server does not take the API key. `refused`: the same call will fail again.
  */
 export type ModelFaultKind =
   | 'unreachable'
