@@ -13,7 +13,7 @@ import { projectVersion } from '../contracts/project-version';
 import { FATAL_EXIT_CODES, TRAINER_EXIT_CODES } from './exit-codes';
 import { jobFilePath, type GroupMember } from './group-member';
 import { ANNOTATIONS, CONTAINER, LABELS, labelValue, MANAGER, memberLabel, REPORT_AUDIENCE } from './names';
-import { POD_TOKEN_FILE, POD_TOKEN_FOLDER, reportVariables } from './report-variables';
+import { POD_TOKEN_FOLDER, reportVariables } from './report-variables';
 
 /** The inputs of one trainer's Job. */
 export interface JobRequest {
@@ -162,7 +162,7 @@ function container(request: JobRequest): V1Container {
   const { spec, members, threads, reportUrl } = request;
   const { cpu, cpuLimit, memory, gpus, gpuResource } = spec.resources;
   const gpu = gpus === 0 ? {} : { [gpuResource]: String(gpus) };
-  const reports = reportUrl === null ? {} : reportVariables(reportUrl, members, () => POD_TOKEN_FILE);
+  const reports = reportUrl === null ? {} : reportVariables(reportUrl, members);
   return {
     name: CONTAINER,
     image: spec.image,

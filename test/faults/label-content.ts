@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { labelSegments, readLabels } from '../../activities/identify/labelling/label-cache';
+import { labelSegments, readLabels } from '../helpers/label-segments';
 import type { ArtifactStore } from '../../store';
 
 /**

@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { labelSegments, readLabels } from '../../activities/identify/labelling/label-cache';
+import { labelSegments, readLabels } from '../helpers/label-segments';
 import { CANDIDATES, LabellingService } from '../../bench/label/labelling-service';
 import { ended, freePort, Processes, untilAnswers } from '../../bench/shared/processes';
 import { serveProvider, type ProviderStats } from '../../bench/label/stub-provider';

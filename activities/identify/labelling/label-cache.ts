@@ -13,7 +13,7 @@ import { LabelIndex } from './label-index';
 import type { Chunk, LabelPlace } from './label-plan';
 
 /** A line of a label segment. It has the label together with its cost, so that no crash can separate the two. */
-const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
+export const storedLabelSchema = z.object({ label: labelRecordSchema, call: callRecordSchema });
 export type StoredLabel = z.infer<typeof storedLabelSchema>;
 
 /** The part of a line that counts if another improvement run paid for it. */
@@ -190,15 +190,3 @@ async function segmentsBelow(store: ArtifactStore, directory: string): Promise<s
   }
   return keys;
 }
-
-/** Keys of all label segments of an agent, from one improvement run or from all. It lists the whole cache. */
-export async function labelSegments(store: ArtifactStore, agent: string, runId?: string): Promise<string[]> {
-  const keys: string[] = [];
-  for (const name of await store.list(layout.labelsCache(agent)))
-    keys.push(...(await segmentsBelow(store, `${layout.labelsCache(agent)}/${name}`)));
-  return runId === undefined ? keys : keys.filter((key) => key.endsWith(`/${runId}.jsonl`));
-}
-
-/** Labels of a segment, in the order in which they were written. Damaged lines are left out. */
-export const readLabels = async (store: ArtifactStore, segment: string): Promise<StoredLabel[]> =>
-  (await readSegment(store.segment(segment), storedLabelSchema)).values;

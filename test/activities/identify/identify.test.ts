@@ -8,7 +8,7 @@ import {
   consensusLabelSchema,
   identificationSchema,
 } from '../../../contracts/artifacts/identification';
-import { labelSegments } from '../../../activities/identify/labelling/label-cache';
+import { labelSegments } from '../../helpers/label-segments';
 import { getJson, getLines } from '../../../store';
 import {
   startFakeAnalyst,

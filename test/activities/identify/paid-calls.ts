@@ -1,6 +1,6 @@
 import { layout, readSegment, type ArtifactStore } from '../../../store';
 import { callRecordSchema, type CallRecord } from '../../../contracts/artifacts/call-record';
-import { labelSegments, readLabels } from '../../../activities/identify/labelling/label-cache';
+import { labelSegments, readLabels } from '../../helpers/label-segments';
 
 /** What a run has paid the analyst for. */
 export interface PaidCalls {

@@ -5,7 +5,7 @@ import { CancelledFailure } from '@temporalio/common';
 import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
 import { readAnalystUse } from '../../../activities/analyst/budget-meter';
 import { ClaimLostError } from '../../../activities/analyst/claim';
-import { labelSegments } from '../../../activities/identify/labelling/label-cache';
+import { labelSegments } from '../../helpers/label-segments';
 import { startFakeBatchEndpoint } from '../../fakes/batch-endpoint';
 import {
   startFakeAnalyst,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from whetstone.train.output.reports import report_address
+from whetstone.train.output.reports import report_url
 
 
 def test_each_job_reports_to_its_own_address() -> None:
-    listed = '{"/a": {"url": "http://x/a", "tokenFile": "/t"}, "/b": {"url": "http://x/b"}}'
-    environment = {"WHET_REPORTS": listed, "WHET_REPORT_URL": "http://x/one"}
-    assert report_address("/a", environment) == ("http://x/a", "/t")
-    assert report_address("/b", environment) == ("http://x/b", None)
-    assert report_address("/c", environment) == (None, None)
-    assert report_address("/a", {"WHET_REPORT_URL": "http://x/one"}) == ("http://x/one", None)
-    for broken in ("[]", "{", '{"/a": 3}', '{"/a": {"url": 3}}'):
+    environment = {"WHET_REPORTS": '{"/a": "http://x/a", "/b": "http://x/b"}'}
+    assert report_url("/a", environment) == "http://x/a"
+    assert report_url("/b", environment) == "http://x/b"
+    assert report_url("/c", environment) is None
+    assert report_url("/a", {}) is None
+    for broken in ("[]", "{", '{"/a": 3}', '{"/a": {"url": "http://x/a"}}'):
         with pytest.raises(ValueError):
-            report_address("/a", {"WHET_REPORTS": broken})
+            report_url("/a", {"WHET_REPORTS": broken})

@@ -10,7 +10,7 @@ from ..job import JobError, TrainingJob, check_inputs, parse_job
 from ..job.exit_codes import BAD_JOB, DISK_FULL
 from ..output.disk import DiskFull
 from ..output.failure import end_cancelled, end_with_failure
-from ..output.reports import report_address
+from ..output.reports import report_url
 from ..output.store import OutputStore, write_failure
 
 # The jobs of one command have one base model, one kind of jail and one number of threads.
@@ -38,7 +38,7 @@ def open_jobs(paths: list[Path]) -> tuple[list[OutputStore], list[int]]:
     _agree(jobs)
     try:
         for job in jobs:
-            report_address(job.outputDir, os.environ)
+            report_url(job.outputDir, os.environ)
     except ValueError as error:
         raise JobError(f"WHET_REPORTS cannot be used: {error}") from None
     opened = []

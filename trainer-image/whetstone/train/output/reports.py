@@ -15,33 +15,27 @@ from pathlib import Path
 TIMEOUT_SECONDS = 3.0
 
 
-def report_address(output_dir: str, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """URL and token file of a job's reports, by its output directory; each is None if missing.
+def report_url(output_dir: str, environment: Mapping[str, str]) -> str | None:
+    """URL of a job's reports: its entry in `WHET_REPORTS`, a JSON object `outputDir -> URL`; None: it sends none.
 
-    Several jobs have theirs in `WHET_REPORTS`, a JSON object `outputDir -> {"url", "tokenFile"}`. Without it, the only
-    job has `WHET_REPORT_URL` and `WHET_REPORT_TOKEN_FILE`. Raises ValueError for a malformed `WHET_REPORTS`.
+    Raises ValueError for a malformed `WHET_REPORTS`.
     """
-    listed = environment.get("WHET_REPORTS")
-    if listed is None:
-        return environment.get("WHET_REPORT_URL"), environment.get("WHET_REPORT_TOKEN_FILE")
-    addresses = json.loads(listed)
-    if not isinstance(addresses, dict):
-        raise ValueError("WHET_REPORTS must be a JSON object: output directory -> {url, tokenFile}")
-    entry = addresses.get(output_dir, {})
-    if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
-        raise ValueError(f"WHET_REPORTS: the entry of {output_dir} must be an object with the texts url and tokenFile")
-    return entry.get("url"), entry.get("tokenFile")
+    urls = json.loads(environment.get("WHET_REPORTS", "{}"))
+    if not isinstance(urls, dict) or not all(isinstance(url, str) for url in urls.values()):
+        raise ValueError("it must be a JSON object: output directory -> URL")
+    return urls.get(output_dir)
 
 
 class Reporter:
     """Posts the newest iteration from a separate thread, so that training never waits for the network.
 
-    `report_address` has the address; without one nothing is sent. The token is read from its file each time, because a
-    cluster renews it there.
+    Without a `report_url` nothing is sent. The token is read from the file `WHET_REPORT_TOKEN_FILE` each time, because
+    a cluster renews it there.
     """
 
     def __init__(self, output_dir: str) -> None:
-        self._url, self._token_file = report_address(output_dir, os.environ)
+        self._url = report_url(output_dir, os.environ)
+        self._token_file = os.environ.get("WHET_REPORT_TOKEN_FILE")
         self._ready = threading.Event()
         self._newest: dict | None = None
         self._sequence = 0
