@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { OpenEnvironment } from '../environment';
 
 /**
- * Runs a Python file of this folder as an environment in its own jail, and returns its answer to one call.
+ * Runs a Python file of this folder as an environment in its own jail, and returns the value of its function `answer`.
  * @param name name of the process, for messages.
  * @throws SandboxError when the call's input crashes that process.
  */
@@ -15,7 +15,8 @@ export async function askPython<T>(
   given: Record<string, unknown>,
   answerSchema: z.ZodType<T>,
 ): Promise<T> {
-  const environment = await openEnvironment({ source: readPythonSource(file), trust: 'synthesised', name });
+  const source = `${readPythonSource(file)}\n\n${readPythonSource('answering_environment.py')}`;
+  const environment = await openEnvironment({ source, trust: 'synthesised', name });
   try {
     await environment.reset('ask', 0);
     const { observations } = await environment.step('ask', [{ name: 'ask', arguments: given }]);

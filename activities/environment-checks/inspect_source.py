@@ -9,7 +9,6 @@ only the jail stops it.
 
 import ast
 import importlib
-import json
 import re
 import types
 
@@ -295,29 +294,5 @@ def inspect(source, allowed):
     return {"syntax": [], "rules": rules, "texts": texts_of(tree)}
 
 
-class Environment:
-    """Wraps `inspect` as an environment with one task and no reward."""
-
-    @staticmethod
-    def tools():
-        function = {"name": "ask", "description": "Reads a source.", "parameters": {}}
-        return [{"type": "function", "function": function}]
-
-    @staticmethod
-    def generate_task(seed):
-        return {}
-
-    def reset(self, seed):
-        return [{"role": "user", "content": "Inspect the source."}]
-
-    def step(self, call):
-        arguments = call["arguments"]
-        return {"observation": json.dumps(inspect(arguments["source"], arguments["allowed"])), "done": True}
-
-    @staticmethod
-    def evaluate(trajectory, task):
-        return 0.0
-
-    @staticmethod
-    def reference_solution(task):
-        return []
+def answer(arguments):
+    return inspect(arguments["source"], arguments["allowed"])

@@ -10,7 +10,6 @@ Without this check, an environment could change its behaviour after thousands of
 import functools
 import gc
 import itertools
-import json
 import sys
 import types
 
@@ -127,30 +126,5 @@ def kept(source, seeds, texts):
     return sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
 
 
-class Environment:
-    """Wraps `kept` as an environment with one task and no reward."""
-
-    @staticmethod
-    def tools():
-        function = {"name": "ask", "description": "Plays episodes.", "parameters": {}}
-        return [{"type": "function", "function": function}]
-
-    @staticmethod
-    def generate_task(seed):
-        return {}
-
-    def reset(self, seed):
-        return [{"role": "user", "content": "Play."}]
-
-    def step(self, call):
-        given = call["arguments"]
-        found = kept(given["source"], given["seeds"], given["texts"])
-        return {"observation": json.dumps({"kept": found}), "done": True}
-
-    @staticmethod
-    def evaluate(trajectory, task):
-        return 0.0
-
-    @staticmethod
-    def reference_solution(task):
-        return []
+def answer(arguments):
+    return {"kept": kept(arguments["source"], arguments["seeds"], arguments["texts"])}

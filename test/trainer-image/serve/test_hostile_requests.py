@@ -76,15 +76,15 @@ def test_an_odd_field_is_answered_or_refused_in_words(server: ServerProcess, fie
 
 # A tokenizer that fails at the texts that would take it seconds.
 TOUCHY_TOKENIZER = """
-from whetstone.chat import Chat
-encode = Chat._encode_piece
+from whetstone.chat.control_tokens import ControlTokens
+encode = ControlTokens.encode
 
 def touchy(self, text):
     if len(text) > 4096:
         raise RuntimeError(f"{len(text)} characters were tokenized")
     return encode(self, text)
 
-Chat._encode_piece = touchy
+ControlTokens.encode = touchy
 """
 
 
@@ -233,15 +233,15 @@ def test_a_fifo_in_place_of_an_adapter_blocks_nobody(server: ServerProcess, adap
 # A tokenizer that needs for a long text until there is a file.
 SLOW_TOKENIZER = """
 import os, time
-from whetstone.chat import Chat
-quick = Chat._encode_piece
+from whetstone.chat.control_tokens import ControlTokens
+quick = ControlTokens.encode
 
 def slow(self, text):
     while len(text) > 4096 and not os.path.exists(os.environ["WHET_TEST_FILE"]):
         time.sleep(0.01)
     return quick(self, text)
 
-Chat._encode_piece = slow
+ControlTokens.encode = slow
 """
 
 

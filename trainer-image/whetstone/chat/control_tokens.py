@@ -87,7 +87,10 @@ class ControlTokens:
             model["vocab"] = [[renamed(text), score] for text, score in model["vocab"]]
         if "merges" in model:
             merges = [(merge, merge.split(" ") if isinstance(merge, str) else merge) for merge in model["merges"]]
-            model["merges"] = [merge for merge, parts in merges if not self._any.fullmatch("".join(parts))]
+            # Neither a merge that makes a control token, nor one that goes on from it.
+            model["merges"] = [
+                merge for merge, parts in merges if not any(map(self._any.fullmatch, (*parts, "".join(parts))))
+            ]
         if isinstance(model.get("unk_token"), str):
             model["unk_token"] = renamed(model["unk_token"])
         tokenizer = Tokenizer.from_str(json.dumps(whole))
