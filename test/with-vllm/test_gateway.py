@@ -102,12 +102,18 @@ def promote(store: Path, adapters: dict[str, str]) -> None:
         "adapters": entries,
         "routedMinusBase": {"estimate": 0.1, "low": 0.05, "high": 0.15},
     }
-    registry = json.dumps({"agent": "desk", "active": 1, "versions": [version]})
+    capabilities = [{"id": capability, "summary": SUMMARIES[capability]} for capability in adapters]
+    router = {"kind": "logits", "leftOut": [], "capabilities": capabilities, "temperature": 1, "threshold": 0}
     script = (
-        "const { LocalStore } = require(process.argv[1]);"
-        "new LocalStore(process.argv[2]).swapDocument('registry/desk.json', JSON.parse(process.argv[3]), null)"
+        "const { LocalStore, putJson } = require(process.argv[1]);"
+        "const [store, version, router] = [new LocalStore(process.argv[2]), ...process.argv.slice(3).map(JSON.parse)];"
+        "putJson(store, 'runs/run-desk-1', 'router.json', router).then((artifact) => {"
+        "  const versions = [{ ...version, judgedRouter: { kind: router.kind, artifact } }];"
+        "  return store.swapDocument('registry/desk.json', { agent: 'desk', active: 1, versions }, null);"
+        "});"
     )
-    subprocess.run(["node", "-e", script, str(ROOT / "dist" / "store"), str(store), registry], check=True)
+    texts = [json.dumps(version), json.dumps(router)]
+    subprocess.run(["node", "-e", script, str(ROOT / "dist" / "store"), str(store), *texts], check=True)
 
 
 @pytest.fixture(scope="module")

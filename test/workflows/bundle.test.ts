@@ -29,7 +29,8 @@ test('has of the project only the workflows and the files of contracts that impo
   expect(own).toContain('./workflows/runs/improvement-run.ts');
   expect(
     own.filter(
-      (path) => !/^\.\/(workflows\/|contracts\/(names|limits|failures\/run|clean-text|pluralise)\.ts$)/.test(path),
+      (path) =>
+        !/^\.\/(workflows\/|contracts\/(names|limits|failures\/(run|trainer)|clean-text|pluralise)\.ts$)/.test(path),
     ),
   ).toEqual([]);
 });

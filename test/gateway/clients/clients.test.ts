@@ -5,8 +5,9 @@ import { promisify } from 'node:util';
 import type { Router } from '../../../routing/kinds';
 import { fitVocabulary } from '../../../routing/opening-features';
 import { layout, putJson } from '../../../store';
+import { modelDirectorySha256 } from '../../../store/model-hash';
 import { peerPython } from '../../helpers/peer-python';
-import { adapterName, GatewayFixture, versionOf } from '../gateway-fixture';
+import { GatewayFixture, versionOf } from '../gateway-fixture';
 import { makeModel, PolicyServer } from './policy-server';
 import { nodeShapes } from './shapes';
 
@@ -43,16 +44,24 @@ const here: Shapes = (places) => Promise.all(places.map(([url, model]) => nodeSh
 
 describe('the official clients get through the gateway what they get from the policy server', () => {
   const fixture = new GatewayFixture();
-  const adapter = adapterName('weigh', 1);
+  let adapter: string;
   let policy: PolicyServer;
 
   beforeAll(async () => {
     const model = join(fixture.folder, 'model');
-    makeModel(model, fixture.store.localPath('adapters/desk/weigh-1'));
+    const folder = fixture.store.localPath('adapters/desk/weigh-1');
+    makeModel(model, folder);
+    const sha256 = await modelDirectorySha256(folder);
+    adapter = `weigh@${sha256.slice(0, 12)}`;
     policy = await PolicyServer.start(model, 'tiny');
     const agent = { baseModel: 'tiny', replicas: [policy.url] };
     const artifact = await putJson(fixture.store, layout.evaluation('run-1'), 'router.json', EVERYTHING_WEIGHS);
-    const version = { ...versionOf(1, 'weigh'), judgedRouter: { kind: EVERYTHING_WEIGHS.kind, artifact } };
+    const made = versionOf(1, 'weigh');
+    const version = {
+      ...made,
+      adapters: made.adapters.map((one) => ({ ...one, name: adapter, sha256 })),
+      judgedRouter: { kind: EVERYTHING_WEIGHS.kind, artifact },
+    };
     await fixture.start({ replicas: 0, registry: { versions: [version] }, agent });
   });
   afterAll(async () => {
