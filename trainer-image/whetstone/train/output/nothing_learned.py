@@ -9,8 +9,6 @@ from ..job import Algorithm
 
 # An adapter that changes each layer's weights by a smaller share is the base model: float32 rounds as much.
 ROUNDING = 1e-7
-# A policy went back to the base model when its divergence, once at least FAR nats a token, fell to this share of it.
-FAR, WENT_BACK, LAST = 1e-3, 0.01, 5
 
 
 def why_nothing_learned(lines: list[dict], algorithm: Algorithm, model: PeftModel, best: int | None) -> str | None:
@@ -36,13 +34,6 @@ def why_nothing_learned(lines: list[dict], algorithm: Algorithm, model: PeftMode
         return f"in {where} the gradient was 0: no step changed the adapter"
     if largest_change(model) <= ROUNDING:
         return f"after {where} the adapter changes nothing of the base model: raise training.learningRate"
-    divergences = [line["kl"] for line in made]
-    last = sum(divergences[-LAST:]) / len(divergences[-LAST:])
-    if best is None and max(divergences) >= FAR and last <= WENT_BACK * max(divergences):
-        return (
-            f"the policy went back to the base model: it was {max(divergences):.2g} nats a token away from it and ended"
-            f" {last:.2g} away; lower training.klBeta"
-        )
     return None
 
 
