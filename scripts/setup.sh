@@ -30,7 +30,7 @@ node_is_new_enough() {
 }
 
 install_node() {
-  local machine package
+  local machine package unpacked
   case $(uname -m) in
     x86_64) machine=x64 ;;
     aarch64) machine=arm64 ;;
@@ -40,14 +40,19 @@ install_node() {
       ;;
   esac
   package=node-linux-$machine
-  if [ "$("$tools/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
-    if [ "$("$tools/node24/node_modules/$package/bin/node" --version 2>/dev/null)" != "v$node_version" ]; then
-      mkdir -p "$tools/node24"
-      cp scripts/node/package.json scripts/node/package-lock.json "$tools/node24/"
-      npm ci --prefix "$tools/node24" --no-audit --no-fund --ignore-scripts
+  unpacked=$tools/node24/node_modules/$package/bin/node
+  if [ "$("$unpacked" --version 2>/dev/null)" != "v$node_version" ]; then
+    mkdir -p "$tools/node24"
+    cp scripts/node/package.json scripts/node/package-lock.json "$tools/node24/"
+    # Not with --prefix: npm would look there for the machine's own settings, such as its certificates.
+    (cd "$tools/node24" && npm ci --no-audit --no-fund --ignore-scripts)
+    # npm reports success when it could not fetch an optional package, and that of the other machine is one.
+    if [ "$("$unpacked" --version 2>/dev/null)" != "v$node_version" ]; then
+      echo "error: npm did not fetch $package@$node_version (npm's own log says why), or it does not run here."
+      return 1
     fi
-    ln -sfn "$tools/node24/node_modules/$package/bin/node" "$tools/bin/node"
   fi
+  ln -sfn "$unpacked" "$tools/bin/node"
 }
 
 packages_done() { [ -d node_modules ] && stamped npm "$(hash_of package-lock.json)"; }
