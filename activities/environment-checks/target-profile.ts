@@ -14,7 +14,6 @@ import { openEpisode, play, type Script } from './play';
 import { malformedCalls, policyView, randomCalls } from './scripted-policies';
 import type { SolvedOpening } from './solution-forms';
 import { familyOf, materialOf } from './variations';
-import { groupBy } from '../../contracts/group-by';
 
 /** Facts about the agent's own environment, which the checks compare with a synthesised one. */
 export interface TargetProfile {
@@ -127,7 +126,7 @@ const seedsOf = ({ start, count }: { start: number; count: number }): number[] =
 
 /** A few tasks of every family, with the most frequent families first. */
 function variedTasks(tasks: readonly EnvironmentTask[]): EnvironmentTask[] {
-  return [...groupBy(tasks, familyOf).values()]
+  return [...Map.groupBy(tasks, familyOf).values()]
     .sort((a, b) => b.length - a.length)
     .flatMap((family) => family.slice(0, VARIED_OF_FAMILY))
     .slice(0, VARIED_TASKS);

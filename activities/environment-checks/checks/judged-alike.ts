@@ -2,7 +2,6 @@ import { type CheckResult, resultOf, wholePercent } from '../check';
 import { bySeedRange } from '../environment-task';
 import { type JudgedVariation, judgementKey, type Judgement } from '../judged-variations';
 import { CHECK_LIMITS } from '../limits';
-import { groupBy } from '../../../contracts/group-by';
 
 /** The agent's environment has a verdict on a change after at least this many tries. */
 export const FEWEST_KNOWN = 4;
@@ -78,7 +77,7 @@ function compared(
   isOtherwise: (one: JudgedVariation) => boolean,
   { name, limit, sentence, fine }: Words,
 ): CheckResult {
-  const groups = bySeedRange(known).flatMap(({ tasks }) => [...groupBy(tasks, ({ change }) => change).values()]);
+  const groups = bySeedRange(known).flatMap(({ tasks }) => [...Map.groupBy(tasks, ({ change }) => change).values()]);
   const shares = groups
     .filter((group) => group.length >= FEWEST)
     .map((group) => {
@@ -103,7 +102,7 @@ function compared(
 export function checkToolAnswers(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
   const answered = judged.filter(({ answer }) => answer !== null);
   const comparisons = bySeedRange(answered).flatMap(({ tasks }) =>
-    [...groupBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
+    [...Map.groupBy(tasks, ({ change }) => change)].flatMap(([change, group]) => {
       const kinds = target.answers.get(change);
       const total = [...(kinds?.values() ?? [])].reduce((sum, count) => sum + count, 0);
       if (kinds === undefined || total < FEWEST_ANSWERS || group.length < FEWEST) return [];
@@ -136,7 +135,7 @@ function comparedAnswers(
   kinds: ReadonlyMap<string, number>,
   total: number,
 ): ComparedAnswers[] {
-  const here = groupBy(group, ({ answer }) => answer!);
+  const here = Map.groupBy(group, ({ answer }) => answer!);
   return [...new Set([...kinds.keys(), ...here.keys()])].map((answer) => {
     const known = kinds.get(answer) ?? 0;
     const [first, ...others] = here.get(answer) ?? [];

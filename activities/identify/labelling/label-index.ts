@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { labelRecordSchema, type LabelRecord } from '../../../contracts/artifacts/identification';
 import { StoreConflictError, StoreCorruptError, type ArtifactStore } from '../../../store';
 import { inParallel } from '../../in-parallel';
-import { groupBy } from '../../../contracts/group-by';
 
 /**
  * A page has the trajectories whose ids begin with the same hex digits; this is the number of these digits. There are
@@ -207,7 +206,7 @@ const entryOf = (id: string): string => id.slice(0, ENTRY_DIGITS);
 
 /** Ids by their first digits. */
 const byPrefix = (ids: readonly string[], digits: number): [string, string[]][] => [
-  ...groupBy(ids, (id) => id.slice(0, digits)),
+  ...Map.groupBy(ids, (id) => id.slice(0, digits)),
 ];
 
 /** Entries with the added labels; null if all of them exist already. */
