@@ -98,10 +98,11 @@ export class EnvironmentUnusable extends Error {
  */
 export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): Promise<FinishedRollouts> {
   const { stage, note, plans } = options;
-  const { cancellationSignal } = Context.current();
+  const { cancellationSignal, heartbeat } = Context.current();
   using progress = new Progress({ stage, unit: 'rollouts', total: plans.length, everyMs: HEARTBEAT_MS, note });
   const work = await FinishedEpisodes.open(deps.store, options.workKey);
   progress.setDone(work.size);
+  heartbeat(progress.snapshot());
   const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([cancellationSignal, stop.signal]);
