@@ -3,6 +3,12 @@ import type { RedactionRule } from '../../contracts/config/analyst-spec';
 import type { TraceSettings } from '../../contracts/config/gateway-config';
 import { REDACTION_FINDERS } from '../../contracts/redaction-rules';
 
+/**
+ * Levels of JSON in JSON that are read. Deeper text is read as plain text: a client can write many levels in few
+ * characters, and what is changed is written with twice the backslashes at each.
+ */
+const JSON_LEVELS = 4;
+
 /** Replaces personal data in a message. */
 export type Redaction = (message: ChatMessage) => ChatMessage;
 
@@ -21,11 +27,13 @@ export function createRedaction({ redact, redactPatterns }: TraceSettings): Reda
     }));
   if (own.length + builtIn.length === 0) return (message) => message;
   const replaced = (text: string) => replaceAll(text, [...own, ...builtIn]);
-  const clean = (text: string): string => {
+  const cleanUpTo = (levels: number, text: string): string => {
+    if (levels === 0) return replaced(text);
     // An own pattern may be meant for more than one value.
     const first = isJson(text) ? replaceAll(text, own) : text;
-    return isJson(first) ? cleanJson(first, clean) : replaced(first);
+    return isJson(first) ? cleanJson(first, (inner) => cleanUpTo(levels - 1, inner)) : replaced(first);
   };
+  const clean = (text: string): string => cleanUpTo(JSON_LEVELS, text);
   return (message) => {
     const { reasoning_content: reasoning, tool_calls: calls, tool_call_id: id, ...rest } = withTexts(message, clean);
     return {

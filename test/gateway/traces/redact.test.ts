@@ -116,6 +116,18 @@ describe('redaction of a message', () => {
     expect(clean({ role: 'tool', content: given }).content).toBe(expected);
   });
 
+  it('bounds what many levels of JSON in JSON become', () => {
+    // Each quote of a level is written with an escape, so that the text grows by few characters a level.
+    let given = '"to ann@example.org"';
+    for (let level = 0; level < 30; level++)
+      given = `"${given.replaceAll(/["\\]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`)}"`;
+    expect(given.length).toBeLessThan(30_000);
+    const content = clean({ role: 'tool', content: given }).content!;
+    expect(content).toContain('[email]');
+    expect(content).not.toContain('example.org');
+    expect(content.length).toBeLessThan(20 * given.length);
+  });
+
   it('own patterns read JSON as it is written, and each text of it', () => {
     const own = createRedaction({ sample: 1, redact: [], redactPatterns: ['"pin":"\\d+"', '^é$'], successReward: 1 });
     const content = (text: string) => own({ role: 'tool', content: text }).content;
