@@ -69,18 +69,25 @@ const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 
 /**
  * Replaces in each text and number of JSON, where escapes would hide characters. What has nothing to replace keeps its
- * bytes. A value is read with its name, which may tell what it is.
+ * bytes. A value is read with its name, which may tell what it is, and which may itself have something to replace.
  */
 function cleanJson(json: string, clean: (text: string) => string): string {
-  let name = '';
+  let names: string[] = [];
   return json.replace(TOKENS, (token: string, colon: string | undefined) => {
     const written = token.slice(0, token.length - (colon?.length ?? 0));
     const value = written.startsWith('"') ? (JSON.parse(written) as string) : written;
     const alone = clean(value);
-    const before = `${name}: `;
-    const named = alone !== value || name === '' || isJson(value) ? '' : clean(before + value);
-    const cleaned = named.startsWith(before) ? named.slice(before.length) : alone;
-    name = colon === undefined ? '' : value;
+    const cleaned = alone !== value || names.length === 0 || isJson(value) ? alone : behindNames(value, names, clean);
+    names = colon === undefined ? [] : [...new Set([value, cleaned])];
     return cleaned === value ? token : JSON.stringify(cleaned) + (colon ?? '');
   });
+}
+
+/** What is left of a value where it is read behind one of the names. */
+function behindNames(value: string, names: readonly string[], clean: (text: string) => string): string {
+  for (const before of names.map((name) => `${name}: `)) {
+    const named = clean(before + value);
+    if (named.startsWith(before) && named !== before + value) return named.slice(before.length);
+  }
+  return value;
 }

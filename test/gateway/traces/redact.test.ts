@@ -102,6 +102,7 @@ describe('redaction of a message', () => {
     ['escaped spaces', '{"to":"030\\u00a01234567","card":"4111 1111\\n1111 1111"}', '{"to":"[phone]","card":"[card]"}'],
     ['numbers', '{"card": 4111111111111111, "n": 12345678901234.5}', '{"card": "[card]", "n": "[card]"}'],
     ['names', '{"ann@example.org" : 1}', '{"[email]" : 1}'],
+    ['names that are replaced too', '{"jo@x.com token": "abcdef123"}', '{"[email] token": "[key]"}'],
     ['names of secrets', '{"api_key" : "abcdefgh", "Password":"hunter2"}', '{"api_key" : "[key]", "Password":"[key]"}'],
     [
       'JSON in JSON',
