@@ -1,5 +1,8 @@
-/** Strings of JSON, and what servers in Python write for numbers that JSON has no form for. */
-const STRING_OR_NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/g;
+/**
+ * Strings of JSON, and what servers in Python write for numbers that JSON has no form for. A string that is never
+ * closed is found too: else the rest of the text would be searched from each quote in it.
+ */
+const STRING_OR_NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\b(?:NaN|Infinity)\b/g;
 
 /** The value of a JSON text, in which NaN and infinities are null; undefined for any other text. */
 export function parseLenient(text: string): unknown {
