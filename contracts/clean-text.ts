@@ -78,7 +78,8 @@ export const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/
 const MARKERS = new RegExp(
   [
     '\\[…[^[\\]…]{1,80}…\\]|\\[\\w[\\w :-]{0,60}\\]|<[/|｜\\w▁-]{1,60}>|\\u001b\\[[0-9;?]{0,20}[A-Za-z]',
-    '&(?:#\\d{1,7}|#x[\\da-fA-F]{1,6}|\\w{2,10});|%[\\da-fA-F]{2}(?:%[89abAB][\\da-fA-F]){0,3}',
+    '&(?:#\\d{1,7}|#x[\\da-fA-F]{1,6}|\\w{2,10});',
+    '%[c-fC-F][\\da-fA-F](?:%[89abAB][\\da-fA-F]){0,3}|%[\\da-fA-F]{2}',
     '\\\\(?:u[dD][89abAB]..\\\\u[dD][c-fC-F]..|u[\\da-fA-F]{4}|U[\\da-fA-F]{8}|x[\\da-fA-F]{2}|[^])',
   ].join('|'),
   'gu',

@@ -105,6 +105,14 @@ test('of a character that does not fit nothing is kept', () => {
   expect(startOf('\\'.repeat(10_001), 5_001)).toBe('\\'.repeat(5_000));
 });
 
+test.each(['%80', '%41', '%C3%A9', '%F0%9F%98%80'])('of many escapes %s only the last is left out', (escape) => {
+  const many = escape.repeat(10_000);
+  for (let most = 15_000; most < 15_000 + escape.length; most++) {
+    const whole = Math.floor(most / escape.length) * escape.length;
+    expect([startOf(many, most).length, endOf(many, most).length]).toEqual([whole, whole]);
+  }
+});
+
 test('the last bytes of a text begin with a whole character', () => {
   const bytes = Buffer.from(`aé€😀${FAMILY}e\u0301z`);
   for (let from = 0; from <= bytes.length; from++)
