@@ -57,8 +57,16 @@ export class Client {
     this.inFlight += 1;
   }
 
-  /** Counts the further answers that a request asks for, as requests of their own. Throws ApiError 429. */
+  /**
+   * Counts the further answers that a request asks for, as requests of their own. Throws ApiError 429, and 400 where
+   * all of its answers are more than a minute's requests: they would never be allowed.
+   */
   enterFurther(answers: number): void {
+    const { client, requestsPerMinute: most = Infinity } = this.settings;
+    if (answers + 1 > most)
+      throw new ApiError(400, `The request asks for ${answers + 1} answers; client ${client} has ${most} a minute.`, {
+        code: 'too_many_answers',
+      });
     this.takeFrom(this.requests, 'requests', answers);
   }
 

@@ -102,10 +102,13 @@ test('what one request asks for is bounded, and counts as so many requests', asy
   });
   const ask = async (more: object) => {
     const { status, json } = await fixture.chat('hi', { model: 'desk@base', ...more }, as('shop'));
-    return [status, json['error']?.param ?? json['error']?.code];
+    return [status, json['error']?.param ?? json['error']?.code, json['error']?.message];
   };
-  expect(await ask({ n: 5 })).toEqual([400, 'n']);
-  expect(await ask({ n: 3 })).toEqual([429, 'rate_limit_exceeded']);
+  expect(await ask({ n: 5 })).toEqual([400, 'n', expect.any(String)]);
+  // Waiting would not help.
+  const tooMany = 'The request asks for 3 answers; client shop has 2 a minute.';
+  expect(await ask({ n: 3 })).toEqual([400, 'too_many_answers', tooMany]);
+  expect(await ask({ n: 2 })).toEqual([429, 'rate_limit_exceeded', expect.any(String)]);
   expect(fixture.replicas[0]!.completions()).toEqual([]);
   await fixture.stop();
 });
