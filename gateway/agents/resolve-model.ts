@@ -13,18 +13,13 @@ export interface ModelTarget {
 /**
  * `<agent>` is routed, `<agent>@base` is the base model, and an adapter's immutable name is that adapter. Other names
  * are refused here, because a model server may load whatever directory it finds under a name. Throws ApiError 404 for a
- * name that does not exist, and 403 for one of agents that the client may not use.
+ * name that does not exist, and for one of agents that the client may not use: it does not learn that these exist.
  */
 export function resolveModel(name: string, agents: ReadonlyMap<string, ServedAgent>, client: Client): ModelTarget {
   // Agents may share an adapter, so the client's own are asked first.
   const own = find(name, agentsOf(agents, client));
   if (own !== null) return own;
   const quoted = JSON.stringify(startOf(name, 100));
-  if (find(name, [...agents.values()]) !== null)
-    throw new ApiError(403, `Client ${client.name} may not use the model ${quoted}.`, {
-      param: 'model',
-      code: 'model_not_allowed',
-    });
   throw new ApiError(404, `The model ${quoted} does not exist; GET /v1/models lists the names.`, {
     param: 'model',
     code: 'model_not_found',

@@ -32,7 +32,7 @@ const get = (summary: string, responses: Record<number, unknown>) => ({ get: { s
 const REFUSALS = {
   400: failure('The request is invalid.'),
   401: failure('The API key is missing or not valid.'),
-  403: failure('The client may not use this agent, or a web page this gateway.'),
+  403: failure('The web page may not use this gateway.'),
   404: failure('The model or route does not exist.'),
   405: failure('The route takes another method.'),
   408: failure('The body did not arrive in time.'),

@@ -113,7 +113,7 @@ describe('keys and limits', () => {
   });
 
   it('a client may use its agents only', async () => {
-    expect((await chat('sk-two')).json['error'].code).toBe('model_not_allowed');
+    expect((await chat('sk-two')).json['error'].code).toBe('model_not_found');
     expect((await fixture.get('/v1/models', { authorization: 'Bearer sk-two' })).json['data']).toEqual([]);
   });
 

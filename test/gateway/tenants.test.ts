@@ -51,8 +51,9 @@ describe('agents of several clients at the same model servers', () => {
     '%s is refused without a word about its agent',
     async (model) => {
       const { status, json } = await fixture.chat('hi', { model }, as('shop'));
-      expect([status, json['error'].code]).toEqual([403, 'model_not_allowed']);
-      expect(json['error'].message).toBe(`Client shop may not use the model ${JSON.stringify(model)}.`);
+      const unknown = await fixture.chat('hi', { model: 'nobody' }, as('shop'));
+      expect([status, json['error'].code]).toEqual([404, 'model_not_found']);
+      expect(json['error'].message).toBe(unknown.json['error'].message.replace('"nobody"', JSON.stringify(model)));
     },
   );
 
