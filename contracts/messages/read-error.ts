@@ -52,16 +52,48 @@ function codeIn(value: unknown): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** What statuses the words for an error in an answer 200 stand for. */
+/**
+ * What statuses the words and codes of an error stand for that has no status of its own. The first that fits decides.
+ * FastChat's codes are a status and two further digits.
+ */
 const STATUS_WORDS: readonly [status: number, words: RegExp][] = [
-  [429, /rate.?limit|too.?many.?requests/i],
+  [404, /model_?not_?found/i],
+  [429, /rate.?limit|too.?many.?requests|insufficient.?quota|^429\d\d$/i],
+  [401, /invalid.?api.?key|authentication|unauthori[sz]ed|^401\d\d$/i],
+  [403, /permission|forbidden/i],
   [503, /overloaded|unavailable|server.?error|api.?error|internal|timeout/i],
+  // Not in a sentence: 'CUDA error: invalid argument' is no fault of the request.
+  [400, /^\S*(?:invalid|validation|bad_?request|context_?length|content_?(?:filter|policy)|unsupported)\S*$/i],
+  [400, /^40[03]\d\d$/],
 ];
+
+/**
+ * The status that an error stands for which came with status 200: its own, that of its words, or 500. `error` is the
+ * object with its code; for an error that is a text, one that has the text as its type.
+ */
+export function statusOfError(error: object): number {
+  const { code, status, type } = error as Record<string, unknown>;
+  const own = [code, status].map(String).find((one) => /^[45]\d\d$/.test(one));
+  if (own !== undefined) return Number(own);
+  const words = [code, status, type]
+    .filter((one) => typeof one === 'string' || typeof one === 'number')
+    .map((one) => startOf(String(one), MOST_MESSAGE));
+  const known = STATUS_WORDS.find(([, pattern]) => words.some((word) => pattern.test(word)))?.[0];
+  const said = readError(error);
+  return known ?? (saysTooLong(said) || saysFiltered(said) ? 400 : 500);
+}
+
 /** How an answer ends that broke off at the server. */
-const BROKEN_OFF = /^(?:error|network_error|abort(?:ed)?|cancell?ed|insufficient_system_resource)$/i;
+const BROKEN_OFF = /^(?:[\w-]*error|abort\w*|cancel\w*|insufficient_system_resource)$/i;
 /** How an answer ends of which the server held back a part. */
 const HELD_BACK =
-  /^(?:content_?filter(?:ed)?|safety|sensitive|guardrail_intervened|recitation|prohibited_content|blocklist|spii)$/i;
+  /^(?:[\w-]*filter(?:ed)?|safety|sensitive|guardrail_intervened|recitation|prohibited_content|blocklist|spii)$/i;
+
+/** Whether a reason for which an answer ended says that it broke off at the server. */
+export const isBrokenOff = (reason: unknown): boolean => typeof reason === 'string' && BROKEN_OFF.test(reason);
+
+/** Whether it says that the server held back a part of the answer. */
+export const isHeldBack = (reason: unknown): boolean => typeof reason === 'string' && HELD_BACK.test(reason);
 
 /**
  * The error that an answer with status 200 holds in place of a completion, with the status that it stands for; null
@@ -74,25 +106,18 @@ export function errorInAnswer(answer: unknown): (SaidError & { status: number })
   const [choice] = choices;
   if (!isObject(choice)) return answer['object'] === 'error' || hasWords(answer['error']) ? withStatus(answer) : null;
   if (hasWords(choice['error'])) return withStatus(choice);
-  const finish = choice['finish_reason'];
-  if (typeof finish !== 'string') return null;
+  const { finish_reason: finish } = choice;
   const message = `The answer ended with the reason ${JSON.stringify(finish)}.`;
-  if (BROKEN_OFF.test(finish)) return { status: 502, message, code: null };
-  return HELD_BACK.test(finish) ? { status: 400, message, code: 'content_filter' } : null;
+  if (isBrokenOff(finish)) return { status: 500, message, code: null };
+  return isHeldBack(finish) ? { status: 400, message, code: 'content_filter' } : null;
 }
 
 const hasWords = (error: unknown): boolean =>
   (typeof error === 'string' && error !== '') || (isObject(error) && Object.keys(error).length > 0);
 
 function withStatus(holder: Record<string, unknown>): SaidError & { status: number } {
-  const { error = holder } = holder;
-  const { code, status, type } = isObject(error) ? error : {};
-  const named = [code, status].map(Number).find((one) => Number.isInteger(one) && one >= 400 && one <= 599);
-  const words = [code, status, type].filter((one) => typeof one === 'string').join(' ');
-  return {
-    ...readError({ error }),
-    status: named ?? STATUS_WORDS.find(([, pattern]) => pattern.test(words))?.[0] ?? 400,
-  };
+  const { error = holder, error_type: type = error } = holder;
+  return { ...readError({ error }), status: statusOfError(isObject(error) ? error : { message: error, type }) };
 }
 
 /** Words of OpenAI's API, vLLM, SGLang, llama.cpp, TGI, LM Studio, Gemini and Anthropic. */

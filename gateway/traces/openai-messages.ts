@@ -1,5 +1,6 @@
 /** Converts requests and answers of OpenAI's API into messages of a trajectory. */
 import { type ChatMessage, chatMessageSchema, type LeftOut } from '../../contracts/artifacts/trajectory';
+import { isBrokenOff, isHeldBack } from '../../contracts/messages/read-error';
 import { eventsIn } from '../upstream/check-events';
 
 interface WireMessage {
@@ -128,11 +129,9 @@ function firstOf(answer: WireAnswer, leftOut: Set<LeftOut>) {
   return choices.find(({ index }) => (index ?? 0) === 0);
 }
 
-/** Ends of an answer of which the rest is missing. */
-const BROKEN_OFF = /error|abort|cancel|filter/;
-
+/** Notes where the rest of an answer is missing. */
 function noteEnd(reason: unknown, leftOut: Set<LeftOut>): void {
-  if (typeof reason === 'string' && BROKEN_OFF.test(reason)) leftOut.add('end');
+  if (isBrokenOff(reason) || isHeldBack(reason)) leftOut.add('end');
 }
 
 /** Reads the first choice of an answer that was not streamed. Throws when it has none. */

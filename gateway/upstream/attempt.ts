@@ -5,7 +5,7 @@ import { type Replica, ClientGone } from './replica';
 import type { MemoryLease } from '../http/memory-budget';
 import { ApiError } from '../http/errors';
 import { GrowingBuffer } from './growing-buffer';
-import { statusOfError } from './response-checks';
+import { statusOfBody } from './response-checks';
 import { BrokenStream, FailedAtOnce, type SseRelay } from './sse-relay';
 
 /** A request to a model server. */
@@ -149,7 +149,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     if (error instanceof ClientGone) return this.finish({ kind: 'failed', why: 'client-gone', message: error.message });
     if (error instanceof FailedAtOnce) {
       const { body } = error;
-      return this.finish({ kind: 'whole', status: statusOfError(body), headers: this.headers, body });
+      return this.finish({ kind: 'whole', status: statusOfBody(body), headers: this.headers, body });
     }
     const isOurs = error instanceof BrokenStream || error instanceof ApiError;
     if (this.relay?.started === true) {

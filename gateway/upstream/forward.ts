@@ -8,7 +8,7 @@ import { rankReplicas } from './rank-replicas';
 import { attempt, type AttemptResult, type ClientState, type OpenRelay, type UpstreamRequest } from './attempt';
 import type { Replica } from './replica';
 import type { ReplicaSet } from './replica-set';
-import { isError, isJsonObject, refusalOf, saysUnknownModel, statusOfError } from './response-checks';
+import { isError, isJsonObject, refusalOf, saysUnknownModel, statusOfBody } from './response-checks';
 
 /** A request to forward, with its options. */
 export interface ForwardPlan {
@@ -132,7 +132,7 @@ function outcomeOf(result: AttemptResult, replica: Replica, adapter: string | nu
     };
   }
   const { headers, body } = result;
-  const status = result.status < 300 && isError(body) ? statusOfError(body) : result.status;
+  const status = result.status < 300 && isError(body) ? statusOfBody(body) : result.status;
   if (status < 300) {
     if (isJsonObject(body)) return { done: result };
     return junk('The model server answered with something that is not JSON.');

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { hideSecret } from '../../contracts/hide-secret';
+import { isBrokenOff, statusOfError } from '../../contracts/messages/read-error';
 import { ApiError } from '../http/errors';
 
 /** For larger answers, such as embeddings, only the first and last bytes are checked. */
@@ -29,16 +30,15 @@ interface UpstreamError {
   param?: unknown;
   code?: unknown;
   type?: unknown;
-  status?: unknown;
 }
 
 /** The error that a JSON object holds: in OpenAI's format, vLLM's older one, a text, or that of a choice. */
 export function errorIn(value: object): UpstreamError | null {
-  const { error, message, choices } = value as { error?: unknown; message?: unknown; choices?: unknown };
-  if (typeof error === 'string' && error !== '') return { message: error };
+  const { error, error_type: type = error, message, choices } = value as Record<string, unknown>;
+  if (typeof error === 'string' && error !== '') return { message: error, type };
   if (typeof error === 'object' && error !== null) return error;
   if (Array.isArray(choices)) {
-    const failed = (choices as (UpstreamChoice | null)[]).find((choice) => choice?.finish_reason === 'error');
+    const failed = (choices as (UpstreamChoice | null)[]).find((choice) => isBrokenOff(choice?.finish_reason));
     return failed === undefined ? null : (failed?.error ?? {});
   }
   return typeof message === 'string' && !('data' in value) ? value : null;
@@ -61,23 +61,10 @@ function errorOf(body: Buffer): UpstreamError | null {
 }
 
 /** Whether a body is an error in spite of a status that says otherwise. */
-export const isError = (body: Buffer): boolean =>
-  body.length <= PARSED_BYTES && (body.includes('"error"') || !body.includes('"choices"')) && errorOf(body) !== null;
-
-/** What errors are called whose status is not 500, where they have no status. */
-const STATUS_WORDS = [
-  [404, /model_not_found/i],
-  [429, /rate_?limit|too_?many/i],
-  [400, /invalid_?request|bad_?request|context_length/i],
-] as const;
+export const isError = (body: Buffer): boolean => errorOf(body) !== null;
 
 /** The status that an error would have if it had not come with status 200. */
-export function statusOfError(body: Buffer): number {
-  const { code, status, type } = errorOf(body) ?? {};
-  const said = [code, status].map(String).find((text) => /^[45]\d\d$/.test(text));
-  if (said !== undefined) return Number(said);
-  return STATUS_WORDS.find(([, word]) => word.test(`${String(code)} ${String(type)}`))?.[0] ?? 500;
-}
+export const statusOfBody = (body: Buffer): number => statusOfError(errorOf(body) ?? {});
 
 /** Whether the body of a 404 says that the model is unknown, and not the route. */
 export function saysUnknownModel(body: Buffer): boolean {

@@ -114,6 +114,15 @@ describe('a streamed answer', () => {
     ['ends with an error', said('half') + event(delta({}, { finish_reason: 'error' })) + DONE, 'half', ['end']],
     ['ends with an error event', said('half') + event({ error: { message: 'x' } }), 'half', ['end']],
     ['was aborted', said('half') + event(delta({}, { finish_reason: 'abort' })) + DONE, 'half', ['end']],
+    ...[
+      ...['safety', 'recitation', 'blocklist', 'sensitive', 'guardrail_intervened', 'insufficient_system_resource'],
+      'SAFETY',
+    ].map((reason): [string, string, string, LeftOut[]] => [
+      `ended with ${reason}`,
+      said('half') + event(delta({}, { finish_reason: reason })) + DONE,
+      'half',
+      ['end'],
+    ]),
     ['was filtered', said('half') + event(delta({}, { finish_reason: 'content_filter' })) + DONE, 'half', ['end']],
     [
       'has several choices',

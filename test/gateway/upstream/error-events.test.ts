@@ -65,6 +65,7 @@ describe('a model server that says its error with status 200', () => {
     ['behind what a filter found in the prompt', `${event({ choices: [], prompt_filter_results: [] })}${openAi}`],
     ['beside an empty choice', event({ choices: [{ index: 0, delta: ROLE }], error: failure(500) })],
     ['as the reason of the end', delta(ROLE, { finish_reason: 'error' })],
+    ['as another such reason', delta(ROLE, { finish_reason: 'abort' })],
   ])('is asked again: %s', async (_name, text) => {
     answerWith(stream(text), stream(GOOD));
     const answer = await fixture.chat('need:weigh', { stream: true });
@@ -123,6 +124,7 @@ describe('a model server that says its error with status 200', () => {
     [400, failure(null, { type: 'invalid_request_error' })],
     [429, failure('rate_limit_exceeded')],
     [422, failure(null, { status: 422 })],
+    [400, failure(null, { type: 'validation_error' })],
   ])('that the request is wrong (%d) is asked once, and its words reach the client', async (status, error) => {
     for (const streams of [true, false]) {
       answerWith(streams ? stream(event({ error })) : (response) => send(response, 200, { error }));
@@ -149,6 +151,7 @@ describe('a model server that says its error with status 200', () => {
 
   it.each([
     ['an error event', `${chunkEvent('m', 'half')}${openAi}data: [DONE]\n\n`],
+    ['a choice that was aborted', `${chunkEvent('m', 'half')}${delta({}, { finish_reason: 'aborted' })}`],
     ['a choice that broke off', `${chunkEvent('m', 'half')}${delta({}, { finish_reason: 'error' })}data: [DONE]\n\n`],
     ['half an event', `${chunkEvent('m', 'half')}data: {"x`],
   ])('that goes wrong later by %s counts as cut', async (_name, text) => {
