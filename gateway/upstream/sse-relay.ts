@@ -162,7 +162,11 @@ export class SseRelay {
     const { opening } = this;
     if (this.started) return this.send(hideSecretInBytes(events, this.secret));
     opening.append(events);
-    if (checked.says) return this.send(hideSecretInBytes(opening.take(), this.secret));
+    if (checked.says) {
+      const said = opening.take();
+      this.hold();
+      return this.send(hideSecretInBytes(said, this.secret));
+    }
     if (opening.length > LONGEST_EVENT_BYTES)
       throw new BrokenStream('too-large', `The model server sent ${LONGEST_EVENT_BYTES} bytes that say nothing.`);
     this.hold();

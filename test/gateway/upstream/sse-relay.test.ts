@@ -5,17 +5,21 @@ import { BrokenStream, SseRelay } from '../../../gateway/upstream/sse-relay';
 function relayed(chunks: readonly Buffer[]) {
   const written: Buffer[] = [];
   let held = 0;
+  const holds: number[] = [];
   const response = { write: (piece: Buffer) => written.push(Buffer.from(piece)) > 0, end: () => undefined };
   const relay = new SseRelay(response as unknown as ServerResponse, {
     start: () => undefined,
     onPiece: null,
     silentMs: 60_000,
-    hold: (bytes) => (held = Math.max(held, bytes)),
+    hold: (bytes) => {
+      holds.push(bytes);
+      held = Math.max(held, bytes);
+    },
   });
   for (const chunk of chunks) relay.push(chunk);
   const beforeEnd = Buffer.concat(written).toString();
   relay.end();
-  return { text: Buffer.concat(written).toString(), beforeEnd, held };
+  return { text: Buffer.concat(written).toString(), beforeEnd, held, holds };
 }
 
 const pieces = (text: string, bytes: number): Buffer[] => {
@@ -50,6 +54,13 @@ describe('SseRelay', () => {
     const { text, held } = relayed(pieces(event, 1));
     expect(text === event).toBe(true);
     expect(held).toBeLessThan(2 * event.length);
+  });
+
+  it('gives the memory of what waited back with the first event that says something', () => {
+    const opening = `: wait\n\ndata: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n`;
+    const said = 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
+    const { holds, text } = relayed([Buffer.from(opening), Buffer.from(said)]);
+    expect([holds, text]).toEqual([[opening.length, 0], opening + said]);
   });
 
   it('does not wait for the end of an event above 16 MB', () => {
