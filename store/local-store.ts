@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { open, readdir, rename, rm, utimes } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
@@ -147,7 +147,11 @@ export class LocalStore implements ArtifactStore {
     // Whoever may write to the store may have changed what is there.
     const found = await onDisk(target, orIfMissing(modelDirectorySha256(target), null));
     if (found === sha256 && (await touch(target))) return key;
-    if (found !== null) await this.remove(key, Number.MAX_SAFE_INTEGER);
+    if (found !== null) {
+      // Nothing is removed where there is nothing to take its place.
+      await onDisk(sourcePath, stat(sourcePath));
+      await this.remove(key, Number.MAX_SAFE_INTEGER);
+    }
     await onDisk(target, rename(sourcePath, target)).catch((error: NodeJS.ErrnoException) => {
       // Another process may have just moved the same content there. The name contains the hash, so either copy is fine.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;

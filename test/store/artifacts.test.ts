@@ -77,6 +77,15 @@ test('a directory is moved into the store once, and replaces one that was change
   expect(await modelDirectorySha256(store.localPath(key))).toBe(hash);
 });
 
+test('a directory that was changed stays where there is none to replace it', async () => {
+  mkdirSync(join(folder, 'adapters/desk/weigh-bbbbbbbbbbbb'), { recursive: true });
+  damage('adapters/desk/weigh-bbbbbbbbbbbb/weights.json', '"W"');
+  const missing = join(folder, 'outside', 'missing');
+  const adopted = store.adoptDirectory('adapters/desk', 'weigh', 'b'.repeat(64), missing);
+  await expect(adopted).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(await store.list('adapters/desk/weigh-bbbbbbbbbbbb')).toEqual(['weights.json']);
+});
+
 test('entries are listed sorted, and a missing folder has none', async () => {
   for (const name of ['b.txt', 'a.txt']) await store.put('listed', name, name);
   expect((await store.list('listed')).map((name) => name.slice(0, 1))).toEqual(['a', 'b']);
