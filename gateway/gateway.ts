@@ -5,6 +5,7 @@ import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import { startOf } from '../contracts/clean-text';
 import { type ArtifactStore, getJson } from '../store';
 import { ServedAgent } from './agents/served-agent';
+import { TimeOver, withinTime } from './agents/within-time';
 import { CanaryMonitor } from './canary/canary-monitor';
 import { ClientShares } from './client-shares';
 import type { RoutingDecision } from './conversations';
@@ -23,6 +24,9 @@ import { AdapterReconciler } from './upstream/adapter-reconciler';
 import { Replica } from './upstream/replica';
 import { ReplicaSet } from './upstream/replica-set';
 import { type Router, routerSchema } from '../routing/kinds';
+
+/** How long the store is waited for at the end. */
+const STORE_MS = 5_000;
 
 /** The outside dependencies of a gateway. */
 export interface GatewayDeps {
@@ -90,13 +94,21 @@ export class Gateway {
   /** Stops all timers and loops, writes the waiting traces, and closes the connections to model servers. */
   async stop(): Promise<void> {
     await Promise.all([
-      this.registryPoller.stop(),
-      this.canaries.stop(),
+      this.stopReading(),
       this.traceWriter.stop(),
       ...[...this.reconcilers.values()].map((reconciler) => reconciler.stop()),
     ]);
     await Promise.all([...this.replicas.values()].map((replica) => replica.close()));
     await this.deps.tracing?.stop();
+  }
+
+  /** A store on a network mount may hang without an error, so this waits only some seconds. */
+  private async stopReading(): Promise<void> {
+    await withinTime(STORE_MS, () => Promise.all([this.registryPoller.stop(), this.canaries.stop()])).catch(
+      (error: unknown) => {
+        if (!(error instanceof TimeOver)) throw error;
+      },
+    );
   }
 
   /** One sentence for each missing thing. Empty if every agent can be served. */

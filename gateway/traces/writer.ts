@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import { type ArtifactStore, layout, putLines } from '../../store';
+import { type TimeOver, withinTime } from '../agents/within-time';
 import { ClientShares } from '../client-shares';
 import { cacheKey } from '../conversations';
 import type { Drops } from '../drops';
@@ -11,13 +12,20 @@ import type { Metrics } from '../metrics';
 const GATHER_MS = 100;
 /** After a failure. */
 const RETRY_MS = 5_000;
+/** How long a write is waited for. A store on a network mount may hang without an error. */
+const PATIENCE_MS = 5_000;
 /** Most characters that wait to be written, of all clients together. */
 const LARGEST_QUEUE = 64_000_000;
 
-interface Waiting {
+interface Added {
   client: string;
   trajectory: Trajectory;
   agent: string;
+}
+
+interface Waiting extends Added {
+  /** The oldest has the least. */
+  number: number;
 }
 
 /** Writes trajectories of live traffic in batches. No inference request waits for it. */
@@ -27,6 +35,8 @@ export class TraceWriter {
   private readonly timer: NodeJS.Timeout;
   private writing: Promise<void> = Promise.resolve();
   private next: Promise<void> | null = null;
+  /** What the write under way has not written yet. */
+  private underWay: readonly Waiting[] = [];
   private isFailing = false;
 
   constructor(
@@ -34,25 +44,27 @@ export class TraceWriter {
     private readonly metrics: Metrics,
     drops: Drops,
     private readonly log: Log,
+    private readonly patienceMs = PATIENCE_MS,
   ) {
     this.queue = new ClientShares(LARGEST_QUEUE, (client, { agent }) => {
       drops.note('trace', client);
       metrics.traces.inc({ agent, result: 'queue-full' });
     });
     this.timer = setInterval(() => {
-      if (this.isFailing) void this.flush();
+      // A write that hangs is waited for: a further one would hang too.
+      if (this.queue.count > 0 && this.underWay.length === 0) void this.flush();
     }, RETRY_MS);
     this.timer.unref();
   }
 
   /**
    * Resolves when a trajectory is in the store. While the store cannot be written, it waits in memory and this resolves
-   * at once. Never rejects.
+   * at once; while the store hangs, after some seconds. Never rejects.
    */
-  async add(waiting: Waiting): Promise<void> {
-    this.enqueue(waiting);
+  async add(added: Added): Promise<void> {
+    this.enqueue({ ...added, number: this.added++ });
     if (this.isFailing) return;
-    this.next ??= sleep(GATHER_MS).then(() => this.flush());
+    this.next ??= this.patiently(sleep(GATHER_MS).then(() => this.flush()));
     await this.next;
   }
 
@@ -68,32 +80,48 @@ export class TraceWriter {
   /** Stops the timer and writes what waits. What cannot be written now is lost, and counted. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
-    await this.flush();
-    for (const { agent } of this.queue.takeAll()) this.metrics.traces.inc({ agent, result: 'failed' });
+    await this.patiently(this.flush());
+    for (const { agent } of [...this.underWay, ...this.queue.takeAll()])
+      this.metrics.traces.inc({ agent, result: 'failed' });
+  }
+
+  /** Waits for a write, and when it takes too long goes on as if it had failed. */
+  private patiently(writing: Promise<void>): Promise<void> {
+    return withinTime(GATHER_MS + this.patienceMs, () => writing).catch(({ message }: TimeOver) => this.fails(message));
+  }
+
+  private fails(error: string): void {
+    if (!this.isFailing) this.log.error({ error }, 'traces cannot be written; they wait in memory');
+    this.isFailing = true;
   }
 
   private enqueue(waiting: Waiting): void {
-    this.queue.set(cacheKey(waiting.client, waiting.agent, String(this.added++)), waiting, sizeOf(waiting.trajectory));
+    const { client, agent, number, trajectory } = waiting;
+    this.queue.set(cacheKey(client, agent, String(number)), waiting, sizeOf(trajectory));
   }
 
   private async write(): Promise<void> {
-    const waiting = this.queue.takeAll();
+    this.underWay = this.queue.takeAll();
     let error: unknown = null;
-    for (const agent of new Set(waiting.map((one) => one.agent))) {
-      const batch = waiting.filter((one) => one.agent === agent);
+    for (const [agent, batch] of Map.groupBy(this.underWay, (one) => one.agent)) {
       try {
         const lines = batch.map(({ trajectory }) => trajectory);
         await putLines(this.store, layout.traces(agent, new Date().toISOString().slice(0, 10)), 'live.jsonl', lines);
         for (const { leftOut } of lines)
           this.metrics.traces.inc({ agent, result: leftOut === undefined ? 'written' : 'incomplete' });
+        this.underWay = this.underWay.filter((one) => one.agent !== agent);
       } catch (thrown) {
         error = thrown;
-        batch.forEach((one) => this.enqueue(one));
       }
     }
-    if (error !== null && !this.isFailing)
-      this.log.error({ error: (error as Error).message }, 'traces cannot be written; they wait in memory');
-    this.isFailing = error !== null;
+    const failed = this.underWay;
+    this.underWay = [];
+    this.isFailing &&= error !== null;
+    if (error === null) return;
+    this.fails((error as Error).message);
+    // The oldest goes first when there is no more room, though younger ones came while this was being written.
+    const all = [...failed, ...this.queue.takeAll()].sort((a, b) => a.number - b.number);
+    all.forEach((one) => this.enqueue(one));
   }
 }
 

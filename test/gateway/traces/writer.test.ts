@@ -32,14 +32,15 @@ describe('TraceWriter', () => {
     store = new LocalStore(folder);
     metrics = new Metrics();
     logged.length = 0;
-    const note = (_fields: unknown, words: string) => void logged.push(words);
-    const log = { warn: note, error: note } as unknown as Log;
-    writer = new TraceWriter(store, metrics, new Drops(metrics, log), log);
+    writer = open();
   });
   afterEach(async () => {
     await writer.stop();
     rmSync(folder, { recursive: true, force: true });
   });
+  const note = (_fields: unknown, words: string) => void logged.push(words);
+  const log = { warn: note, error: note } as unknown as Log;
+  const open = (patienceMs?: number) => new TraceWriter(store, metrics, new Drops(metrics, log), log, patienceMs);
   const add = (seed: number, content?: string, client = 'a') =>
     writer.add({ client, agent: 'desk', trajectory: trajectory(seed, content) });
   const stored = async () => {
@@ -77,6 +78,49 @@ describe('TraceWriter', () => {
     expect([await stored(), await counts('written'), await counts('failed')]).toEqual([[1, 2, 3], 3, 0]);
     await add(4);
     expect(await stored()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('waits for a store that hangs for a limited time only', async () => {
+    writer = open(100);
+    const { promise: back, resolve: comeBack } = Promise.withResolvers<void>();
+    const putParts = store.putParts.bind(store);
+    const hanging = jest.spyOn(store, 'putParts').mockImplementation((...given) => back.then(() => putParts(...given)));
+    await add(1);
+    await Promise.all([add(2), add(3)]);
+    expect([await stored(), logged]).toEqual([[], ['traces cannot be written; they wait in memory']]);
+    comeBack();
+    await writer.flush();
+    expect([await stored(), await counts('failed')]).toEqual([[1, 2, 3], 0]);
+    hanging.mockRestore();
+    await add(4);
+    await writer.flush();
+    expect(await stored()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('counts what is lost when it stops while the store hangs', async () => {
+    writer = open(100);
+    jest.spyOn(store, 'putParts').mockReturnValue(new Promise(() => undefined));
+    await add(1);
+    await add(2);
+    await writer.stop();
+    expect(await counts('failed')).toBe(2);
+    // It is stopped once more.
+    writer = open();
+  });
+
+  it('drops the oldest first, whatever came while a write failed', async () => {
+    const { promise: broken, reject: breakDown } = Promise.withResolvers<never>();
+    const failingLate = jest.spyOn(store, 'putParts').mockReturnValue(broken);
+    const large = 'x'.repeat(9_000_000);
+    for (let i = 1; i < 5; i++) void add(i, large);
+    const written = writer.flush();
+    for (let i = 5; i < 8; i++) void add(i, large);
+    breakDown(new Error('no space left'));
+    await written;
+    for (let i = 8; i < 10; i++) await add(i, large);
+    failingLate.mockRestore();
+    await writer.flush();
+    expect(await stored()).toEqual([3, 4, 5, 6, 7, 8, 9]);
   });
 
   it('counts what is lost when it stops while the store cannot be written', async () => {
