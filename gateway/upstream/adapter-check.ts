@@ -18,19 +18,24 @@ const sameStamp = (a: FileStamp, b: FileStamp): boolean => JSON.stringify(a) ===
 /**
  * Compares adapters in the store with the hashes that the registry has for them: a file that somebody changed must not
  * answer under a promoted name. Model servers compare nothing, and vLLM reads an adapter again when it was displaced.
- * A file is read again only when it was changed.
+ * A file is read again only when it was changed, and once for all model servers that ask at the same time.
  */
 export class AdapterCheck {
+  /** Adapters with another hash, those that could not be read, and the checks under way. All by path and hash. */
   private readonly changed = new Set<string>();
+  private readonly unreadable = new Set<string>();
+  private readonly running = new Map<string, Promise<boolean>>();
   private readonly read = new Map<string, { stamp: FileStamp; sha256: string }>();
   private readonly hashes: FileHashes = {
     find: (path, stamp) => {
       const known = this.read.get(path);
       return Promise.resolve(known !== undefined && sameStamp(known.stamp, stamp) ? known.sha256 : undefined);
     },
-    // A file that was just written may be written again without another time: clocks of file systems tick slowly.
+    // A file that was just written may be written again without another time: clocks of file systems tick slowly. The
+    // clock of a file server may be ahead of this one.
     keep: (path, stamp, sha256) => {
-      if (Date.now() - Number(BigInt(stamp.changed) / 1_000_000n) > SETTLED_MS) this.read.set(path, { stamp, sha256 });
+      const age = Date.now() - Number(BigInt(stamp.changed) / 1_000_000n);
+      if (Math.abs(age) > SETTLED_MS) this.read.set(path, { stamp, sha256 });
       return Promise.resolve();
     },
   };
@@ -38,31 +43,45 @@ export class AdapterCheck {
   constructor(private readonly log: Log) {}
 
   /**
-   * The adapters whose files have their hash, and those whose folder is not there: that is told by the model server.
-   * The log names each of the others once. Never rejects.
+   * The adapters whose files do not have another hash. Where the folder is not there, the model server tells that; what
+   * cannot be read is what it was at the last reading. The log names each of the others once. Never rejects.
    */
   async unchanged(adapters: readonly WantedAdapter[]): Promise<WantedAdapter[]> {
-    const found = await Promise.all(adapters.map((adapter) => this.isUnchanged(adapter)));
+    const found = await Promise.all(adapters.map((adapter) => this.shared(adapter)));
     return adapters.filter((_, index) => found[index]);
   }
 
-  private async isUnchanged({ name, path, sha256 }: WantedAdapter): Promise<boolean> {
-    let problem: string | null = null;
+  private shared(adapter: WantedAdapter): Promise<boolean> {
+    const key = JSON.stringify([adapter.path, adapter.sha256]);
+    const running = this.running.get(key) ?? this.isUnchanged(adapter, key).finally(() => this.running.delete(key));
+    this.running.set(key, running);
+    return running;
+  }
+
+  private async isUnchanged({ name, path, sha256 }: WantedAdapter, key: string): Promise<boolean> {
+    let found: string | null;
     try {
-      const found = await modelDirectorySha256(path, { hashes: this.hashes });
-      if (found !== sha256) problem = `its files have the hash ${found.slice(0, 12)}`;
+      found = await modelDirectorySha256(path, { hashes: this.hashes });
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT') problem = message;
+      if (code !== 'ENOENT') {
+        if (!this.unreadable.has(key))
+          this.log.error({ adapter: name, path, error: message }, 'the files of an adapter cannot be read');
+        this.unreadable.add(key);
+        return !this.changed.has(key);
+      }
+      found = null;
     }
-    if (problem === null) this.changed.delete(name);
-    else if (!this.changed.has(name)) {
-      this.changed.add(name);
+    this.unreadable.delete(key);
+    const isUnchanged = found === null || found === sha256;
+    if (isUnchanged) this.changed.delete(key);
+    else if (!this.changed.has(key)) {
+      this.changed.add(key);
       this.log.error(
-        { adapter: name, path, problem },
+        { adapter: name, path, problem: `its files have the hash ${found?.slice(0, 12)}` },
         'an adapter is not what its version was promoted with and is not served; `whet repair RUN` makes it again',
       );
     }
-    return problem === null;
+    return isUnchanged;
   }
 }
