@@ -23,8 +23,8 @@ export interface AdapterReconcilerOptions {
 }
 
 const LONGEST_BACKOFF_MS = 30_000;
-/** Time between two checks of a server that does not answer. */
-const DOWN_EVERY_MS = 250;
+/** Time to the next check where a server does not answer, or where that check was asked for during one. */
+const SOON_MS = 250;
 
 /**
  * Makes one model server serve the adapters that the registries want. Each check asks the server for its loaded
@@ -37,6 +37,8 @@ export class AdapterReconciler {
   private readonly unwantedSince = new Map<string, number>();
   private readonly failed = new Map<string, { until: number; waitMs: number }>();
   private wake: (() => void) | null = null;
+  /** Whether a check was asked for since the last one began. */
+  private isKicked = false;
   private verifying: Promise<void> | null = null;
   private loop: Promise<void> | null = null;
 
@@ -56,8 +58,12 @@ export class AdapterReconciler {
     await this.loop;
   }
 
-  /** Checks now instead of at the next interval, because a connection broke or a registry changed. */
+  /**
+   * Checks now instead of at the next interval, because a connection broke or a registry changed. During a check, the
+   * next one follows soon: the one under way may not know of it. Not at once, because a check may break connections.
+   */
   kick(): void {
+    this.isKicked = true;
     this.wake?.();
   }
 
@@ -92,6 +98,7 @@ export class AdapterReconciler {
   private async run(): Promise<void> {
     const { replica, settings, log } = this.options;
     while (!this.stopping.signal.aborted) {
+      this.isKicked = false;
       try {
         await this.check();
       } catch (error) {
@@ -101,7 +108,8 @@ export class AdapterReconciler {
           replica.markUnready();
         }
       }
-      const pause = sleep(replica.ready ? settings.everyMs : Math.min(DOWN_EVERY_MS, settings.everyMs), undefined, {
+      const isSettled = replica.ready && !this.isKicked;
+      const pause = sleep(isSettled ? settings.everyMs : Math.min(SOON_MS, settings.everyMs), undefined, {
         signal: this.stopping.signal,
       });
       await Promise.race([pause.catch(() => undefined), new Promise<void>((resolve) => (this.wake = resolve))]);
@@ -111,13 +119,13 @@ export class AdapterReconciler {
 
   /** Compares the wanted models with the served models once. Rejects if the server does not answer as it should. */
   private async check(): Promise<void> {
-    const { replica, adapterCheck, onReady, log } = this.options;
+    const { replica, onReady, log } = this.options;
     let { epoch } = replica;
-    // An adapter that was changed gets no further requests and is unloaded, as one that is not wanted.
-    const wanted = await adapterCheck.unchanged(this.options.wanted());
     const served = new Set(await this.server.models());
     const missing = this.options.baseModels().filter((name) => !served.has(name));
     if (missing.length > 0) throw new Error(`The model server does not serve ${missing.join(', ')}.`);
+    // An adapter that was changed gets no further requests and is unloaded, as one that is not wanted.
+    const wanted = await this.unchanged();
     const names = new Set(wanted.map(({ name }) => name));
     if (replica.epoch === epoch && [...replica.routable].some((name) => names.has(name) && !served.has(name))) {
       log.warn({ replica: replica.url }, 'model server has lost adapters');
@@ -134,6 +142,19 @@ export class AdapterReconciler {
       onReady();
     }
     await this.unloadUnwanted(served, names);
+  }
+
+  /** The wanted adapters whose files were not changed. Rejects at the stop: large files take long to read. */
+  private unchanged(): Promise<WantedAdapter[]> {
+    const { signal } = this.stopping;
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    const stop = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    const { adapterCheck, wanted } = this.options;
+    return Promise.race([adapterCheck.unchanged(wanted()), stopped]).finally(() =>
+      signal.removeEventListener('abort', stop),
+    );
   }
 
   private async loadAndRoute({ name, path }: WantedAdapter, served: ReadonlySet<string>, epoch: number): Promise<void> {
