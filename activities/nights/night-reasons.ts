@@ -175,15 +175,17 @@ function verdictOfItsRun(
 }
 
 /**
- * Candidates without an adapter whose estimates pass both thresholds but whose intervals do not. If the version's own
- * run rejected a candidate with the same inputs, it is left out, because that run played all train tasks.
+ * Candidates without an adapter whose estimates pass both thresholds but whose intervals do not. A candidate is left out
+ * if it is inseparable from another one, whose adapter may do for both. It is also left out if the version's own run
+ * rejected it with the same inputs, because that run played all train tasks.
  */
 export function undecidedCapabilities(evidence: NightEvidence, capabilities: readonly Capability[]): string[] {
   const { contrasts, thresholds } = evidence.identification;
   const open = new Set(capabilities.flatMap(({ id, inVersion }) => (inVersion ? [] : [id])));
-  return contrasts.flatMap(({ capabilityId, verdict, gap, coverage }) =>
+  return contrasts.flatMap(({ capabilityId, verdict, gap, coverage, partial }) =>
     open.has(capabilityId) &&
     verdict === 'not-enough-data' &&
+    partial.goesWith === null &&
     gap !== null &&
     gap >= thresholds.minGap &&
     coverage >= thresholds.minCoverage &&

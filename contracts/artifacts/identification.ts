@@ -57,10 +57,13 @@ export const consensusLabelSchema = z.strictObject({
 });
 export type ConsensusLabel = z.infer<typeof consensusLabelSchema>;
 
-/** Criteria that a capability can miss: a threshold (`gap`, `coverage`), or the significance of its gap. */
-export const VERDICT_CRITERIA = ['gap', 'coverage', 'significance'] as const;
+/**
+ * Criteria that a capability can miss: a threshold (`gap`, `coverage`), the significance of its gap, an effect of its
+ * own (`effect`), or episodes that separate it from another capability (`separation`).
+ */
+export const VERDICT_CRITERIA = ['gap', 'coverage', 'significance', 'effect', 'separation'] as const;
 /** Verdicts on a candidate; docs/explanations/identification.md says what each needs. */
-export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data'] as const;
+export const IDENTIFY_VERDICTS = ['kept', 'rejected', 'not-enough-data', 'not-trainable'] as const;
 /** How a capability has changed since the last run of the agent. */
 export const CAPABILITY_STATUSES = ['new', 'recurring', 'fixed', 'regressed'] as const;
 
@@ -131,11 +134,32 @@ export const contrastSchema = z.strictObject({
       'p-value of "no gap", merged over runs and adjusted over candidates (Bonferroni); an upper bound where ' +
         'runs were saved.',
     ),
+  partial: z
+    .strictObject({
+      effect: intervalSchema
+        .nullable()
+        .describe(
+          'P(failure | LACKING) - P(failure | PRESENT), standardised over the other capabilities; null when it ' +
+            'cannot be estimated.',
+        ),
+      adjustedPValue: z.number().describe('p-value of "no effect", adjusted over candidates (Benjamini-Hochberg).'),
+      goesWith: z
+        .string()
+        .nullable()
+        .describe('Candidate in whose company it is lacking, where it has no effect of its own or none can be told.'),
+      moreEpisodes: count.nullable().describe('About so many more episodes would separate the two.'),
+      neverShownIn: count
+        .nullable()
+        .describe('Episodes that call for it, if the agent shows it in none of them; else null.'),
+    })
+    .describe('What its lack does while all other labels stay the same.'),
   agreement: z
     .number()
     .nullable()
     .describe("Fleiss' kappa of the runs; null with fewer than two, or where only one label was ever given."),
-  verdict: z.enum(IDENTIFY_VERDICTS).describe('Kept, rejected, or not enough data for either.'),
+  verdict: z
+    .enum(IDENTIFY_VERDICTS)
+    .describe('Kept, rejected, not enough data for either, or never shown, so that nothing can be trained.'),
   missed: z
     .array(z.enum(VERDICT_CRITERIA))
     .describe('Criteria that it misses. For a rejection: the thresholds that are above the whole interval.'),

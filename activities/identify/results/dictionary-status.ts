@@ -9,7 +9,12 @@ type Status = Contrast['status'];
  * Status of a capability: its verdict in this run, compared with its state after the last run. `state` is undefined if
  * it was not known before.
  */
-export function statusOf(state: DictionaryEntry['state'] | undefined, verdict: Contrast['verdict']): Status {
+export function statusOf(
+  state: DictionaryEntry['state'] | undefined,
+  { verdict, missed }: Pick<Contrast, 'verdict' | 'missed'>,
+): Status {
+  // A companion of another capability is not fixed: its lack never decided anything.
+  if (missed.includes('effect')) return null;
   if (verdict === 'kept') return state === 'lacking' ? 'recurring' : state === 'fixed' ? 'regressed' : 'new';
   return verdict === 'rejected' && (state === 'lacking' || state === 'fixed') ? 'fixed' : null;
 }
@@ -17,8 +22,9 @@ export function statusOf(state: DictionaryEntry['state'] | undefined, verdict: C
 /** State of a capability after this run. A verdict of not enough data changes nothing. */
 export function stateAfter(
   state: DictionaryEntry['state'] | undefined,
-  verdict: Contrast['verdict'],
+  { verdict, missed }: Pick<Contrast, 'verdict' | 'missed'>,
 ): DictionaryEntry['state'] {
+  if (missed.includes('effect')) return 'never';
   if (verdict === 'kept') return 'lacking';
   if (verdict === 'rejected') return state === 'lacking' || state === 'fixed' ? 'fixed' : 'never';
   return state ?? 'never';
@@ -29,7 +35,7 @@ export function withStatus(contrasts: readonly Contrast[], dictionary: Dictionar
   const known = new Map(dictionary.entries.map((entry) => [entry.id, entry.state]));
   return contrasts.map((contrast) => ({
     ...contrast,
-    status: statusOf(known.get(contrast.capabilityId), contrast.verdict),
+    status: statusOf(known.get(contrast.capabilityId), contrast),
   }));
 }
 
@@ -56,7 +62,7 @@ export function rememberRun(dictionary: Dictionary, { runId, candidates, contras
     entries.set(candidate.id, {
       // The first wording stays, because labels are stored by wording.
       ...(before ?? candidate),
-      state: stateAfter(before?.state, verdict),
+      state: stateAfter(before?.state, contrast),
       aliases: [...new Set([...(before?.aliases ?? []), ...aliases])],
       history: [...(before?.history ?? []), { runId, verdict, status, gap, coverage }].slice(-MAX_HISTORY),
     });

@@ -3,8 +3,6 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import {
   type Candidate,
   type ConsensusLabel,
-  type Label,
-  LABELS,
   type LabelRecord,
   labelRecordSchema,
 } from '../../../contracts/artifacts/identification';
@@ -12,7 +10,7 @@ import { layout, putLines, storedLines } from '../../../store';
 import { Progress } from '../../progress';
 import type { IdentifyArtifacts } from '../identify-artifacts';
 import type { TalliedRun } from '../labelling/tally';
-import { labelCode } from '../verdicts/label-codes';
+import { consensusVote } from '../verdicts/consensus-vote';
 import type { TrajectoryOutcomes } from '../verdicts/task-sums';
 import type { LackingFailure } from './evidence-quotes';
 
@@ -83,27 +81,6 @@ export async function writeConsensusLabels(
   } finally {
     await Promise.all(files.map((file) => file.return(undefined)));
   }
-}
-
-/**
- * The order of preference in a tied vote: the most cautious label first. The prompt also asks for PRESENT in case of
- * doubt.
- */
-const PREFERENCE: readonly Label[] = ['PRESENT', 'NA', 'LACKING'];
-
-/**
- * The vote of the labelling runs on one trajectory and capability: the number of runs for each label, the winning
- * label, and the first run that gave it. Label and run are null if no run has a label. `codes` has one code for each
- * run.
- */
-function consensusVote(codes: readonly number[]): Pick<ConsensusLabel, 'label' | 'votes'> & { run: number | null } {
-  const votes = Object.fromEntries(
-    LABELS.map((label) => [label, codes.filter((code) => code === labelCode(label)).length]),
-  ) as ConsensusLabel['votes'];
-  const most = Math.max(...Object.values(votes));
-  if (most === 0) return { label: null, votes, run: null };
-  const label = PREFERENCE.find((candidate) => votes[candidate] === most) as Label;
-  return { label, votes, run: codes.indexOf(labelCode(label)) };
 }
 
 /** The next `count` records; fewer at the end. */

@@ -1,7 +1,9 @@
 import type { Contrast, RunContrast } from '../../../contracts/artifacts/identification';
 import { differenceInterval, shareInterval } from '../../statistics/intervals';
 import { sampleDeviation } from '../../statistics/mean';
-import { judgeCandidates, passesThresholds, type RunFigures } from './capability-verdict';
+import { judgeEffects, type JudgedEffect } from '../causes/judge-effects';
+import { type CapabilityVerdict, judgeCandidates, passesThresholds, type RunFigures } from './capability-verdict';
+import { consensusCodes } from './consensus-vote';
 import { failuresNeeded } from './failures-needed';
 import { fleissKappa } from './fleiss-kappa';
 import { gapPValue } from './gap-p-value';
@@ -34,8 +36,8 @@ export function undecidedCandidates(
 }
 
 /**
- * The contrast of each candidate: rates, intervals, agreement and verdict. The status relative to earlier runs of the
- * agent is left null.
+ * The contrast of each candidate: rates, intervals, agreement, effect beside the other candidates, and verdict. The
+ * status relative to earlier runs of the agent is left null.
  */
 export function contrastCandidates(
   candidates: readonly LabelledCandidate[],
@@ -47,54 +49,44 @@ export function contrastCandidates(
     sums.map((own) => runFigures(own)),
     rule,
   );
-  return candidates.map(({ id, labels }, i): Contrast => {
-    const own = sums[i] as TaskSums;
-    const { kind, runsPassed, missed, adjustedPValue } = verdicts[i] as (typeof verdicts)[number];
-    // If the caller made fewer runs than planned, an open verdict means that there is not enough data.
-    const verdict = kind ?? 'not-enough-data';
-    const failed = clusteredShare(own, 'errorRateFailure');
-    const succeeded = clusteredShare(own, 'errorRateSuccess');
-    const intervals = {
-      errorRateSuccess: shareInterval(succeeded),
-      errorRateFailure: shareInterval(failed),
-      gap: differenceInterval(failed, succeeded),
-      coverage: shareInterval(clusteredShare(own, 'coverage')),
-    };
-    const runs = labels.map((codes, run): RunContrast => {
-      const rates = runRates(own, run);
-      const unlabelled = codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0);
-      return {
-        run,
-        ...rates,
-        pValue: gapPValue(own, run),
-        passed: passesThresholds(rates, rule),
-        counts: { ...runTotals(own, run), unlabelled },
-      };
-    });
-    const failures = own.failures.reduce((a, b) => a + b, 0);
-    const { gap, coverage } = intervals;
-    const estimates = { gap, coverage, missed, adjustedPValue, candidates: candidates.length, failures };
-    const moreFailures = verdict === 'not-enough-data' ? failuresNeeded(estimates, rule) : null;
-    // Over the runs that have the figure; null if fewer than two have it.
-    const deviation = (figure: (run: RunContrast) => number | null) =>
-      sampleDeviation(runs.map(figure).filter((value) => value !== null));
-    const contrast: Contrast = {
-      capabilityId: id,
-      errorRateSuccess: succeeded.estimate,
-      errorRateFailure: failed.estimate,
-      gap: gap?.estimate ?? null,
-      coverage: coverage?.estimate ?? 0,
-      standardDeviation: {
-        errorRateSuccess: deviation(({ errorRateSuccess }) => errorRateSuccess),
-        errorRateFailure: deviation(({ errorRateFailure }) => errorRateFailure),
-        gap: deviation((run) => run.gap),
-        coverage: deviation((run) => run.coverage),
+  const alone = candidates.map((candidate, i) => contrastAlone(candidate, sums[i]!, verdicts[i]!, rule));
+  const effects = judgeEffects(
+    candidates.map(({ labels }) => consensusCodes(labels)),
+    outcomes,
+    alone.map(({ verdict, runsPassed, gap, coverage }) => ({
+      kept: verdict === 'kept',
+      passed: runsPassed >= rule.quorum,
+      weight: (gap ?? 0) * coverage,
+    })),
+    rule,
+  );
+  return alone.map((contrast, i): Contrast => {
+    const judged = effects[i]!;
+    const { verdict, missed } = finalVerdict(contrast, judged);
+    const failures = sums[i]!.failures.reduce((a, b) => a + b, 0);
+    const moreFailures =
+      verdict !== 'not-enough-data' || missed.includes('separation')
+        ? null
+        : failuresNeeded(
+            {
+              ...contrast.intervals,
+              missed,
+              adjustedPValue: contrast.adjustedPValue,
+              candidates: alone.length,
+              failures,
+            },
+            rule,
+          );
+    const { effect, adjustedPValue, goesWith, moreEpisodes, neverShownIn } = judged;
+    const own: Contrast = {
+      ...contrast,
+      partial: {
+        effect,
+        adjustedPValue,
+        goesWith: goesWith === null ? null : candidates[goesWith]!.id,
+        moreEpisodes,
+        neverShownIn,
       },
-      intervals,
-      runs,
-      runsPassed,
-      adjustedPValue,
-      agreement: fleissKappa(labels),
       verdict,
       missed,
       moreFailures,
@@ -102,8 +94,81 @@ export function contrastCandidates(
       reason: '',
       status: null,
     };
-    return { ...contrast, reason: verdictReason(contrast, rule) };
+    return { ...own, reason: verdictReason(own, rule) };
   });
+}
+
+/** What a candidate's own labels say. */
+type OwnContrast = Omit<Contrast, 'partial' | 'moreFailures' | 'kept' | 'reason' | 'status'>;
+
+function contrastAlone(
+  { id, labels }: LabelledCandidate,
+  own: TaskSums,
+  { kind, runsPassed, missed, adjustedPValue }: CapabilityVerdict,
+  rule: VerdictRule,
+): OwnContrast {
+  const failed = clusteredShare(own, 'errorRateFailure');
+  const succeeded = clusteredShare(own, 'errorRateSuccess');
+  const intervals = {
+    errorRateSuccess: shareInterval(succeeded),
+    errorRateFailure: shareInterval(failed),
+    gap: differenceInterval(failed, succeeded),
+    coverage: shareInterval(clusteredShare(own, 'coverage')),
+  };
+  const runs = labels.map((codes, run): RunContrast => {
+    const rates = runRates(own, run);
+    const unlabelled = codes.reduce((n, code) => n + (code === LABEL_CODES.none ? 1 : 0), 0);
+    return {
+      run,
+      ...rates,
+      pValue: gapPValue(own, run),
+      passed: passesThresholds(rates, rule),
+      counts: { ...runTotals(own, run), unlabelled },
+    };
+  });
+  // Over the runs that have the figure; null if fewer than two have it.
+  const deviation = (figure: (run: RunContrast) => number | null) =>
+    sampleDeviation(runs.map(figure).filter((value) => value !== null));
+  return {
+    capabilityId: id,
+    errorRateSuccess: succeeded.estimate,
+    errorRateFailure: failed.estimate,
+    gap: intervals.gap?.estimate ?? null,
+    coverage: intervals.coverage?.estimate ?? 0,
+    standardDeviation: {
+      errorRateSuccess: deviation(({ errorRateSuccess }) => errorRateSuccess),
+      errorRateFailure: deviation(({ errorRateFailure }) => errorRateFailure),
+      gap: deviation((run) => run.gap),
+      coverage: deviation((run) => run.coverage),
+    },
+    intervals,
+    runs,
+    runsPassed,
+    adjustedPValue,
+    agreement: fleissKappa(labels),
+    // If the caller made fewer runs than planned, an open verdict means that there is not enough data.
+    verdict: kind ?? 'not-enough-data',
+    missed,
+  };
+}
+
+/** The verdict on a candidate, from its own contrast and from its effect beside the others. */
+function finalVerdict(
+  { verdict, missed }: OwnContrast,
+  { verdict: effectVerdict }: JudgedEffect,
+): Pick<Contrast, 'verdict' | 'missed'> {
+  switch (effectVerdict) {
+    case 'as-contrasted':
+      return { verdict, missed };
+    case 'decisive':
+      return { verdict: 'kept', missed };
+    case 'companion':
+      return { verdict: 'rejected', missed: ['effect'] };
+    case 'inseparable':
+      return { verdict: 'not-enough-data', missed: ['separation'] };
+    case 'never-shown':
+      return { verdict: 'not-trainable', missed: [] };
+  }
 }
 
 /** Ids of the kept capabilities, largest gap times coverage first; ties by id. */

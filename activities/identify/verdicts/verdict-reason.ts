@@ -4,13 +4,30 @@ import type { VerdictRule } from './verdict-rule';
 
 /** One sentence for people: the verdict and the numbers behind it. */
 export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
-  const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures } = contrast;
+  const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures, missed, partial } = contrast;
+  if (partial.neverShownIn !== null) {
+    return (
+      `Not trainable: ${partial.neverShownIn} episodes call for it, the agent never shows it, and they fail. ` +
+      'Training has no success to learn from. Perhaps no tool gives what it needs.'
+    );
+  }
+  if (missed.includes('effect')) return `Rejected: it goes along with ${partial.goesWith}. ${ownEffect(contrast)}`;
+  if (missed.includes('separation')) {
+    const more =
+      partial.moreEpisodes === null ? '' : ` About ${partial.moreEpisodes} more episodes would separate the two.`;
+    return (
+      `Not enough data: it is lacking in the same episodes as ${partial.goesWith}, so that they cannot tell which of ` +
+      `the two decides.${more}`
+    );
+  }
   if (errorRateFailure === null && errorRateSuccess === null) return `${head(contrast)}: no episode called for it.`;
   if (verdict === 'kept') {
     return (
       `Kept: where it is called for, failures lack it ${percent(errorRateFailure)}, successes ` +
-      `${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it${passed(contrast, rule)}.`
-    );
+      `${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it${passed(contrast, rule)}. ` +
+      (missed.length === 0 ? '' : 'Its effect is certain, although the contrast alone cannot tell. ') +
+      ownEffect(contrast)
+    ).trimEnd();
   }
   const sentence = `${head(contrast)}: ${shortcomings(contrast, rule).join(' and ')}${passed(contrast, rule)}.`;
   if (verdict !== 'not-enough-data') return sentence;
@@ -18,6 +35,13 @@ export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
   return errorRateFailure === null || errorRateSuccess === null
     ? sentence
     : `${sentence} It lies so near the threshold that more data will hardly tell.`;
+}
+
+function ownEffect({ partial: { effect } }: Contrast): string {
+  return effect === null
+    ? ''
+    : `With the other labels held, its lack adds ${points(effect.estimate)} points to the risk of failure ` +
+        `(${range(effect, points)}).`;
 }
 
 const head = ({ verdict }: Contrast) => (verdict === 'rejected' ? 'Rejected' : 'Not enough data');

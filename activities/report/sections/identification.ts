@@ -44,8 +44,9 @@ function introduction(identification: Identification, analyst: string): Markup {
       ${plural(candidates.length, 'candidate capability was', 'candidate capabilities were')} named by ${analyst} from
       failed trajectories, and every trajectory was labelled for each of them ${runs}
       (${plural(calls.label, 'label')} asked, ${count(calls.reused)} reused, ${count(calls.unlabelled)} without an
-      answer${saved}). A capability is kept when failures lack it clearly more often than successes and enough failures
-      lack it; the chance that any candidate without such a gap is kept is below ${percent(rule.familywiseError, 0)}.
+      answer${saved}). A capability is kept when failures lack it clearly more often than successes, enough failures lack
+      it, and its lack adds to the risk of failure while all other labels stay the same; the chance that any candidate
+      without a gap is kept is below ${percent(rule.familywiseError, 0)}.
       ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}.
     </p>
     ${
@@ -80,6 +81,7 @@ function takeaway(identification: Identification): string {
     identification.contrasts.filter(wanted).map((c) => candidateName(identification, c.capabilityId));
   const rejected = names((c) => c.verdict === 'rejected');
   const undecided = names((c) => c.verdict === 'not-enough-data');
+  const untrainable = names((c) => c.verdict === 'not-trainable');
   const unplotted = names((c) => c.gap === null);
   const parts = [
     'ER− and ER+ are the shares lacking it among failures and successes that call for it. Each mark is a ' +
@@ -90,6 +92,7 @@ function takeaway(identification: Identification): string {
         'agreement of the runs (Fleiss, κ).'
       : '',
     rejected.length > 0 ? `Rejected: ${sentenceList(rejected)}.` : '',
+    untrainable.length > 0 ? `Not trainable, since the agent never shows it: ${sentenceList(untrainable)}.` : '',
     undecided.length > 0 ? `Not enough data: ${sentenceList(undecided)}.` : '',
     unplotted.length > 0
       ? `Not drawn, because it applies to no success or to no failure: ${sentenceList(unplotted)}.`
@@ -113,7 +116,17 @@ function candidateTable(identification: Identification): Markup {
       ? null
       : markup`<br /><span class="ci">${decimal(interval.low)} to ${decimal(interval.high)}</span>`;
   return dataTable({
-    head: ['', 'Candidate', 'ER−', 'ER+', 'Gap', 'Coverage', ...(several ? ['SD', 'Passed', 'κ'] : []), 'Verdict'],
+    head: [
+      '',
+      'Candidate',
+      'ER−',
+      'ER+',
+      'Gap',
+      'Coverage',
+      'Own effect',
+      ...(several ? ['SD', 'Passed', 'κ'] : []),
+      'Verdict',
+    ],
     rows: identification.contrasts.map((c, i) => [
       String(i + 1),
       markup`${candidateName(identification, c.capabilityId)}${c.status && markup` <span class="muted">${c.status}</span>`}`,
@@ -121,6 +134,7 @@ function candidateTable(identification: Identification): Markup {
       rate(c.errorRateSuccess),
       markup`${c.gap === null ? '–' : decimal(c.gap)}${range(c.intervals.gap)}`,
       markup`${decimal(c.coverage)}${range(c.intervals.coverage)}`,
+      markup`${c.partial.effect === null ? '–' : decimal(c.partial.effect.estimate)}${range(c.partial.effect)}`,
       ...(several
         ? [
             c.standardDeviation.gap === null ? '–' : decimal(c.standardDeviation.gap, 3),
@@ -134,8 +148,11 @@ function candidateTable(identification: Identification): Markup {
 }
 
 /** The verdict in a word or two, for the table. */
-function verdictWord({ verdict, moreFailures }: Contrast): string {
+function verdictWord({ verdict, moreFailures, partial }: Contrast): string {
+  if (verdict === 'not-trainable') return 'not trainable';
+  if (verdict === 'rejected' && partial.goesWith !== null) return `goes along with ${partial.goesWith}`;
   if (verdict !== 'not-enough-data') return verdict;
+  if (partial.goesWith !== null) return `not separable from ${partial.goesWith}`;
   return moreFailures === null ? 'not enough data' : `not enough data: about ${count(moreFailures)} more failures`;
 }
 

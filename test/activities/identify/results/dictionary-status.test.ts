@@ -14,14 +14,21 @@ test.each([
   ['lacking', 'not-enough-data', null, 'lacking'],
   ['fixed', 'not-enough-data', null, 'fixed'],
   [undefined, 'not-enough-data', null, 'never'],
+  ['lacking', 'not-trainable', null, 'lacking'],
 ] as const)('a capability that was %s and is %s now: %s, and %s from then on', (state, verdict, status, after) => {
-  expect(statusOf(state, verdict)).toBe(status);
-  expect(stateAfter(state, verdict)).toBe(after);
+  expect(statusOf(state, { verdict, missed: [] })).toBe(status);
+  expect(stateAfter(state, { verdict, missed: [] })).toBe(after);
+});
+
+test('a companion of another capability is not called fixed', () => {
+  const companion: Pick<Contrast, 'verdict' | 'missed'> = { verdict: 'rejected', missed: ['effect'] };
+  expect(statusOf('lacking', companion)).toBeNull();
+  expect(stateAfter('lacking', companion)).toBe('never');
 });
 
 const candidate = { id: 'c', name: 'C', summary: 'c', description: 'what c is' };
 const contrast = (verdict: Contrast['verdict'], status: Contrast['status']) =>
-  ({ capabilityId: 'c', verdict, status, gap: 0.3, coverage: 0.2 }) as Contrast;
+  ({ capabilityId: 'c', verdict, status, missed: [] as Contrast['missed'], gap: 0.3, coverage: 0.2 }) as Contrast;
 const empty: Dictionary = { agent: 'a', entries: [] };
 
 test('a run is remembered once, with its aliases; the first wording stays', () => {

@@ -42,7 +42,8 @@ test('rates are shares of the episodes that called for it, coverage is a share o
     agreement: null,
   });
   expect(result.reason).toBe(
-    'Kept: where it is called for, failures lack it 50.0 %, successes 5.0 %, and 30.0 % of all failures lack it.',
+    'Kept: where it is called for, failures lack it 50.0 %, successes 5.0 %, and 30.0 % of all failures lack it. ' +
+      'With the other labels held, its lack adds 53.6 points to the risk of failure (95 % interval 41.3 to 62.2).',
   );
 });
 
@@ -130,10 +131,27 @@ test('kept ones are ordered by gap times coverage, ties by id', () => {
     top: counts(0, 50, 120, 120),
     no: counts(50, 50, 100, 100),
   };
-  const results = contrastCandidates(
-    Object.entries(all).map(([id, c]) => ({ id, labels: [labelsFrom(outcomes, c)] })),
+  const results = Object.entries(all).flatMap(([id, c]) =>
+    contrastCandidates([{ id, labels: [labelsFrom(outcomes, c)] }], outcomes, rule),
+  );
+  expect(rankKept(results)).toEqual(['top', 'a', 'b']);
+});
+
+test('a companion and an inseparable candidate say with whom they go', () => {
+  const labels = labelsFrom(outcomes, counts(0, 100, 100, 100));
+  const twins = contrastCandidates(
+    [
+      { id: 'first', labels: [labels] },
+      { id: 'second', labels: [labels] },
+    ],
     outcomes,
     rule,
   );
-  expect(rankKept(results)).toEqual(['top', 'a', 'b']);
+  expect(twins.map(({ verdict }) => verdict)).toEqual(['kept', 'not-enough-data']);
+  expect(twins[1]).toMatchObject({
+    missed: ['separation'],
+    moreFailures: null,
+    reason:
+      'Not enough data: it is lacking in the same episodes as first, so that they cannot tell which of the two decides.',
+  });
 });

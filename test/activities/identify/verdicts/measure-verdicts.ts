@@ -9,6 +9,7 @@ import {
   type CapabilityVerdict,
 } from '../../../../activities/identify/verdicts/capability-verdict';
 import type { Interval } from '../../../../contracts/artifacts/evaluation';
+import type { Contrast } from '../../../../contracts/artifacts/identification';
 import { drawLabels, type TrueRates, type Design } from './draw-labels';
 import type { VerdictRule } from '../../../../activities/identify/verdicts/verdict-rule';
 
@@ -23,7 +24,7 @@ export interface SettingResult {
   /** Number of intervals that contain the truth, and number of intervals. */
   covered: Record<Quantity, number>;
   made: Record<Quantity, number>;
-  verdicts: Record<'kept' | 'rejected' | 'not-enough-data', number>;
+  verdicts: Record<Contrast['verdict'], number>;
   /** How often the published rule alone would keep it: a quorum of runs whose estimates pass. */
   keptByEstimates: number;
   /** Labelling runs that were made before the verdict was final. */
@@ -49,7 +50,7 @@ export function measureSetting(truth: TrueRates, options: MeasureOptions): Setti
     repetitions,
     covered: zero(),
     made: zero(),
-    verdicts: { kept: 0, rejected: 0, 'not-enough-data': 0 },
+    verdicts: { kept: 0, rejected: 0, 'not-enough-data': 0, 'not-trainable': 0 },
     keptByEstimates: 0,
     runsMade: 0,
   };
