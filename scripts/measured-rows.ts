@@ -16,6 +16,16 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
         '{partedByChance%4}',
     },
   ],
+  causes: [
+    {
+      id: 'causes',
+      figures:
+        '{worlds} made-up worlds, {tasks} tasks, {seeds} seeds. Contrast alone and with partial effects: planted ' +
+        'causes found {foundByContrast} and {found} of {planted}, decoys kept {decoysKeptByContrast} and ' +
+        '{decoysKept} of {decoys}. Called not trainable: {notTrainable} of {untrainable}. Intervals of the partial ' +
+        'effect cover the truth in {coverage%} of {draws} draws',
+    },
+  ],
   certificate: [
     {
       id: 'certificate',
