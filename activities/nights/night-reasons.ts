@@ -175,9 +175,9 @@ function verdictOfItsRun(
 }
 
 /**
- * Candidates without an adapter whose estimates pass both thresholds but whose intervals do not. A candidate is left out
- * if it is inseparable from another one, whose adapter may do for both. It is also left out if the version's own run
- * rejected it with the same inputs, because that run played all train tasks.
+ * Candidates without an adapter whose estimates pass both thresholds but whose intervals do not. A candidate is left
+ * out if it is inseparable from another one, whose adapter may do for both. It is also left out if the version's own
+ * run rejected it with the same inputs, because that run played all train tasks.
  */
 export function undecidedCapabilities(evidence: NightEvidence, capabilities: readonly Capability[]): string[] {
   const { contrasts, thresholds } = evidence.identification;
