@@ -2,7 +2,7 @@ import { addressRemedy, type RunModel } from '../endpoints/run-model';
 import type { Clock } from '../clock';
 import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
 import { ModelFault, type ModelFaultKind, modelFailure } from './model-errors';
-import { requireSameFingerprint, requireSameModel } from './model-identity';
+import { type ModelCard, requireSameFingerprint, requireSameModel } from './model-identity';
 import type { ServedAdapter } from './served-adapter';
 
 /** Settings of a PolicyModel. */
@@ -53,6 +53,7 @@ export class PolicyModel {
   /** Number of the server's outages. */
   private absences = 0;
   private answersNameWeights = false;
+  private hasListed = false;
   /** The last check of `confirm`; never rejects. */
   private check: Promise<void> = Promise.resolve();
   private nextCheck: Promise<void> | null = null;
@@ -138,19 +139,31 @@ export class PolicyModel {
   }
 
   private async compareModels(): Promise<void> {
-    const { client, model, signal } = this.options;
     for (;;) {
       const before = this.absences;
-      requireSameModel(model, await this.patiently(() => client.models(model.baseUrl, signal)));
+      requireSameModel(this.options.model, await this.listModels());
       if (this.absences === before) return;
     }
+  }
+
+  /** The server's list of models. Where the address gave one before, anything else comes from a proxy: it may pass. */
+  private async listModels(): Promise<ModelCard[]> {
+    const { client, model, signal } = this.options;
+    const cards = await this.patiently(() =>
+      client.models(model.baseUrl, signal).catch((error: unknown) => {
+        if (!this.hasListed || !(error instanceof ModelFault) || error.kind !== 'refused') throw error;
+        throw new ModelFault('failed', error.message, undefined, { cause: error });
+      }),
+    );
+    this.hasListed = true;
+    return cards;
   }
 
   private async loadMissing(): Promise<void> {
     const { client, model, signal } = this.options;
     const { baseUrl } = model;
     if (this.adapters.size === 0) return;
-    const names = async () => (await this.patiently(() => client.models(baseUrl, signal))).map(({ id }) => id);
+    const names = async () => (await this.listModels()).map(({ id }) => id);
     try {
       const served = new Set(await names());
       for (const { name, path } of this.adapters.values()) {
@@ -201,7 +214,7 @@ export class PolicyModel {
    * down. On a server that is slow because of many requests the second one may find fewer.
    */
   private async inTime<T>(tokens: number, ask: (timeoutMs: number) => Promise<T>): Promise<T> {
-    const { client, model, signal, concurrency, onTrouble } = this.options;
+    const { model, concurrency, onTrouble } = this.options;
     const {
       timeoutSeconds = ANSWER_SECONDS + Math.ceil(tokens * TOKEN_SECONDS * Math.max(1, concurrency / ENOUGH_FOR)),
     } = model;
@@ -209,7 +222,7 @@ export class PolicyModel {
       return await this.patiently(() => ask(timeoutSeconds * 1000));
     } catch (error) {
       if (!(error instanceof ModelFault) || error.kind !== 'slow') throw error;
-      await this.patiently(() => client.models(model.baseUrl, signal));
+      await this.listModels();
       const again = `It is asked again and gets ${2 * timeoutSeconds} s; model.timeoutSeconds gives more.`;
       onTrouble?.(`the model server works, but is slow: ${error.message} ${again}`);
     }

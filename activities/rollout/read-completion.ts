@@ -97,13 +97,19 @@ export function readCompletion(answer: unknown, url: string, key: string | undef
   };
 }
 
-/** The fault for an answer 2xx that is no chat completion. A page of a proxy has no form either. */
+/**
+ * The fault for an answer 2xx that is no chat completion. What is no JSON is a page of a proxy, or the beginning of an
+ * answer: it may pass.
+ */
 function noCompletion(answer: unknown, problem: z.ZodError, url: string, key: string | undefined): ModelFault {
   const isText = typeof answer === 'string';
   const what = isText
     ? `It begins ${JSON.stringify(startOf(hideSecret(answer, key), 120))}. ${ADDRESS_HINT}`
     : startOf(z.prettifyError(problem), 300);
-  return new ModelFault('conversation', `The model server at ${url} answered with no chat completion: ${what}`);
+  return new ModelFault(
+    isText ? 'failed' : 'conversation',
+    `The model server at ${url} answered with no chat completion: ${what}`,
+  );
 }
 
 /** The text of reasoning, which is a text or a list of parts. */

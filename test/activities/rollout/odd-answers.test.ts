@@ -1,7 +1,7 @@
 // Tier: integration (fake model server).
 import { HttpModelClient, type ModelFault, PolicyModel } from '../../../activities/rollout';
 import { FORMS } from '../../fakes/hostile-forms';
-import { type Form, type Plain, sendReply } from '../../fakes/hostile-model-server';
+import { type Form, type Plain, type Reply, sendReply } from '../../fakes/hostile-model-server';
 import { FakePolicyServer } from '../../fakes/policy-server';
 
 const PLAIN: Plain = { content: null, calls: [{ name: 'weigh', arguments: { parcel: 'P1' } }] };
@@ -16,16 +16,17 @@ describe('what is told of a server that refuses', () => {
   let server: FakePolicyServer;
   /** A clock whose pauses take no time. */
   let now = 0;
-  const clock = { now: () => now, sleep: async (ms: number) => void (now += ms) };
+  let onPause: (() => void) | null = null;
+  const clock = { now: () => now, sleep: async (ms: number) => ((now += ms), onPause?.()) };
 
   beforeAll(async () => void (server = await new FakePolicyServer(() => ({ content: 'well' })).start()));
-  afterEach(() => void (server.behaviour = server.modelList = null));
+  afterEach(() => void (server.behaviour = server.modelList = onPause = null));
   afterAll(async () => {
     await client.close();
     await server.stop();
   });
 
-  const ask = (content = 'please') => {
+  const open = (signal = new AbortController().signal) => {
     const served = { weightsSha256: null, root: null, maxModelLength: 2048 };
     const model = {
       baseUrl: server.baseUrl,
@@ -35,17 +36,13 @@ describe('what is told of a server that refuses', () => {
       sha256: '1',
       served,
     };
-    const policy = new PolicyModel({
-      client,
-      clock,
-      model,
-      adapters: [],
-      concurrency: 1,
-      signal: new AbortController().signal,
-    });
+    return new PolicyModel({ client, clock, model, adapters: [], concurrency: 1, signal });
+  };
+  const chatWith = (policy: PolicyModel, content = 'please') => {
     const messages = [{ role: 'user' as const, content }];
     return policy.chat({ model: 'base', messages, temperature: 1, seed: 1, maxTokens: 8 });
   };
+  const ask = (content?: string, signal?: AbortSignal) => chatWith(open(signal), content);
   const answerIn = (form: Pick<Form, 'reply'>) =>
     void (server.behaviour = (_, response) => (sendReply(response, form.reply(PLAIN)), true));
 
@@ -59,13 +56,41 @@ describe('what is told of a server that refuses', () => {
     else expect(error.cause.kind).toBe(KINDS[kind]);
   });
 
-  test('a server that fails at one conversation all the time, and answers others, is not down', async () => {
-    server.behaviour = ({ messages }, response) =>
-      messages[0]!.content === 'please' && (sendReply(response, { status: 500, body: 'KeyError' }), true);
+  /** The server answers the usual conversation with this, and others well. */
+  const failAt = (reply: Reply) =>
+    void (server.behaviour = ({ messages }, response) =>
+      messages[0]!.content === 'please' && (sendReply(response, reply), true));
+
+  test.each<[string, Reply, RegExp]>([
+    ['fails', { status: 500, body: 'KeyError' }, /answered 500: KeyError/],
+    ['sends a page', { body: '<html>' }, /no chat completion: It begins "<html>"/],
+  ])('a server that %s at one conversation all the time, and answers others, is not down', async (_, reply, words) => {
+    failAt(reply);
     const failed = ask();
     await expect(failed).rejects.toMatchObject({ cause: { kind: 'conversation' } });
-    await expect(failed).rejects.toThrow(/answered 500: KeyError.* all the time, and answers another one/);
+    await expect(failed).rejects.toThrow(words);
+    await expect(failed).rejects.toThrow(/all the time, and answers another one/);
     expect((await ask('others')).content).toBe('well');
+  });
+
+  test('a page in place of every answer is waited for, except at an address that never gave a list', async () => {
+    const page = '<html>One moment</html>';
+    const policy = open();
+    await chatWith(policy);
+    answerIn({ reply: () => ({ body: page }) });
+    server.modelList = page;
+    let pauses = 0;
+    onPause = () => {
+      pauses++;
+      if (pauses === 3) server.behaviour = null;
+      if (pauses === 5) server.modelList = null;
+    };
+    expect((await chatWith(policy)).content).toBe('well');
+    server.modelList = page;
+    await expect(chatWith(open())).rejects.toMatchObject({
+      type: 'Model.Refused',
+      message: expect.stringContaining('model.baseUrl') as string,
+    });
   });
 
   test('one that fails at every conversation is', async () => {
