@@ -118,18 +118,23 @@ export class PolicyModel {
     }
   }
 
-  /** Compares the server's list of models once, and again after each outage. */
-  /** Throws the error. A server that fails at one conversation all the time, and answers another one, is not down. */
+  /**
+   * Throws the error. A server that fails at one conversation all the time, and answers another one, is not down. One
+   * that said when to come back may not have been asked again, so it shows nothing about the conversation.
+   */
   private async blame(error: unknown, name: string): Promise<never> {
-    if (!(error instanceof ModelFault) || error.kind !== 'failed') throw error;
+    if (!(error instanceof ModelFault) || error.kind !== 'failed' || error.retryAfterMs !== undefined) throw error;
     const { client, model, signal } = this.options;
     const other = { ...OTHER_CONVERSATION, baseUrl: model.baseUrl, model: name };
-    await client.chat(other, signal).catch(() => Promise.reject(error));
+    await client.chat(other, signal).catch(() => {
+      signal.throwIfAborted();
+      throw error;
+    });
     const what = `${error.message} It fails at this conversation all the time, and answers another one.`;
     throw new ModelFault('conversation', what, undefined, { cause: error });
   }
 
-  /** Compares the server's list of models once, and once more after each absence. */
+  /** Compares the server's list of models once, and again after each outage. */
   private identify(): Promise<void> {
     this.identity ??= this.compareModels().catch((error: unknown) => {
       this.identity = null;

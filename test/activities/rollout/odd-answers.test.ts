@@ -73,6 +73,21 @@ describe('what is told of a server that refuses', () => {
     expect((await ask('others')).content).toBe('well');
   });
 
+  test('one that fails once and says when to come back shows nothing about the conversation', async () => {
+    failAt({ status: 500, headers: { 'retry-after': '90' } });
+    await expect(ask()).rejects.toMatchObject({ type: 'Model.Unreachable', nextRetryDelay: 90_000 });
+  });
+
+  test('who is cancelled while another conversation is asked for ends with the reason', async () => {
+    const controller = new AbortController();
+    server.behaviour = ({ messages }, response) => {
+      if (messages[0]!.content === 'please') sendReply(response, { status: 500 });
+      else controller.abort(new Error('stop it'));
+      return true;
+    };
+    await expect(ask('please', controller.signal)).rejects.toThrow('stop it');
+  });
+
   test('a page in place of every answer is waited for, except at an address that never gave a list', async () => {
     const page = '<html>One moment</html>';
     const policy = open();
