@@ -1,19 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NativeConnection, TransportError } from '@temporalio/worker';
 
+/** The signals at which a worker ends. */
+export const SHUTDOWN_SIGNALS: NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
+
 const RETRY_MS = 2_000;
 /** A sentence that did not change is printed again after this time. */
 const REPEAT_MS = 60_000;
 
 /**
  * Connects to Temporal. A worker often starts before the cluster's DNS or the server answers: it waits, and says so.
+ * Meanwhile it has begun nothing, so a signal ends the process at once.
  * @throws what is not about reaching the server.
  */
 export async function connectToTemporal(address: string): Promise<NativeConnection> {
   let printed = { text: '', atMs: 0 };
+  const end = () => process.exit(0);
+  for (const signal of SHUTDOWN_SIGNALS) process.on(signal, end);
   for (;;) {
     try {
-      return await NativeConnection.connect({ address });
+      const connection = await NativeConnection.connect({ address });
+      for (const signal of SHUTDOWN_SIGNALS) process.off(signal, end);
+      return connection;
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       const text = waitingText(address, error.message);

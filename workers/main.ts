@@ -15,7 +15,7 @@ import { EnvironmentPool } from '../sandbox';
 import { createActivities, openDefaultCluster } from './activities';
 import { WORKFLOW_BUNDLE_PATH } from './bundle-path';
 import { readConfig, type WorkerConfig } from './config';
-import { connectToTemporal } from './connect';
+import { connectToTemporal, SHUTDOWN_SIGNALS } from './connect';
 import { openTrainerReports } from './trainer-reports';
 import { sweepOrphans } from './orphan-sweep';
 import { failureInterceptor } from './failure-interceptor';
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.argv.slice(2));
   Runtime.install({
     logger: new DefaultLogger('INFO'),
-    shutdownSignals: ['SIGTERM', 'SIGINT'],
+    shutdownSignals: SHUTDOWN_SIGNALS,
     workerHeartbeatInterval: WORKER_HEARTBEAT_MS,
   });
   const connection = await connectToTemporal(config.temporalAddress);

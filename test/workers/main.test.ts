@@ -61,12 +61,24 @@ test('a worker registers the search attributes of its namespace before it takes 
   await ended;
 });
 
-test('a worker that starts before its server waits, says for what, and then takes work', async () => {
-  const port = await freePort();
-  const worker = spawn(process.execPath, [join(dist, 'workers', 'main.js'), '--queues', 'llm'], {
+/** A worker for a server that does not run yet. */
+const startEarly = (port: number) =>
+  spawn(process.execPath, [join(dist, 'workers', 'main.js'), '--queues', 'llm'], {
     env: { ...process.env, WHET_HOME: folder, TEMPORAL_ADDRESS: `127.0.0.1:${port}` },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+
+test.each(['SIGTERM', 'SIGINT'] as const)('a worker that waits for its server ends at %s', async (signal) => {
+  const worker = startEarly(await freePort());
+  const ended = once(worker, 'exit');
+  await once(worker.stderr, 'data');
+  worker.kill(signal);
+  expect(await ended).toEqual([0, null]);
+});
+
+test('a worker that starts before its server waits, says for what, and then takes work', async () => {
+  const port = await freePort();
+  const worker = startEarly(port);
   const ended = once(worker, 'exit');
   const [said] = (await once(worker.stderr, 'data')) as [Buffer];
   expect(said.toString()).toMatch(
