@@ -55,20 +55,24 @@ test('a reused environment that is not valid today is written anew, and counts a
   ]);
 });
 
-test('a model that the analyst does not know skips nothing: a person corrects it', async () => {
+test.each([
+  ['a model that the analyst does not know', { status: 404, code: 'model_not_found' }],
+  ['a failure that lasts', { status: 500, code: null }],
+  ['a failure that lasts, of TGI', { status: 424, code: null }],
+])('%s skips nothing: a person corrects it', async (_, detail) => {
   const { activities } = fakeActivities({ kept: ['b'], onRejected: 'skip' });
   const { synthesiseEnvironment } = activities.llm;
   let isKnown = false;
   activities.llm.synthesiseEnvironment = async (input) => {
     if (isKnown) return synthesiseEnvironment!(input);
     throw ApplicationFailure.create({
-      ...{ message: 'No such model.', type: 'Analyst.BadRequest', nonRetryable: true },
-      details: [{ status: 404, code: 'model_not_found' }],
+      ...{ message: 'It failed.', type: 'Analyst.BadRequest', nonRetryable: true },
+      details: [detail],
     });
   };
   await withWorkers(temporal, activities, async () => {
     const { handle, progress, result } = await startRun(temporal);
-    await until(progress, (p) => p.waitingFor?.includes('No such model.') === true);
+    await until(progress, (p) => p.waitingFor?.includes('It failed.') === true);
     isKnown = true;
     await handle.signal(MESSAGES.retrySignal, { capabilityId: 'b' });
     expect((await result()).verdict).toBe('promoted');

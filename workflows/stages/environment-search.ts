@@ -20,6 +20,9 @@ const SHOWN_ATTEMPTS = 6;
 /** Number of first attempts with which a later attempt is compared. */
 const COMPARED_ATTEMPTS = 6;
 
+/** Statuses that refuse no question: of an unknown model, and of failures, even if other questions are answered. */
+const NO_REFUSAL: ReadonlySet<unknown> = new Set([404, 424, 500]);
+
 /** Longest reason of a skipped capability, in characters. */
 const MAX_REFUSAL = 500;
 
@@ -65,16 +68,16 @@ export class EnvironmentSearch {
 
   /**
    * An attempt. Null if agent.yaml says to skip a capability without an environment and the analyst refuses the
-   * question itself: it would refuse the same question again. A 404 for an unknown model does not count as such a
-   * refusal.
+   * question itself: it would refuse the same question again.
    */
   private async attemptUnlessRefused(): Promise<AttemptRefs | null> {
     try {
       return await this.attempt();
     } catch (error) {
       const failure = applicationFailureOf(error);
-      const [detail] = (failure?.details ?? []) as { status?: number | null }[];
-      const isRefused = failure?.type === ('Analyst.BadRequest' satisfies FailureType) && detail?.status !== 404;
+      const [detail] = (failure?.details ?? []) as { status?: unknown }[];
+      const isRefused =
+        failure?.type === ('Analyst.BadRequest' satisfies FailureType) && !NO_REFUSAL.has(detail?.status);
       if (!isRefused || this.input.onRejected !== 'skip' || this.edited.hasUntried) throw error;
       this.refusal = singleLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);
       return null;
