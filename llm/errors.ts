@@ -6,7 +6,7 @@ import { saysFiltered, saysTooLong } from '../contracts/messages/read-error';
 import { retryAfterMs } from '../contracts/retry-after';
 import { failure } from '../contracts/typed-failure';
 import { startOf } from '../contracts/clean-text';
-import type { MalformedDetail, Refusal } from './analyst';
+import type { AnalystUsage, MalformedDetail, Refusal } from './analyst';
 
 /** The target of a call, for error messages. */
 export interface AnalystPlace {
@@ -24,8 +24,8 @@ export interface AnalystFailureDetail {
   status: number | null;
   /** The endpoint's own error code, such as `context_length_exceeded`. */
   code: string | null;
-  /** The endpoint answered another prompt in the same form. */
-  promptOnly?: true;
+  /** The endpoint answered another prompt in the same form, at this cost. */
+  otherPrompt?: AnalystUsage;
 }
 
 const MAX_QUOTE = 300;
@@ -124,10 +124,10 @@ export const mayBeOfPrompt = (error: ApplicationFailure): boolean =>
   !refusesPromptOnly(error) && (failsAtRequest(error) || [400, 422].includes(detailOf(error)?.status ?? 0));
 
 /** The failure as one of its prompt alone. */
-export const ofPromptOnly = (error: ApplicationFailure): ApplicationFailure =>
+export const ofPromptOnly = (error: ApplicationFailure, otherPrompt: AnalystUsage): ApplicationFailure =>
   failure('Analyst.BadRequest', `${error.message} It answers other prompts.`, {
     ...(error.cause && { cause: error.cause }),
-    details: [{ ...detailOf(error), promptOnly: true }],
+    details: [{ ...detailOf(error), otherPrompt }],
   });
 
 /** Codes with which endpoints refuse a prompt because of its content; another prompt may pass. */
@@ -152,7 +152,7 @@ const BAD_CHARACTERS = new RegExp(
 export function refusesPromptOnly(error: ApplicationFailure): boolean {
   const detail = detailOf(error);
   if (error.type !== 'Analyst.BadRequest') return false;
-  if (detail?.promptOnly === true || detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? '')) return true;
+  if (detail?.otherPrompt !== undefined || detail?.status === 413 || PROMPT_CODES.has(detail?.code ?? '')) return true;
   const said = { message: error.message.split(SAID)[1] ?? '', code: detail?.code ?? null };
   const isOfRequest = detail?.status === 400 || detail?.status === 422;
   return saysTooLong(said) || saysFiltered(said) || (isOfRequest && BAD_CHARACTERS.test(said.message));
@@ -168,9 +168,8 @@ export function refusalOfOneQuestion(error: unknown): Refusal | null {
     const { problems, usage, asks, tries, redacted } = error.details?.[0] as MalformedDetail;
     return { reason: `No valid answer: ${problems}`, usage, asks, tries, redacted };
   }
-  const nothing = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
-  if (refusesPromptOnly(error)) return { reason: error.message, usage: nothing, asks: 1, tries: 1, redacted: {} };
-  return null;
+  const usage = detailOf(error)?.otherPrompt ?? { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+  return refusesPromptOnly(error) ? { reason: error.message, usage, asks: 1, tries: 1, redacted: {} } : null;
 }
 
 function quote(text: string): string {

@@ -47,6 +47,8 @@ export function createAnalyst(options: AnalystOptions): Analyst {
 const LONGEST_KEPT = 100_000;
 /** A prompt that every endpoint answers, to see whether it takes the rest of a request. */
 const OTHER_PROMPT: readonly AnalystMessage[] = [{ role: 'user', content: 'Answer with JSON in the required form.' }];
+/** Most tokens of its answer: some for a model that reasons, and few for a form whose answers are long. */
+const OTHER_TOKENS = 1_000;
 /** Longest wait for an answer, in milliseconds, unless the options name a longer one. */
 const LONGEST_TIMEOUT_MS = 3_600_000;
 
@@ -243,20 +245,28 @@ class OpenAiAnalyst implements Analyst {
    */
   private async blame<T>(error: ApplicationFailure, request: AnalystRequest<T>): Promise<ApplicationFailure> {
     if (!mayBeOfPrompt(error)) return error;
-    const { kind, schema, signal } = request;
-    const other = { kind, schema, key: request.key, messages: OTHER_PROMPT, ...(signal && { signal }) };
+    const { priority = 0, signal, onLost } = request;
     const key = contentKey(request.key, JSON.stringify(OTHER_PROMPT));
-    return this.send(other, key, OTHER_PROMPT, { timeoutMs: this.options.timeoutMs, onLost: () => undefined }).then(
-      () => ofPromptOnly(error),
-      () => error,
-    );
+    const promptTokens = Math.ceil(OTHER_PROMPT[0]!.content.length * this.tokensPerChar);
+    await this.rateLimiter.acquire(promptTokens + 100, priority, signal);
+    try {
+      const answer = await this.send(request, key, OTHER_PROMPT, {
+        timeoutMs: this.options.timeoutMs,
+        onLost: () => onLost?.({ promptTokens }),
+        maxTokens: OTHER_TOKENS,
+      });
+      return ofPromptOnly(error, usageOf(answer));
+    } catch {
+      throwIfCancelled(signal);
+      return error;
+    }
   }
 
   private async send<T>(
     request: AnalystRequest<T>,
     key: string,
     messages: readonly AnalystMessage[],
-    { timeoutMs, onLost }: { timeoutMs: number; onLost: () => void },
+    { timeoutMs, onLost, maxTokens }: { timeoutMs: number; onLost: () => void; maxTokens?: number },
   ): Promise<ChatCompletion> {
     throwIfCancelled(request.signal);
     const underWay = afterGrace(request.signal, this.options.answerGraceMs ?? 10_000);
@@ -266,7 +276,7 @@ class OpenAiAnalyst implements Analyst {
     const timer = setTimeout(() => clock.abort(), timeoutMs);
     try {
       const { data, response } = await this.client.chat.completions
-        .create(this.body(request, messages), {
+        .create(this.body(request, messages, maxTokens), {
           headers: { 'Idempotency-Key': key },
           signal: AbortSignal.any([underWay.signal, clock.signal]),
           timeout: Math.min(2 * timeoutMs, LONGEST_TIMER_MS),
@@ -294,9 +304,11 @@ class OpenAiAnalyst implements Analyst {
   private body<T>(
     request: AnalystRequest<T>,
     messages: readonly AnalystMessage[],
+    maxTokens?: number,
   ): ChatCompletionCreateParamsNonStreaming {
     return {
       model: this.model,
+      ...(maxTokens !== undefined && { max_completion_tokens: maxTokens }),
       messages: messages.map((message) => ({
         ...message,
         content: wellFormed(message.content),
@@ -329,8 +341,15 @@ class OpenAiAnalyst implements Analyst {
   }
 }
 
+const usageOf = ({ usage }: ChatCompletion): AnalystUsage => ({
+  promptTokens: usage?.prompt_tokens ?? 0,
+  completionTokens: usage?.completion_tokens ?? 0,
+  cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? 0,
+});
+
 function add(usage: AnalystUsage, completion: ChatCompletion): void {
-  usage.promptTokens += completion.usage?.prompt_tokens ?? 0;
-  usage.completionTokens += completion.usage?.completion_tokens ?? 0;
-  usage.cachedTokens += completion.usage?.prompt_tokens_details?.cached_tokens ?? 0;
+  const more = usageOf(completion);
+  usage.promptTokens += more.promptTokens;
+  usage.completionTokens += more.completionTokens;
+  usage.cachedTokens += more.cachedTokens;
 }

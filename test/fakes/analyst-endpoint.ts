@@ -12,6 +12,7 @@ export interface FakeAnalystRequest {
 export interface FakeAnalystBody {
   model: string;
   messages: { role: string; content: string }[];
+  max_completion_tokens?: number;
   response_format?: { type: string; json_schema: { name: string; strict: boolean; schema: Record<string, unknown> } };
 }
 

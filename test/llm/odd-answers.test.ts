@@ -2,6 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { createAnalyst, refusalOfOneQuestion } from '../../llm';
+import type { Refusal } from '../../llm/analyst';
+import { type ChangeRateState, inProcessRateState } from '../../llm/rate/rate-state';
 import { FORMS } from '../fakes/hostile-forms';
 import { type Form, sendReply } from '../fakes/hostile-model-server';
 import { type FakeAnalyst, type FakeAnalystAnswer, startFakeAnalyst } from '../fakes/analyst-endpoint';
@@ -60,23 +62,58 @@ describe('a prompt that an endpoint refuses or fails at, while it answers others
   const isBad = (response: ServerResponse, body: string, status: number) =>
     void sendReply(response, { status, body: { error: { message: body } } });
 
+  /** Asks an endpoint that answers other prompts so, and counts what was taken from the rate, sent, paid and lost. */
+  async function askBad(status: number, words: string, other: FakeAnalystAnswer) {
+    const own = await startFakeAnalyst(({ body }) =>
+      body.messages[0]!.content === 'which?' ? (response) => isBad(response, words, status) : other,
+    );
+    const change = inProcessRateState();
+    let taken = 0;
+    const changeRateState: ChangeRateState = (by) =>
+      change((before) => {
+        const made = by(before);
+        taken += (made.result as { requests: number }).requests;
+        return made;
+      });
+    const options = { baseUrl: own.url, apiKey: 'key-1', model: 'm-1', concurrency: 4, maxReasks: 1, maxTries: 2 };
+    const fast = { timeoutMs: 60_000, firstWaitMs: 1, longestWaitMs: 1, requestsPerMinute: 60_000, changeRateState };
+    const client = createAnalyst({ ...options, ...fast });
+    const messages = [{ role: 'user' as const, content: 'which?' }];
+    let kept: Refusal | null = null;
+    let lost = 0;
+    const error = await client
+      .ask({
+        ...{ kind: 'label', key: 'k', messages, schema },
+        keepRefusal: (refusal) => Promise.resolve(void (kept = refusal)),
+        onLost: () => lost++,
+      })
+      .catch((caught: unknown) => caught);
+    await own.close();
+    const others = own.requests.filter(({ body }) => body.messages[0]!.content !== 'which?');
+    return { error, kept: kept as Refusal | null, lost, taken, sent: own.requests.length, others };
+  }
+
   test.each([
     [400, 'invalid tool call in the prompt'],
     [422, 'not this'],
     [500, 'list index out of range'],
     [424, 'Request failed during generation'],
-  ])('%i: is refused alone', async (status, words) => {
-    let index = 0;
-    const own = await startFakeAnalyst(({ body }) =>
-      body.messages[0]!.content === 'which?' ? (response) => isBad(response, words, status) : { content: `${index++}` },
-    );
-    const options = { baseUrl: own.url, apiKey: 'key-1', model: 'm-1', concurrency: 4, maxReasks: 1 };
-    const client = createAnalyst({ ...options, timeoutMs: 60_000, maxTries: 2, firstWaitMs: 1, longestWaitMs: 1 });
-    const messages = [{ role: 'user' as const, content: 'which?' }];
-    const error = await client.ask({ kind: 'label', key: 'k', messages, schema }).catch((caught: unknown) => caught);
+  ])('%i: is refused alone, and the other prompt has its place in the rate and is paid', async (status, words) => {
+    const usage = { prompt: 12, completion: 3, cached: 2 };
+    const { error, kept, taken, sent, others } = await askBad(status, words, { content: '0', usage });
     expect(error).toMatchObject({ type: 'Analyst.BadRequest' });
     expect(refusalOfOneQuestion(error)?.reason).toMatch(new RegExp(`${words} It answers other prompts`));
-    expect(index).toBe(1);
-    await own.close();
+    expect(kept?.usage).toEqual({ promptTokens: 12, completionTokens: 3, cachedTokens: 2 });
+    expect(others.map(({ body }) => body.max_completion_tokens)).toEqual([1_000]);
+    expect(taken).toBe(sent);
+  });
+
+  test("is the endpoint's own, where the answer to the other prompt is lost", async () => {
+    const { error, kept, lost } = await askBad(400, 'not this', { status: 504 });
+    expect(error).toMatchObject({
+      type: 'Analyst.BadRequest',
+      message: expect.not.stringMatching(/other prompts/) as string,
+    });
+    expect([kept, lost]).toEqual([null, 1]);
   });
 });
