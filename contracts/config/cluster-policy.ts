@@ -7,10 +7,13 @@ const entries = z.array(z.string().min(1)).default([]);
 const rightsSchema = z.strictObject({
   namespaces: entries.describe('Namespaces of its Jobs.'),
   images: entries.describe('Trainer images.'),
+  pullSecrets: entries.describe('Secrets for the registries of these images.'),
   serviceAccounts: entries.describe('Service accounts of its pods, besides `default`.'),
   seccomp: entries.describe('Seccomp profiles, besides `RuntimeDefault`.'),
   appArmor: entries.describe('AppArmor profiles, besides `RuntimeDefault`.'),
   priorityClasses: entries.describe('Priority classes.'),
+  runtimeClasses: entries.describe('Runtime classes.'),
+  queues: entries.describe("Kueue's LocalQueues."),
   stores: entries.describe('Claims, or folders of the node, that may be its store. Pods see their own parts only.'),
   volumes: entries.describe('Claims, or folders of the node, that its pods may read whole.'),
   writableVolumes: entries.describe('Those that its pods may also write.'),

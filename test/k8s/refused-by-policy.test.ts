@@ -15,6 +15,13 @@ test.each([
   ['what it gets where it is silent', {}],
   ['an image below an allowed one', { image: 'registry.example/desk/trainer:2' }],
   ['a store on the node', { store: { hostPath: '/var/state' } }],
+  [
+    'nodes, resources, a user and times',
+    {
+      ...{ nodeSelector: { pool: 'gpu' }, tolerations: [{ operator: 'Exists' }], resources: { cpu: '64', gpus: 1 } },
+      ...{ runAsUser: 20_000, imagePullPolicy: 'Always', deadlineMinutes: 9_999, backoffLimit: 9 },
+    },
+  ],
   ['the profiles of the runtime', { seccomp: 'RuntimeDefault', appArmor: 'RuntimeDefault' }],
 ])('an agent may ask for %s', (_, changes) => {
   expect(refused(changes)).toBeNull();
@@ -33,6 +40,9 @@ test.each([
   ['seccomp', { seccomp: 'localhost/none.json' }, 'seccomp', 'localhost/none.json'],
   ['appArmor', { appArmor: 'Unconfined' }, 'appArmor', 'Unconfined'],
   ['priorityClass', { priorityClass: 'system-node-critical' }, 'priorityClasses', 'system-node-critical'],
+  ['runtimeClass', { runtimeClass: 'runc' }, 'runtimeClasses', 'runc'],
+  ['queue', { queue: 'others' }, 'queues', 'others'],
+  ['imagePullSecrets.1', { imagePullSecrets: ['own', 'others'] }, 'pullSecrets', 'others'],
   ['store', { store: { claim: 'others' } }, 'stores', 'others'],
   ['store', { store: { hostPath: '/' } }, 'stores', '/'],
   // Its own store whole: other runs and agents are in it.
@@ -45,7 +55,7 @@ test.each([
     'models',
   ],
 ])('%s: %j is refused with the line that allows it', (field, changes, list, value) => {
-  const all = { ...usual, volumes: ['models'] };
+  const all = { ...usual, volumes: ['models'], pullSecrets: ['own'] };
   const line = `agents: { "desk": { ${list}: ["${value}"] } }`;
   expect(refused(changes, all)).toBe(
     `training.kubernetes.${field}: "${value}" is not allowed. An operator allows it with the line ${line}\n` +
