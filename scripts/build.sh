@@ -12,6 +12,10 @@ sources_hash() {
   } | sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
 }
 
+# Of two builds at a time the second one waits, and then finds what the first one made.
+mkdir -p .toolchain
+exec 9> .toolchain/build.lock
+flock 9
 hash=$(sources_hash)
 if [ "$(cat dist/.built-from 2>/dev/null)" = "$hash" ]; then
   exit 0
