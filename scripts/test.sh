@@ -73,7 +73,8 @@ check ruff ruff check .
 check ruff-format ruff format --check .
 check build scripts/build.sh
 if [[ -n "${CI:-}" ]]; then check sbom scripts/sbom.sh "$results/sbom"; fi
-wait "$lint"
+# One that was killed did not note that it failed.
+wait "$lint" || echo lint >> "$failed"
 cat "$results/lint.log"
 # As many files in parallel as with jest. Where Python may not write compiled modules, every process that a test starts
 # would compile what the setup did not.
