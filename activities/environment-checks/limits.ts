@@ -1,6 +1,12 @@
 /** Reward from which an episode counts as a success. */
 export const SUCCESS = 0.99;
 
+/**
+ * Seconds by which the clock of another process is ahead: 400 days and more than 12 hours. So no part of its date and
+ * time is the same.
+ */
+export const AHEAD_SECONDS = 34_604_597;
+
 /** Thresholds of the checks; docs/explanations/environments.md has their sources. Shares and rewards are in [0, 1]. */
 export const CHECK_LIMITS = {
   minReferenceReward: 0.99,

@@ -28,6 +28,7 @@ import { inspectSource } from './inspect-source';
 import { interfaceDifferences } from './interface-differences';
 import { type JudgedVariation, judgeVariations } from './judged-variations';
 import { checkKeptState } from './kept-state';
+import { AHEAD_SECONDS } from './limits';
 import { NEUTRAL } from './scripted-policies';
 import type { TargetProfile } from './target-profile';
 import { materialOf } from './variations';
@@ -48,7 +49,7 @@ interface RunChecksOptions {
  * Processes in addition to two, of which one answers requests for solutions and the other gets none: the seconds by
  * which their clocks are ahead.
  */
-const FRESH_PROCESSES = [0, 34_604_597];
+const FRESH_PROCESSES = [0, AHEAD_SECONDS];
 /** Tasks whose solutions are changed. */
 const VARIED_TASKS = 32;
 const MAX_PROBLEMS = 10;

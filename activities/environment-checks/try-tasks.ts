@@ -6,6 +6,7 @@ import type { TaskToTry, TaskTrial } from '../../contracts/solvable-tasks';
 import { SandboxError } from '../../sandbox';
 import { type Clock, systemClock } from '../clock';
 import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
+import { AHEAD_SECONDS } from './limits';
 import { moveText } from './moves';
 import { type Move, play } from './play';
 
@@ -19,11 +20,11 @@ const TASKS_OF_RANGE = 8;
 const MOST_MS = 20_000;
 
 /**
- * Seconds by which the clocks of further processes are ahead: of most things that are made of the time, none is the
- * same. Each process draws a hash seed of its own, so several are needed: two texts in a set have the same order in
- * every second process. Those after the first two begin only while the environment is quick.
+ * Further processes: the seconds by which their clocks are ahead. A task that depends on the time differs where the
+ * clock is ahead. A task that depends on the order of a set differs in some of the others, because each process draws a
+ * hash seed of its own. Those after the first two begin only while the environment is quick.
  */
-const LATER = [0, 34_604_597, 0, 50_000_003, 0, 0, 0, 0];
+const LATER = [0, AHEAD_SECONDS, 0, 50_000_003, 0, 0, 0, 0];
 const ALWAYS = 2;
 const QUICK_MS = 4_000;
 
