@@ -11,7 +11,9 @@ import { withTemporal } from '../temporal';
 const DAY_MS = 86_400_000;
 
 /** Flags of `whet gc`. */
-export interface GcFlags extends GcPolicy {
+export interface GcFlags extends Omit<GcPolicy, 'olderThanMs'> {
+  /** Milliseconds. */
+  olderThan: number;
   dryRun?: boolean;
 }
 
@@ -19,7 +21,8 @@ export interface GcFlags extends GcPolicy {
  * `whet gc [--dry-run] [--older-than 30d] [--keep-versions N] [--keep-runs N]`: removes old and unused data from the
  * store. Refuses if Temporal cannot be asked for the open runs.
  */
-export async function gcCommand({ settings, out }: Context, { dryRun, ...policy }: GcFlags): Promise<void> {
+export async function gcCommand({ settings, out }: Context, { dryRun, olderThan, ...kept }: GcFlags): Promise<void> {
+  const policy: GcPolicy = { ...kept, olderThanMs: olderThan };
   const store = new LocalStore(settings.storeRoot);
   await withTemporal(settings, async ({ client }) => {
     const now = Date.now();

@@ -8,8 +8,7 @@ export const MIN_AGE_MS = DAY_MS;
 
 /** Smallest age of a removed part, and the numbers of parts that are always kept. */
 export interface GcPolicy {
-  /** Milliseconds. */
-  olderThan: number;
+  olderThanMs: number;
   /**
    * For each agent, this many versions below the active one are kept for `whet rollback`, and also this many of the
    * newest.
@@ -70,7 +69,7 @@ export async function planGc(input: GcInput): Promise<GcPlan> {
     const why =
       age < MIN_AGE_MS
         ? 'younger than a day'
-        : reasonToStay(unit, age >= policy.olderThan, { input, keptRuns, mentions, served, isOpenAgent });
+        : reasonToStay(unit, age >= policy.olderThanMs, { input, keptRuns, mentions, served, isOpenAgent });
     if (why === null) plan.goes.push(unit);
     else plan.stays.push({ unit, why });
   }
@@ -92,7 +91,7 @@ export function versionKeeper(
   return ({ version, runId, createdAt }) => {
     const age = now - Date.parse(createdAt);
     // A date that cannot be read counts as new.
-    return kept.has(version) || facts.open.has(runId) || !(age >= Math.max(policy.olderThan, MIN_AGE_MS));
+    return kept.has(version) || facts.open.has(runId) || !(age >= Math.max(policy.olderThanMs, MIN_AGE_MS));
   };
 }
 
@@ -116,7 +115,7 @@ async function keepRunsAndStudies(input: GcInput, served: readonly RegistryVersi
         ? 'a version of the registry came from it'
         : unit.kind === 'run' && id === owner && rank <= policy.keepRuns
           ? `one of the last ${policy.keepRuns} of its agent`
-          : now - unit.newestMs < Math.max(policy.olderThan, MIN_AGE_MS)
+          : now - unit.newestMs < Math.max(policy.olderThanMs, MIN_AGE_MS)
             ? 'not old enough'
             : facts.unknown.has(owner) && !hasReport && id === owner
               ? 'has no report, and Temporal does not know it'

@@ -23,7 +23,7 @@ import { writeDocument } from '../../helpers/stored-document';
 
 const DAY_MS = 86_400_000;
 const now = Date.now();
-const policy: GcPolicy = { olderThan: 30 * DAY_MS, keepVersions: 2, keepRuns: 2 };
+const policy: GcPolicy = { olderThanMs: 30 * DAY_MS, keepVersions: 2, keepRuns: 2 };
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** The same numbers for the same seed. */
