@@ -4,6 +4,8 @@ import re
 import unicodedata
 
 _JOINER = "\u200d"
+# Two of them are a flag.
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 # Escapes of JSON and Python, which mean something only as a whole.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL
@@ -59,8 +61,7 @@ def _is_inside(text: str, at: int) -> bool:
         and "\u1100" <= after <= "\u11ff"
     ):
         return True
-    flags = re.search("[\U0001f1e6-\U0001f1ff]*$", text[:at]).group()  # type: ignore[union-attr]
-    return "\U0001f1e6" <= after <= "\U0001f1ff" and len(flags) % 2 == 1
+    return after in _FLAG_LETTERS and (at - len(text[:at].rstrip(_FLAG_LETTERS))) % 2 == 1
 
 
 def _is_in_escape(text: str, at: int) -> bool:
