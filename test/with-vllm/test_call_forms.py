@@ -7,11 +7,10 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
 from fixtures.call_forms import FORMS
 from fixtures.families import FAMILIES, save_tokenizer
 from whetstone.chat.tool_calls import call_arguments
-from whetstone.sampling.vllm_command import VllmMissing, vllm_python
+from whetstone.sampling.vllm_command import vllm_python
 from whetstone.serve.with_vllm import PARSERS
 
 # gpt-oss is read by a library that fetches its vocabulary from the network.
@@ -35,15 +34,12 @@ print(json.dumps(found))
 
 
 def test_every_form_is_read_as_vllm_reads_it(tmp_path: Path) -> None:
-    try:
-        python = vllm_python(dict(os.environ))
-    except VllmMissing as error:
-        pytest.skip(str(error))
     asked = []
     for form, name in READ.items():
         save_tokenizer(FAMILIES[name], tmp_path / name)
         asked.append([str(tmp_path / name), PARSERS[form], [text for _, text, _ in FORMS[form]]])
-    done = subprocess.run([python, "-c", SCRIPT], input=json.dumps(asked), capture_output=True, text=True, timeout=600)
+    command = [vllm_python(dict(os.environ)), "-c", SCRIPT]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     theirs = iter(json.loads(done.stdout.splitlines()[-1]))
     differing = []
