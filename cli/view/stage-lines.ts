@@ -1,10 +1,11 @@
 import { cleanLine } from '../../contracts/clean-text';
 import { type StageName, STAGES } from '../../contracts/names';
+import { sameFailureTimes } from '../../contracts/same-failure';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { duration } from '../output';
 import { activityView } from './activities';
 import { progressText } from './explain';
-import type { RunState } from './run-state';
+import type { ReportedFailure, RunState } from './run-state';
 
 /** One stage of a run in the form of the live table. */
 export interface StageLine {
@@ -54,6 +55,12 @@ function addUp(all: readonly StageProgress[]): StageProgress[] {
   });
 }
 
+function troubleText(attempt: number, { type, message }: ReportedFailure): string {
+  const times = sameFailureTimes(message);
+  const same = times === null || type === null ? '' : `, ${times} times in a row with the same words`;
+  return `attempt ${attempt} after ${type ?? message}${same}`;
+}
+
 /** The run's stages in the order of the paper; running stages show their heartbeats. */
 export function stageLines(state: RunState): StageLine[] {
   return STAGES.map((name) => {
@@ -61,8 +68,8 @@ export function stageLines(state: RunState): StageLine[] {
     const running = state.activities.filter((a) => (a.progress?.stage ?? activityView(a.activityType).stage) === name);
     const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
     const trouble = running.flatMap((a) =>
-      a.lastFailure !== null && a.status !== 'started'
-        ? `attempt ${a.attempt} after ${a.lastFailure.type ?? a.lastFailure.message}`
+      a.lastFailure !== null && (a.status !== 'started' || sameFailureTimes(a.lastFailure.message) !== null)
+        ? troubleText(a.attempt, a.lastFailure)
         : [],
     );
     const active = stage?.status === 'running' || stage?.status === 'paused';
