@@ -1,7 +1,7 @@
 // Tier: integration (fake model server).
 import { HttpModelClient, type ModelFault, PolicyModel } from '../../../activities/rollout';
 import { FORMS } from '../../fakes/hostile-forms';
-import { type Form, type Plain, type Reply, sendReply } from '../../fakes/hostile-model-server';
+import { choice, type Form, type Plain, type Reply, sendReply } from '../../fakes/hostile-model-server';
 import { FakePolicyServer } from '../../fakes/policy-server';
 
 const PLAIN: Plain = { content: null, calls: [{ name: 'weigh', arguments: { parcel: 'P1' } }] };
@@ -63,6 +63,7 @@ describe('what is told of a server that refuses', () => {
 
   test.each<[string, Reply, RegExp]>([
     ['fails', { status: 500, body: 'KeyError' }, /answered 500: KeyError/],
+    ['breaks off', choice({ finish_reason: 'error' })(PLAIN), /ended with the reason "error"/],
     ['sends a page', { body: '<html>' }, /no chat completion: It begins "<html>"/],
   ])('a server that %s at one conversation all the time, and answers others, is not down', async (_, reply, words) => {
     failAt(reply);
