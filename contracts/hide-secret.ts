@@ -8,6 +8,10 @@ export function hideSecret(text: string, secret: string | null | undefined): str
   return secret == null || secret.length < SHORTEST ? text : text.replaceAll(secret, '[key]');
 }
 
+/** The same for every text of a value of JSON. */
+export const hideSecretInJson = (value: unknown, secret: string | null | undefined): unknown =>
+  secret == null || value === undefined ? value : JSON.parse(hideSecret(JSON.stringify(value), secret));
+
 /**
  * The same for bytes in any encoding that extends ASCII. If the secret does not occur, it returns the same buffer
  * without a copy.

@@ -2,7 +2,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from 'openai';
 import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import type { z } from 'zod';
-import { hideSecret } from '../contracts/hide-secret';
+import { hideSecret, hideSecretInJson } from '../contracts/hide-secret';
 import { errorInAnswer } from '../contracts/messages/read-error';
 import { failure } from '../contracts/typed-failure';
 import type {
@@ -282,7 +282,8 @@ class OpenAiAnalyst implements Analyst {
           timeout: Math.min(2 * timeoutMs, LONGEST_TIMER_MS),
         })
         .withResponse();
-      const error = errorInAnswer(data);
+      // The key is hidden first: a long message is cut, and half a key would not be found.
+      const error = errorInAnswer(data) && errorInAnswer(hideSecretInJson(data, this.options.apiKey));
       if (error !== null) throw APIError.generate(error.status, { error }, undefined, response.headers);
       const completion = readCompletion(data);
       if (completion === null) throw this.noCompletion(response.status, data);

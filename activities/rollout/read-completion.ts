@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { startOf } from '../../contracts/clean-text';
-import { hideSecret } from '../../contracts/hide-secret';
+import { hideSecret, hideSecretInJson } from '../../contracts/hide-secret';
 import { errorInAnswer } from '../../contracts/messages/read-error';
 import type { ChatAnswer } from './model-client';
 import { ADDRESS_HINT, faultOfAnswer, ModelFault } from './model-errors';
@@ -75,10 +75,10 @@ const completionSchema = z.object({
  * @throws ModelFault for anything else than a completion, and for a completion that broke off at the server.
  */
 export function readCompletion(answer: unknown, url: string, key: string | undefined): ChatAnswer {
-  const error = errorInAnswer(answer);
-  if (error !== null) {
-    const { status, message, code } = error;
-    throw faultOfAnswer({ status, body: hideSecret(JSON.stringify({ message, code }), key) }, url);
+  if (errorInAnswer(answer) !== null) {
+    // The key is hidden first: a long message is cut, and half a key would not be found.
+    const { status, message, code } = errorInAnswer(hideSecretInJson(answer, key))!;
+    throw faultOfAnswer({ status, body: JSON.stringify({ message, code }) }, url);
   }
   const parsed = completionSchema.safeParse(answer);
   if (!parsed.success) throw noCompletion(answer, parsed.error, url, key);

@@ -327,6 +327,17 @@ describe('what a failure tells, which ends up in histories and logs,', () => {
     expect(told(error)).not.toContain('ana.ruiz');
   });
 
+  test('has no part of a key either, where a long error with status 200 is cut in it', async () => {
+    const message = `${'x'.repeat(490)} secret-key-1`;
+    const { analyst } = await analystThatHears([(response) => response.end(JSON.stringify({ error: { message } }))], {
+      apiKey: 'secret-key-1',
+      maxTries: 1,
+    });
+    const error = await analyst.ask(request()).catch((e: unknown) => e);
+    expect(told(error)).toMatch(/x{100}/);
+    expect(told(error)).not.toContain('secret');
+  });
+
   test.each([400, 401, 404, 429, 500])(
     'has no key, even where the endpoint repeats it with status %i',
     async (status) => {

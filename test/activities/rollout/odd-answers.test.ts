@@ -109,6 +109,16 @@ describe('what is told of a server that refuses', () => {
     });
   });
 
+  test('a key in a long error with status 200 is not told in part either', async () => {
+    const own = new HttpModelClient({ apiKey: 'secret-key-1' });
+    answerIn({ reply: () => ({ body: { error: { message: `${'x'.repeat(490)} secret-key-1`, code: 400 } } }) });
+    const request = { model: 'base', messages: [], temperature: 1, seed: 1, maxTokens: 8 };
+    const error = (await own.chat({ ...request, baseUrl: server.baseUrl }).catch((one: unknown) => one)) as Error;
+    expect(error.message).toMatch(/x{100}/);
+    expect(error.message).not.toContain('secret');
+    await own.close();
+  });
+
   test('one that fails at every conversation is', async () => {
     answerIn({ reply: () => ({ status: 500, body: 'CUDA error' }) });
     await expect(ask()).rejects.toMatchObject({ type: 'Model.Unreachable', nonRetryable: false });
