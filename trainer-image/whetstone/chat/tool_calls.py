@@ -239,7 +239,7 @@ def _python_value(node: ast.expr) -> object:
         case ast.Constant(value=None | str() | int() | float()):
             return node.value
         case ast.Dict() if all(isinstance(key, ast.Constant) for key in node.keys):
-            return {key.value: _python_value(value) for key, value in zip(node.keys, node.values, strict=True)}
+            return {_python_value(key): _python_value(value) for key, value in zip(node.keys, node.values, strict=True)}
         case ast.List() | ast.Tuple() | ast.Set():
             return [_python_value(one) for one in node.elts]
         case ast.JoinedStr() if all(isinstance(part, ast.Constant) for part in node.values):
