@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from fixtures.call_forms import FORMS, Row, hermes
 from fixtures.families import FAMILIES, save_tokenizer
 from whetstone.chat import ToolCall
 from whetstone.chat.dialects import plain_dialect_of
 from whetstone.chat.renderer import Renderer
-from whetstone.chat.tool_calls import call_arguments, read_harmony, read_hermes, read_mistral_names
+from whetstone.chat.tool_calls import (
+    call_arguments,
+    read_harmony,
+    read_hermes,
+    read_lfm2,
+    read_llama3,
+    read_mistral_list,
+    read_mistral_names,
+)
 from whetstone.engine import ModelError
 
 CALLING = [name for name, family in FAMILIES.items() if family.call]
+READERS = [read_hermes, read_llama3, read_mistral_list, read_mistral_names, read_lfm2, read_harmony]
+MARKS = ["<tool_call>", "[TOOL_CALLS]", "<|tool_call_start|>", "<|channel|>commentary to=<|message|>", "{"]
 ROWS = [(family, row) for family, rows in FORMS.items() for row in rows]
 
 
@@ -72,6 +84,16 @@ def test_later_models_of_mistral_name_each_call() -> None:
     assert read_mistral_names(f"I pull.{one}{two} Done.") == ("I pull.", [left, right])
     assert read_mistral_names(one.replace("[ARGS]", "")) == (None, [left])
     assert read_mistral_names("I pull.") == ("I pull.", [])
+
+
+LINES = "\n" * 100_000
+
+
+@pytest.mark.parametrize("reader", READERS, ids=[reader.__name__ for reader in READERS])
+@pytest.mark.parametrize("mark", ["", *MARKS])
+def test_a_long_run_of_white_space_holds_no_reader_up(mark: str, reader: Callable[[str], tuple]) -> None:
+    for text in (mark + LINES, f"{mark}[{LINES}", f"{mark}pull{LINES}[CALL_ID]a{LINES}"):
+        assert reader(text)[-1] == []
 
 
 @pytest.mark.parametrize("text", ["<function=", "<tool_call>pull\n<arg_key>", "<|tool_call>", "<|channel|>commentary"])

@@ -161,10 +161,11 @@ def read_mistral_names(text: str) -> Read:
     content, *segments = text.split(MISTRAL_OPEN)
     calls = []
     for segment in segments:
-        found = re.match(r"\s*([^\[{]*?)\s*(?:\[CALL_ID\]([^\s\[]+))?\s*(?:\[ARGS\]|(?=\{))(.*)", segment, re.DOTALL)
+        # No two runs of it overlap, so its time grows with the text's length alone.
+        found = re.match(r"([^\[{]*)(?:\[CALL_ID\]([^\s\[]+)\s*)?(?:\[ARGS\]|(?=\{))(.*)", segment, re.DOTALL)
         if found is None:
             continue
-        name, own, written = found[1], found[2] or "", found[3].strip()
+        name, own, written = found[1].strip(), found[2] or "", found[3].strip()
         try:
             _, end = _decoder.raw_decode(written)
         except (ValueError, RecursionError):
