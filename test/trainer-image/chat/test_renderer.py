@@ -75,6 +75,20 @@ def test_a_call_is_read_and_bridged_as_the_family_writes_it(name: str, renderers
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_a_taught_text_ends_with_its_own_turn(family: Family, renderers: dict) -> None:
+    renderer = renderers[family.name]
+    plain = renderer.text_turn("Use it here")
+    for mark in (*(text for text in family.plain if text in family.template), *family.ends):
+        taught = renderer.text_turn(f"Use {mark} here")
+        # Qwen3's template leaves out what is before it.
+        said = " here" if mark == "</think>" else f"Use {mark} here"
+        assert said in renderer.chat.decode(taught)
+        assert (taught[-1], taught.count(plain[-1])) == (plain[-1], plain.count(plain[-1]))
+    # Some templates leave white space around a text out.
+    assert renderer.text_turn(" \nUse it here\n ").count(plain[-1]) == plain.count(plain[-1])
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_what_was_said_is_content_without_its_end(family: Family, renderers: dict) -> None:
     renderer, prompt = renderers[family.name], renderers[family.name].prompt(OPENING, TOOLS)
     end = family.said_end or family.end

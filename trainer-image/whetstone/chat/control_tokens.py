@@ -46,9 +46,9 @@ class ControlTokens:
         """A conversation in OpenAI's form and its tools, with the control tokens in their texts marked."""
         return [self._message(message) for message in messages], _marked(tools, self._any)
 
-    def text(self, text: str) -> str:
-        """A text of a user with the control tokens in it marked."""
-        return _marked(text, self._any)
+    def text(self, text: str, role: str) -> str:
+        """A text of a message's role with the control tokens in it marked."""
+        return _marked(text, self._in_texts_of(role))
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text in which control tokens count unless they are marked."""
@@ -60,11 +60,14 @@ class ControlTokens:
         return [ids.get(token, token) for token in tokenizer.encode(written, add_special_tokens=False).ids]
 
     def _message(self, message: dict) -> dict:
-        own = self._turns if message.get("role") in OWN_ROLES else self._any
+        own = self._in_texts_of(message.get("role"))
         return {
             key: value if key == "role" else _marked(value, self._any if key == "tool_calls" else own)
             for key, value in message.items()
         }
+
+    def _in_texts_of(self, role: object) -> re.Pattern:
+        return self._turns if role in OWN_ROLES else self._any
 
     @cached_property
     def _renamed(self) -> tuple[Tokenizer, dict[int, int]]:

@@ -122,24 +122,30 @@ class Renderer:
         Raises ModelError and TextTooLong.
         """
         message = self._assistant((ToolCall(name, compact(arguments), _call_id(0, 0)),))
-        return self._turn(message, {"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}, name)
+        answer = {"role": "tool", "name": name, "tool_call_id": _call_id(0, 0), "content": "x"}
+        return self._turn(message, answer, self.chat.guarded(name, "tool"))
 
     def text_turn(self, text: str) -> list[int]:
         """A turn in which the agent says something without a call, in the template's form, with its end.
 
         Raises ModelError and TextTooLong.
         """
-        return self._turn({"role": "assistant", "content": text}, {"role": "user", "content": "x"}, text)
+        message = {"role": "assistant", "content": text}
+        return self._turn(message, {"role": "user", "content": "x"}, self.chat.guarded(text, "assistant"))
 
     def _turn(self, message: dict, answer: dict, written: str) -> list[int]:
-        """The tokens of an agent's message and of the end of its turn: the first end of a turn after `written`."""
+        """The tokens of an agent's message and of the end of its turn: the first end of a turn after `written`.
+
+        `written` is a text of the message as it is rendered.
+        """
         opening = {"role": "user", "content": "x"}
         before, text = self._render([opening], None), self._render([opening, message, answer], None)
         if not text.startswith(before):
             raise self._unusable("does not continue its own opening of a turn")
         turn = text.removeprefix(before)
-        written = self.chat.guarded(written)
-        _, end = self._end_after(turn, max(0, turn.find(written)) + len(written))
+        found = turn.find(written)
+        # A template may change white space around the text. An end of a turn in the text is marked.
+        _, end = self._end_after(turn, 0 if found < 0 else found + len(written))
         return self._encode(turn[:end])
 
     def _encode(self, text: str) -> list[int]:

@@ -118,9 +118,9 @@ class Chat:
         """
         return self._render(*self._control.guarded(messages, tools))
 
-    def guarded(self, text: str) -> str:
-        """A text of a user for `encode`, with the control tokens in it marked."""
-        return self._control.text(text)
+    def guarded(self, text: str, role: str) -> str:
+        """A text for `encode`, with the control tokens in it marked as in a message of this role."""
+        return self._control.text(text, role)
 
     def _plain_conversation(self) -> str:
         said = [{"role": role, "content": "x"} for role in ("user", "assistant", "user")]

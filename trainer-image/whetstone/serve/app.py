@@ -279,7 +279,7 @@ class PolicyServer:
             return self._chat.encode(text), None
         if not all(self._chat.fits(choice, length) for choice in choices) or sum(map(len, choices)) > 65_536:
             raise self._too_long("structured_outputs")
-        return self._chat.encode(text), [self._chat.encode(self._chat.guarded(choice)) for choice in choices]
+        return self._chat.encode(text), [self._chat.encode(self._chat.guarded(choice, "user")) for choice in choices]
 
     def _too_long(self, field: str) -> ApiError:
         message = f"{field} cannot fit: the model takes 1 to {self._engine.length - 1} tokens"
