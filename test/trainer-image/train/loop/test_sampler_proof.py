@@ -13,7 +13,7 @@ import pytest
 import torch
 from fixtures.trainer import make_job, read_curve
 from whetstone.engine import Adapter
-from whetstone.sampling import EngineSampler, SamplerRefused
+from whetstone.sampling import EngineSampler, Sample, SampleRequest, SamplerRefused, engine_sampler
 from whetstone.train.job import parse_job
 from whetstone.train.loop.run import run_job
 from whetstone.train.output.store import OutputStore
@@ -91,3 +91,38 @@ def test_a_sampler_without_fault_is_not_stopped(
 ) -> None:
     options = {"iterations": 12, "learningRate": rate, "temperature": 0.7, "rewardCollapse": 0.0, "maxKl": 1e6}
     assert run(make_job(tiny_dir, tmp_path / "out", **options), 1, lambda held: held[-1], monkeypatch) == (None, 12)
+
+
+def sample_as_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine as a sampler whose log-probabilities are rounded, and where tokens are certain by less."""
+    sample, noise, calls = EngineSampler.sample, torch.Generator().manual_seed(3), 0
+
+    def rounded(self: EngineSampler, requests: list[SampleRequest]) -> list[Sample]:
+        nonlocal calls
+        size, calls = 0.05 if calls > 6 else 0.001, calls + 1
+        return [
+            dataclasses.replace(
+                one, logprobs=(torch.tensor(one.proof) + size * torch.randn(len(one.proof), generator=noise)).tolist()
+            )
+            for one in sample(self, requests)
+        ]
+
+    monkeypatch.setattr(engine_sampler, "PROVEN", 1000)
+    monkeypatch.setattr(EngineSampler, "sample", rounded)
+    monkeypatch.setattr(EngineSampler, "reports_logprobs", True)
+
+
+def test_rounding_in_bfloat16_is_no_fault(tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample_as_in_bfloat16(monkeypatch)
+    job = make_job(tiny_dir, tmp_path / "out", iterations=8, learningRate=1e-3)
+    assert run(job, 1, lambda held: held[-1], monkeypatch) == (None, 8)
+
+
+def test_a_fault_behind_the_rounding_of_bfloat16_is_named(
+    tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample_as_in_bfloat16(monkeypatch)
+    job = make_job(tiny_dir, tmp_path / "out", iterations=8, learningRate=0.05, dropConstantGroups=False, klBeta=0.1)
+    why, lines = run(job, 5, lambda held: scaled(held[-1], 0.0), monkeypatch)
+    assert lines == 4
+    assert "it ignores the adapter" in (why or "")

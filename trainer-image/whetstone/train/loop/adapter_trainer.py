@@ -31,8 +31,8 @@ from .episode import Episode
 from .iteration_record import measured_figures, rollout_figures
 from .rollouts import Rollouts
 from .sampler_mismatch import correct_for_sampler, sampler_mismatch
-from .sampler_probe import probe_sampler
-from .sampler_proof import SamplerProof
+from .sampler_probe import ROUNDING, probe_sampler
+from .sampler_proof import ENGINE_ROUNDING, SamplerProof
 from .trl_settings import choose_attention, make_lora, scales_rewards
 from .warm_start import WarmStart
 
@@ -80,7 +80,10 @@ class AdapterTrainer(GRPOTrainer):
         self.step_mismatch: dict[str, float] | None = None
         self._taught_share = 0.0
         self._probed = False
-        self._proof = SamplerProof(algorithm.temperature if sampler.reports_logprobs else 1.0)
+        if sampler.reports_logprobs:
+            self._proof = SamplerProof(algorithm.temperature, ROUNDING)
+        else:
+            self._proof = SamplerProof(1.0, ENGINE_ROUNDING)
         choose_attention(base.model, algorithm)
         rows = {"prompt": [str(number) for number in range(algorithm.groups * algorithm.iterations)]}
         super().__init__(

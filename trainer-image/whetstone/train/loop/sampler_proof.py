@@ -23,15 +23,19 @@ ROLLOUTS, TOKENS, FEWEST = 8, 256, 16
 # A distance of so many times the largest one before is no rounding.
 JUMP = 8.0
 # Nats a token. In float32 two implementations of a model differ by 5e-7 to 2e-6, and by less where tokens are certain.
-ROUNDING = 1e-5
+ENGINE_ROUNDING = 1e-5
 
 
 class SamplerProof:
-    """Compares sampler and trainer once in each iteration. `temperature` is that of the sampler's log-probabilities."""
+    """Compares sampler and trainer once in each iteration.
 
-    def __init__(self, temperature: float) -> None:
-        self._temperature = temperature
-        self._rounding: float | None = None
+    `temperature` is that of the sampler's log-probabilities. Rounding explains a mean distance of `rounding` nats a
+    token.
+    """
+
+    def __init__(self, temperature: float, rounding: float) -> None:
+        self._temperature, self._rounding = temperature, rounding
+        self._largest: float | None = None
         """Largest mean distance in an earlier iteration of this process, in nats a token."""
         self._before: dict[str, torch.Tensor] | None = None
 
@@ -47,6 +51,12 @@ class SamplerProof:
         if len(theirs) < FEWEST:
             return
         own = self._logprobs(model, compared, chosen)
+        distance = _mean_distance(theirs, own)
+        if not math.isfinite(distance):
+            return
+        largest, self._largest = self._largest, max(self._largest or 0.0, distance)
+        if distance <= self._rounding:
+            return
         with model.disable_adapter():
             base = self._logprobs(model, compared, chosen)
         with _twice(model):
@@ -58,22 +68,18 @@ class SamplerProof:
             set_peft_model_state_dict(model, before)
             others["it still holds the adapter of the iteration before"] = self._logprobs(model, compared, chosen)
             set_peft_model_state_dict(model, self._before)
-        distance = _mean_distance(theirs, own)
-        if not math.isfinite(distance):
-            return
         near, what = min((_mean_distance(theirs, other), words) for words, other in others.items())
-        known = self._rounding is not None and distance > JUMP * self._rounding
+        known = largest is not None and distance > JUMP * largest
         # Another adapter of the same base model is about as far away as the base model itself.
         is_other = distance > _mean_distance(own, base) / 3
-        if distance > ROUNDING and (near < distance / 4 or (known and (near < 0.9 * distance or is_other))):
+        if near < distance / 4 or (known and (near < 0.9 * distance or is_other)):
             raise SamplerRefused(
                 f"the sampler does not hold the adapter of iteration {iteration}: on the same tokens its"
                 f" log-probabilities differ from the trainer's by {distance:.2g} nats a token"
-                f"{f', and before by {self._rounding:.2g} at most' if self._rounding else ''};"
+                f"{f', and before by {largest:.2g} at most' if largest else ''};"
                 f" {what if near < distance / 2 else 'it may hold the adapter of another training'}."
                 " Start it again, or use another version of it"
             )
-        self._rounding = max(self._rounding or 0.0, distance)
 
     @torch.no_grad()
     def _logprobs(self, model: PeftModel, episodes: list[Episode], chosen: list[list[int]]) -> torch.Tensor:
@@ -87,7 +93,7 @@ class SamplerProof:
             end = episode.prompt + places[-1] + 1
             ids = torch.tensor([episode.ids[:end]], device=device)
             kept = end - episode.prompt - places[0]
-            logits = model(input_ids=ids, logits_to_keep=kept + 1).logits[0, :-1].float()
+            logits = model(input_ids=ids, logits_to_keep=kept + 1, use_cache=False).logits[0, :-1].float()
             logprobs = torch.log_softmax(logits / self._temperature, -1)
             own = logprobs.gather(1, ids[0, end - kept :, None])[:, 0].double().cpu()
             found.append(own[torch.tensor(places) - places[0]])
