@@ -85,3 +85,19 @@ def _move_datetime(datetime, time):
         made.__name__ = made.__qualname__ = name
         made.__module__ = "datetime"
         setattr(datetime, name, made)
+    _keep_real_values(reals)
+
+
+def _keep_real_values(reals):
+    """Lets `pickle`, `copy` and `sqlite3` take values of the real classes, whose names are now those of others."""
+    import copyreg
+
+    for made, real in reals.items():
+        copyreg.pickle(real, lambda value, made=made: (made, *value.__reduce_ex__(4)[1:]))
+    try:
+        import _sqlite3
+    except ImportError:
+        return
+    register = _sqlite3.register_adapter
+    # sqlite3 registers its own functions for dates where it is loaded, which is later.
+    _sqlite3.register_adapter = lambda kind, adapter: register(reals.get(kind, kind), adapter)
