@@ -35,7 +35,8 @@ class ControlTokens:
         self._special = [token.content for token in added if token.special]
         named = [token.content for token in added if not token.special and token.content in source]
         # Words that are tokens of their own are text all the same.
-        self._any = _pattern([*self._special, *(text for text in named if not text.strip().isalnum())])
+        self._names = frozenset([*self._special, *(text for text in named if not text.strip().isalnum())])
+        self._any = _pattern(self._names)
 
     @cached_property
     def _turns(self) -> re.Pattern:
@@ -78,7 +79,7 @@ class ControlTokens:
         whole = json.loads(self._tokenizer.to_str())
 
         def renamed(text: str) -> str:
-            return GUARD + text if self._any.fullmatch(text) else text
+            return GUARD + text if text in self._names else text
 
         ours = {renamed(token["content"]): token["id"] for token in whole["added_tokens"]}
         for token in whole["added_tokens"]:
@@ -91,9 +92,7 @@ class ControlTokens:
         if "merges" in model:
             merges = [(merge, merge.split(" ") if isinstance(merge, str) else merge) for merge in model["merges"]]
             # Neither a merge that makes a control token, nor one that goes on from it.
-            model["merges"] = [
-                merge for merge, parts in merges if not any(map(self._any.fullmatch, (*parts, "".join(parts))))
-            ]
+            model["merges"] = [merge for merge, parts in merges if self._names.isdisjoint((*parts, "".join(parts)))]
         if isinstance(model.get("unk_token"), str):
             model["unk_token"] = renamed(model["unk_token"])
         tokenizer = Tokenizer.from_str(json.dumps(whole))
