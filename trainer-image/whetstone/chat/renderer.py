@@ -20,7 +20,7 @@ from whetstone.engine import ModelError
 
 from .dialects import Dialect, dialect_of, split_thought
 from .template import Chat, RawJson
-from .tool_calls import ToolCall, compact, read_harmony
+from .tool_calls import ToolCall, compact, read_harmony, well_formed
 
 # Replaces the agent's text in a rendered conversation, to find its place. No chat template writes this text.
 _MARK = "q7whetstone7mark7q"
@@ -258,9 +258,10 @@ def _call_id(turn: int, place: int) -> str:
 
 
 def _named(calls: list[ToolCall], turn: int) -> tuple[ToolCall, ...]:
-    """The calls with the model's ids, or else with ids of ours."""
+    """The calls with the model's ids, or else with ids of ours, and with names that a tokenizer takes."""
     return tuple(
-        ToolCall(call.name, call.arguments, call.id or _call_id(turn, place)) for place, call in enumerate(calls)
+        ToolCall(well_formed(call.name), call.arguments, call.id or _call_id(turn, place))
+        for place, call in enumerate(calls)
     )
 
 

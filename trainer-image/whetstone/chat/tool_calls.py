@@ -45,10 +45,15 @@ def call_arguments(text: str) -> dict | None:
         return {}
     try:
         written = json.dumps(json.loads(text), allow_nan=False, ensure_ascii=False)
-        value = json.loads(re.sub("[\ud800-\udfff]", "\ufffd", written))
+        value = json.loads(well_formed(written))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and _has_levels(value, MAX_ARGUMENT_LEVELS) else None
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which no tokenizer takes."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def _has_levels(value: object, room: int) -> bool:

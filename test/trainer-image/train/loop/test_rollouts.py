@@ -120,3 +120,16 @@ def test_more_calls_than_an_environment_takes_are_cut_as_in_collection() -> None
     calls = tuple(ToolCall("p" * 300, "{}") for _ in range(70))
     sent, refused = sent_calls(calls)
     assert (len(sent), len(sent[0]["name"]), refused) == (64, 200, {})
+    sent, _ = sent_calls((ToolCall("p" * 199 + "\U0001f469\u200d\U0001f467", "{}"),))
+    assert sent[0]["name"] == "p" * 199
+
+
+@pytest.mark.parametrize("arguments", ['{"lever":"left"}', '"left"'])
+def test_a_name_with_half_of_a_surrogate_pair_does_not_end_the_training(
+    arguments: str, qwen_like: Path, tmp_path: Path
+) -> None:
+    box = tmp_path / "patient.py"
+    box.write_text(PATIENT)
+    with open_rollouts(qwen_like, tmp_path, [box]) as rollouts:
+        episodes = play(rollouts, qwen_like, hermes("pu\\ud800ll", arguments) + "<|im_end|>")
+    assert {episode.turns > 1 for episode in episodes} == {True}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from whetstone.chat.renderer import Renderer, Reply, TextTooLong
 from whetstone.chat.tool_calls import ToolCall, call_arguments
+from whetstone.cut_text import start_of
 from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
 from whetstone.sampling import Sampler, SampleRequest
@@ -63,7 +64,7 @@ def sent_calls(calls: tuple[ToolCall, ...]) -> tuple[list[dict], dict[int, str]]
         if arguments is None:
             refused[place] = f"Error: the arguments of {call.name} are not a JSON object."
         else:
-            sent.append({"name": call.name[:MAX_NAME_CHARACTERS], "arguments": arguments})
+            sent.append({"name": start_of(call.name, MAX_NAME_CHARACTERS), "arguments": arguments})
     return sent, refused
 
 
