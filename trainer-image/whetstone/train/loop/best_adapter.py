@@ -13,6 +13,11 @@ FOLDER = "best"
 WEIGHTS, FIGURES = "adapter.safetensors", "validation.json"
 
 
+def adapter_of(model: PeftModel) -> dict[str, torch.Tensor]:
+    """A copy of the model's adapter: its weights by name."""
+    return {name: weight.detach().to("cpu", copy=True) for name, weight in get_peft_model_state_dict(model).items()}
+
+
 class BestAdapter:
     """`reward` and `iteration` are those of the best validation so far; None before the first one.
 
@@ -29,9 +34,7 @@ class BestAdapter:
         if self.reward is not None and reward <= self.reward:
             return
         self.reward, self.iteration = reward, iteration
-        self._weights = {
-            name: weight.detach().to("cpu", copy=True) for name, weight in get_peft_model_state_dict(model).items()
-        }
+        self._weights = adapter_of(model)
 
     def put_into(self, model: PeftModel) -> None:
         """Gives the model the best adapter. Does nothing before the first validation."""

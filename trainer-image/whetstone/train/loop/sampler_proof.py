@@ -12,10 +12,11 @@ import math
 from collections.abc import Iterator
 
 import torch
-from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+from peft import PeftModel, set_peft_model_state_dict
 
 from whetstone.sampling import SamplerRefused
 
+from .best_adapter import adapter_of
 from .episode import Episode
 
 # Rollouts that are compared, and tokens of each behind its prompt. Fewest tokens that decide.
@@ -44,7 +45,7 @@ class SamplerProof:
 
         Both compute with rounding. Where an adapter changes less than that, nothing can be told.
         """
-        before, self._before = self._before, _adapter_of(model)
+        before, self._before = self._before, adapter_of(model)
         compared = [one for one in episodes if not one.shown and any(map(math.isfinite, one.proof))][:ROLLOUTS]
         chosen = _distinct(compared)
         theirs = _flat([one.proof for one in compared], chosen)
@@ -99,10 +100,6 @@ class SamplerProof:
             found.append(own[torch.tensor(places) - places[0]])
         model.train(was_training)
         return torch.cat(found)
-
-
-def _adapter_of(model: PeftModel) -> dict[str, torch.Tensor]:
-    return {name: weight.detach().to("cpu", copy=True) for name, weight in get_peft_model_state_dict(model).items()}
 
 
 @contextlib.contextmanager
