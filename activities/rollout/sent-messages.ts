@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { wellFormed, startOf } from '../../contracts/clean-text';
 
-/** Largest nesting of objects and lists in the arguments of a call, as in the trainer's `chat/renderer.py`. */
+/** Largest nesting of objects and lists in the arguments of a call, as in the trainer's `chat/tool_calls.py`. */
 const MOST_LEVELS = 48;
 /** The form of a function name in OpenAI's API. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;

@@ -1,8 +1,9 @@
 """Conversations for the trainer's rollouts: prompts, replies read from tokens, and the tokens after a reply.
 
-Prompts are rendered by the checkpoint's own chat template, as vLLM renders them, so that training reads what serving
-reads. Replies are read as vLLM reads them (tool_calls.py, dialects.py). A rollout grows by the tokens that were sampled
-and by those that the template puts between two turns; nothing that was sampled is rendered again.
+Prompts are rendered by the checkpoint's own chat template, as the policy server renders them, so that training reads
+what serving reads. vLLM differs in one point: it takes control tokens in texts for its own (control_tokens.py). Replies
+are read as vLLM reads them (tool_calls.py, dialects.py). A rollout grows by the tokens that were sampled and by those
+that the template puts between two turns; nothing that was sampled is rendered again.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ its openings. The environment runs in the jail, with all episodes in one process
 
 TRL's interface (1.16) differs from ours in four points:
 
-- An environment cannot end a rollout. Calls after the end are answered with OVER and change nothing. - Text without a
-tool call ends a rollout, and the environment does not get it (`say`). - TRL itself answers calls of unknown tools. -
-TRL reads schemas from Python signatures (see python_tools.py).
+- An environment cannot end a rollout. Calls after the end are answered with OVER and change nothing.
+- Text without a tool call ends a rollout, and the environment does not get it (`say`).
+- TRL itself answers calls of unknown tools.
+- TRL reads schemas from Python signatures (see python_tools.py).
 """
 
 from __future__ import annotations

@@ -42,9 +42,10 @@ class AdapterTrainer(GRPOTrainer):
 
     TRL computes the advantages, the loss and its clipping, and runs optimiser and schedule. Replaced are
 
-    - generation: a sampler plays the rollouts, with the live adapter published before each iteration; - the order of a
-    batch: TRL shuffles it, which only changes the rounding; - the log-probabilities, so that a shared prefix is
-    computed once: by loss/prefix_tree.py for small models, by loss/shared_prompt.py for others with full attention.
+    - generation: a sampler plays the rollouts, with the live adapter published before each iteration;
+    - the order of a batch: TRL shuffles it, which only changes the rounding;
+    - the log-probabilities, so that a shared prefix is computed once: by loss/prefix_tree.py for small models, by
+      loss/shared_prompt.py for others with full attention.
 
     With `dropConstantGroups`, groups with equal rewards are left out of the step. If no group is left, the iteration
     does not change the adapter, except through the supervised loss. A step may process minibatches, but the optimiser

@@ -3,9 +3,9 @@
 It opens the job's resources, runs transformers' loop and writes the result. Each iteration of the loop is
 
 1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, compute
-advantages from their rewards, drop constant groups, cut minibatches, and run loss and backward pass for each; 2.
-`AdapterTrainer._clip_grad_norm` and the optimiser's step; 3. `IterationEnd.on_log`: progress line, stopping rule,
-report, checkpoint, and the wait for the next turn to compute.
+   advantages from their rewards, drop constant groups, cut minibatches, and run loss and backward pass for each;
+2. `AdapterTrainer._clip_grad_norm` and the optimiser's step;
+3. `IterationEnd.on_log`: progress line, stopping rule, report, checkpoint, and the wait for the next turn to compute.
 """
 
 from __future__ import annotations
