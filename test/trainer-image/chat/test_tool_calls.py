@@ -91,9 +91,10 @@ LINES = "\n" * 100_000
 
 @pytest.mark.parametrize("reader", READERS, ids=[reader.__name__ for reader in READERS])
 @pytest.mark.parametrize("mark", ["", *MARKS])
-def test_a_long_run_of_white_space_holds_no_reader_up(mark: str, reader: Callable[[str], tuple]) -> None:
-    for text in (mark + LINES, f"{mark}[{LINES}", f"{mark}pull{LINES}[CALL_ID]a{LINES}"):
-        assert reader(text)[-1] == []
+def test_no_long_run_holds_a_reader_up(mark: str, reader: Callable[[str], tuple]) -> None:
+    quotes = (f"[{pair * 50_000}]" for pair in ("\\'", "'\\", '\\"', '"\\'))
+    for text in (LINES, f"[{LINES}", f"pull{LINES}[CALL_ID]a{LINES}", *quotes):
+        assert reader(mark + text)[-1] == []
 
 
 @pytest.mark.parametrize("text", ["<function=", "<tool_call>pull\n<arg_key>", "<|tool_call>", "<|channel|>commentary"])

@@ -194,9 +194,10 @@ def read_lfm2(text: str) -> Read:
     return "\n".join(parts) or None, calls
 
 
-# A text, a parameter that is a word of Python, and a number with leading zeros.
+# A text, a parameter that is a word of Python, and a number with leading zeros. A text without an end goes to the last
+# character: otherwise each quote behind it would be tried as a beginning.
 _ODD_PYTHON = re.compile(
-    r"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
+    r"""(?P<text>'(?:\\.|[^'\\])*(?:'|\\?\Z)|"(?:\\.|[^"\\])*(?:"|\\?\Z))"""
     rf"|(?<=[(,\s])(?P<word>{'|'.join(keyword.kwlist)})(?=\s*=(?!=))"
     r"|(?<![\w.])0+(?P<number>[1-9][\d_]*)(?![\w.])",
     re.DOTALL,
