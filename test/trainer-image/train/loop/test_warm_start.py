@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 import torch
-from fixtures.trainer import make_job, read_curve
+from fixtures.trainer import LETTERS, make_job, read_curve
 from peft import get_peft_model_state_dict
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
@@ -89,6 +89,17 @@ def test_the_first_policy_is_the_adapter_and_the_reference_stays_the_base_model(
     told = {"name": "letters@1", "version": 3, "key": "adapters/desk/letters-1", "sha256": tree_sha256(served)}
     assert manifest["beginsFrom"] == told
     assert "whyFromZero" not in manifest
+
+
+def test_an_adapter_that_solves_every_task_is_a_result(served: Path, tiny_dir: Path, tmp_path: Path) -> None:
+    solved = tmp_path / "solved.py"
+    solved.write_text(
+        LETTERS.read_text() + "\n    @staticmethod\n    def evaluate(trajectory, task):\n        return 1.0\n"
+    )
+    for name in ("zero", "warm"):
+        job = make_job(tiny_dir, tmp_path / name, [solved], iterations=1)
+        assert train(job if name == "zero" else beginning_at(job, served))
+        assert ("nothingLearned" in manifest_of(job)) == (name == "zero")
 
 
 def test_a_checkpoint_wins_over_the_adapter(served: Path, tiny_dir: Path, tmp_path: Path) -> None:

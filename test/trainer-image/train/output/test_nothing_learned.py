@@ -14,6 +14,7 @@ from whetstone.train.output.nothing_learned import largest_change, why_nothing_l
 
 LEARNED = {"reward": 0.5, "kl": 0.01, "gradNorm": 0.3, "truncatedShare": 0.0, "taughtShare": 0.5}
 NOTHING = {**LEARNED, "gradNorm": 0.0, "taughtShare": 0.0, "kl": 0.0}
+SOLVED = {**NOTHING, "reward": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,22 @@ def adapted(tiny_dir: Path, adapter_dirs: list[Path]) -> PeftModel:
 def test_a_reason_is_given_only_where_nothing_was_learned(
     lines: list[dict], options: dict, best: int | None, why: str | None, adapted: PeftModel
 ) -> None:
-    found = why_nothing_learned(lines, Algorithm(**options), adapted, best)
+    found = why_nothing_learned(lines, Algorithm(**options), adapted, best, False)
+    assert found is None if why is None else re.search(why, found or "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "continues", "why"),
+    [
+        ([SOLVED, SOLVED], True, None),
+        ([SOLVED, SOLVED], False, "all rollouts of a task earned the same .mean 1.00."),
+        ([SOLVED, NOTHING], True, "all rollouts of a task earned the same"),
+    ],
+)
+def test_a_served_adapter_that_solves_every_task_goes_to_the_evaluation(
+    lines: list[dict], continues: bool, why: str | None, adapted: PeftModel
+) -> None:
+    found = why_nothing_learned(lines, Algorithm(), adapted, None, continues)
     assert found is None if why is None else re.search(why, found or "")
 
 
@@ -62,7 +78,7 @@ def test_an_adapter_that_is_the_base_model_is_told_by_its_weights(adapted: PeftM
                 weight.zero_()
         assert largest_change(adapted) == pytest.approx(float(change.norm() / module.base_layer.weight.norm()))
         b.mul_(1e-9)
-        assert "changes nothing" in (why_nothing_learned([LEARNED], Algorithm(), adapted, None) or "")
+        assert "changes nothing" in (why_nothing_learned([LEARNED], Algorithm(), adapted, None, False) or "")
         for name, weight in adapted.named_parameters():
             if name in before:
                 weight.copy_(before[name])

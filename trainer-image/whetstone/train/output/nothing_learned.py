@@ -11,12 +11,17 @@ from ..job import Algorithm
 ROUNDING = 1e-7
 
 
-def why_nothing_learned(lines: list[dict], algorithm: Algorithm, model: PeftModel, best: int | None) -> str | None:
+def why_nothing_learned(
+    lines: list[dict], algorithm: Algorithm, model: PeftModel, best: int | None, continues: bool
+) -> str | None:
     """Why the adapter is that from which the training began, or the base model: a sentence. None: it learned something.
 
     `lines` are all progress lines. `best` is the iteration whose adapter the validation chose; None: the last one's.
+    None also for a training that `continues` a served adapter which solved every task: that one is worth keeping.
     """
     made = lines[:best]
+    if continues and all(line["reward"] >= 1 for line in made):
+        return None
     where = f"{len(made)} iterations" if best is None else f"{len(made)} iterations up to the best validation"
     taught = max(line.get("taughtShare", 1.0) for line in made)
     if taught == 0 and not algorithm.supervisedWeight:

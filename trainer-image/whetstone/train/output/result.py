@@ -43,7 +43,7 @@ def save_result(
     job = store.job
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
-    nothing = why_nothing_learned(lines, job.algorithm, model, best.iteration)
+    nothing = why_nothing_learned(lines, job.algorithm, model, best.iteration, "beginsFrom" in warm_start)
     store.save_manifest(
         {
             "jobId": job.jobId,
