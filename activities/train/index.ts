@@ -104,6 +104,14 @@ export function createTrainActivities({
           'Trainer.NothingLearned',
           `The training of ${input.job} learned nothing: ${manifest.nothingLearned}. Its log is ${planned.directory}.`,
         );
+      const { partialReward = 1 } = manifest;
+      if (partialReward < prepared.spec.environment.successReward)
+        throw failure(
+          'Trainer.PartialReward',
+          `The training of ${input.job} learned a safe reward in place of its task: at its end every rollout earned ` +
+            `${partialReward.toFixed(2)}, and a success earns ${prepared.spec.environment.successReward} or more. ` +
+            `Its log is ${planned.directory}.`,
+        );
       const adapter = await storeAdapter(store, input.context.agent, input.job, planned, manifest);
       // Now there are two copies of the adapter, so no checkpoint is needed any more.
       await removeCheckpoints(planned.directory);

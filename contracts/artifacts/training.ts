@@ -169,6 +169,8 @@ export const trainingManifestSchema = z.object({
   best: z.object({ iteration: z.int(), reward: z.number() }).optional(),
   /** Why the adapter is the base model, or the adapter that the training began from. Absent: it learned something. */
   nothingLearned: z.string().optional(),
+  /** The one reward above 0 and below 1 that every rollout of the last iterations earned. Absent: there is none. */
+  partialReward: z.number().optional(),
   environmentSha256: z.array(z.string()),
   /** The adapter that the training began from; absent: it began from zero. */
   beginsFrom: servedAdapterSchema.optional(),

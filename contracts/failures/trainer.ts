@@ -47,6 +47,14 @@ export const TRAINER_FAILURES = {
       'The message says why. `whet env edit RUN CAPABILITY` corrects the environment and trains in it; other options ' +
       'of training need a new run; `whet skip RUN CAPABILITY` leaves it out.',
   },
+  'Trainer.PartialReward': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning: 'At the end of a training every rollout earned the same partial reward; the adapter is not evaluated.',
+    remedy:
+      '`whet env edit RUN CAPABILITY` corrects the environment and trains in it: pay less for what is safe, or more ' +
+      'on the way to a success; other options of training need a new run; `whet skip RUN CAPABILITY` leaves it out.',
+  },
   'Trainer.Died': {
     retryable: true,
     curedBy: 'operator',

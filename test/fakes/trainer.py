@@ -96,6 +96,8 @@ class Job:
         }
         if "FAKE_NOTHING" in os.environ:
             manifest["nothingLearned"] = os.environ["FAKE_NOTHING"]
+        if "FAKE_PARTIAL" in os.environ:
+            manifest["partialReward"] = float(os.environ["FAKE_PARTIAL"])
         if begins:
             manifest["beginsFrom"] = begins
         self.write("manifest.json", manifest)

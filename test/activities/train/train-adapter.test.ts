@@ -37,6 +37,7 @@ describe('trainAdapter', () => {
     delete process.env['FAKE_VERSION'];
     delete process.env['FAKE_LINGER'];
     delete process.env['FAKE_NOTHING'];
+    delete process.env['FAKE_PARTIAL'];
     await fixture.dispose();
   });
 
@@ -323,6 +324,19 @@ describe('trainAdapter', () => {
     await expect(train()).rejects.toMatchObject(expected);
     expect(starts()).toBe(1);
     expect(existsSync(fixture.store.localPath(layout.adapters(input.context.agent)))).toBe(false);
+  });
+
+  test('a training that learned a safe partial reward ends with it, unless that reward is a success', async () => {
+    process.env['FAKE_PARTIAL'] = '0.5';
+    await expect(train()).rejects.toMatchObject({
+      ...{ type: 'Trainer.PartialReward', nonRetryable: true },
+      message: expect.stringContaining('at its end every rollout earned 0.50, and a success earns 1 or more.'),
+    });
+    const prepared = await getJson(fixture.store, input.context.spec, preparedSpecSchema);
+    prepared.spec.environment.successReward = 0.5;
+    const spec = await putJson(fixture.store, 'runs/run-1', 'spec.json', prepared);
+    const context = { ...input.context, spec };
+    expect(await train(undefined, { ...input, context })).toMatchObject({ capabilityId: 'stamps' });
   });
 
   test('cancellation stops the trainer after its checkpoint', async () => {

@@ -87,6 +87,30 @@ def test_a_training_that_learned_something_has_no_reason_in_its_manifest(tiny_di
     assert all(0 < line["taughtShare"] <= 1 and 0 < line["callVariety"] <= 1 for line in read_curve(output))
 
 
+@pytest.mark.parametrize("reward", [0.5, 1.0])
+def test_a_training_that_ends_at_one_partial_reward_says_so(reward: float, tiny_dir: Path, tmp_path: Path) -> None:
+    lines = [
+        "",
+        "    plain = evaluate",
+        "",
+        "    @staticmethod",
+        "    def evaluate(trajectory, task):",
+        f"        return Environment.plain(trajectory, task) if task['early'] else {reward}",
+        "",
+        "    letters = generate_task",
+        "",
+        "    @staticmethod",
+        "    def generate_task(seed):",
+        "        return {**Environment.letters(seed), 'early': seed < 108}",
+        "",
+    ]
+    path = variant(tmp_path, "safe", "\n".join(lines))
+    output = run(make_job(tiny_dir, tmp_path / "out", [path], iterations=12, groups=4, rolloutsPerGroup=2))
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert "nothingLearned" not in manifest
+    assert manifest.get("partialReward") == (reward if reward < 1 else None)
+
+
 def test_prefix_tree_steps_equal_those_of_trl(tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = read_curve(run(make_job(tiny_dir, tmp_path / "tree", iterations=3, temperature=0.8)))
     monkeypatch.setattr(Weights.__init__, "__defaults__", ("cpu", 0))

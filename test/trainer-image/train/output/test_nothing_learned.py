@@ -10,11 +10,13 @@ import torch
 from peft import PeftModel
 from transformers import LlamaForCausalLM
 from whetstone.train.job.options import Algorithm
-from whetstone.train.output.nothing_learned import largest_change, why_nothing_learned
+from whetstone.train.output.nothing_learned import largest_change, partial_reward, why_nothing_learned
 
-LEARNED = {"reward": 0.5, "kl": 0.01, "gradNorm": 0.3, "truncatedShare": 0.0, "taughtShare": 0.5}
+LEARNED = {"reward": 0.5, "rewardStd": 0.25, "kl": 0.01, "gradNorm": 0.3, "truncatedShare": 0.0, "taughtShare": 0.5}
 NOTHING = {**LEARNED, "gradNorm": 0.0, "taughtShare": 0.0, "kl": 0.0}
 SOLVED = {**NOTHING, "reward": 1.0}
+SAFE = {**NOTHING, "rewardStd": 0.0}
+VALIDATED = {**LEARNED, "validationReward": 0.3}
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,39 @@ def test_a_served_adapter_that_solves_every_task_goes_to_the_evaluation(
 ) -> None:
     found = why_nothing_learned(lines, Algorithm(), adapted, None, continues)
     assert found is None if why is None else re.search(why, found or "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "best", "expected"),
+    [
+        ([LEARNED, *[SAFE] * 10], None, 0.5),
+        ([*[LEARNED] * 20, *[SAFE] * 10], None, 0.5),
+        ([LEARNED, *[SAFE] * 9], None, None),
+        ([LEARNED, *[SAFE] * 9, LEARNED], None, None),
+        # One group had rewards that differed.
+        ([*[SAFE] * 9, {**SAFE, "taughtShare": 0.25}, SAFE], None, None),
+        # Rewards differ between tasks, or from one iteration to the next.
+        ([LEARNED, *[{**SAFE, "rewardStd": 0.2}] * 10], None, None),
+        ([LEARNED, *[SAFE] * 9, {**SAFE, "reward": 0.75}], None, None),
+        # Solved, or nothing earned.
+        ([LEARNED, *[{**SAFE, "reward": 1.0}] * 10], None, None),
+        ([LEARNED, *[{**SAFE, "reward": 0.0}] * 10], None, None),
+        # The adapter is the one before it became so.
+        ([*[LEARNED] * 5, VALIDATED, *[SAFE] * 20], 6, None),
+        # The validation rose to it, or there was only one.
+        ([*[LEARNED] * 5, VALIDATED, *[SAFE] * 10, {**SAFE, "validationReward": 0.5}], 17, None),
+        ([*[LEARNED] * 5, *[SAFE] * 10, {**SAFE, "validationReward": 0.5}], 16, 0.5),
+        # Lines of an older trainer.
+        ([{name: value for name, value in SAFE.items() if name != "taughtShare"}] * 12, None, None),
+    ],
+)
+def test_a_safe_partial_reward_is_told(lines: list[dict], best: int | None, expected: float | None) -> None:
+    assert partial_reward(lines, Algorithm(groups=4), 1, best) == expected
+
+
+def test_its_window_sees_every_environment() -> None:
+    assert partial_reward([SAFE] * 11, Algorithm(groups=4), 45, None) is None
+    assert partial_reward([SAFE] * 12, Algorithm(groups=4), 45, None) == 0.5
 
 
 def test_an_adapter_that_is_the_base_model_is_told_by_its_weights(adapted: PeftModel) -> None:

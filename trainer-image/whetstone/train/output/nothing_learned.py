@@ -1,4 +1,4 @@
-"""Whether a training that came to its end learned anything, and if not, why."""
+"""Whether a training that came to its end learned anything, and whether it learned a task or only a safe reward."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import torch
 from peft import PeftModel
 
 from ..job import Algorithm
+from ..loss.divergence import window_iterations
 
 # An adapter that changes each layer's weights by a smaller share is the base model: float32 rounds as much.
 ROUNDING = 1e-7
+# Mean rewards that differ by less are equal.
+SAME = 1e-9
 
 
 def why_nothing_learned(
@@ -40,6 +43,25 @@ def why_nothing_learned(
     if largest_change(model) <= ROUNDING:
         return f"after {where} the adapter changes nothing of the base model: raise training.learningRate"
     return None
+
+
+def partial_reward(lines: list[dict], algorithm: Algorithm, environments: int, best: int | None) -> float | None:
+    """The one reward above 0 and below 1 that all rollouts of the last window earned; None: there is none.
+
+    No group taught anything then: the policy keeps to what is paid safely and tries nothing else. `lines` and `best`
+    are those of `why_nothing_learned`. None also where the validation that chose the adapter was better than another.
+    """
+    width, made = window_iterations(algorithm.groups, environments), lines[:best]
+    reward, last = made[-1]["reward"], made[-width:]
+    rose = any("validationReward" in line for line in made[:-1])
+    if len(last) < width or rose or not SAME < reward < 1 - SAME:
+        return None
+    # Lines of an older trainer have no share.
+    same = (
+        abs(line["reward"] - reward) < SAME and line["rewardStd"] < SAME and not line.get("taughtShare", 1)
+        for line in last
+    )
+    return reward if all(same) else None
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from whetstone import __version__
 from whetstone.tree_hash import tree_sha256
 
 from ..job import TrainingJob
-from .nothing_learned import why_nothing_learned
+from .nothing_learned import partial_reward, why_nothing_learned
 from .store import OutputStore
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def save_result(
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
     nothing = why_nothing_learned(lines, job.algorithm, model, best.iteration, "beginsFrom" in warm_start)
+    partial = partial_reward(lines, job.algorithm, len(job.environments), best.iteration)
     store.save_manifest(
         {
             "jobId": job.jobId,
@@ -65,6 +66,7 @@ def save_result(
             "finalReward": sum(line["reward"] for line in lines[-5:]) / len(lines[-5:]),
             **({"best": {"iteration": best.iteration, "reward": best.reward}} if best.iteration else {}),
             **({"nothingLearned": nothing} if nothing else {}),
+            **({"partialReward": partial} if partial else {}),
             **warm_start,
             "environmentSha256": [environment.sha256 for environment in job.environments],
         }
