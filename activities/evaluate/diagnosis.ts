@@ -23,6 +23,8 @@ interface Failed {
   incumbent: boolean;
   /** Whether too much was lost among the tasks that base passed. */
   lost: boolean;
+  /** Whether too many tasks that base surely passes are never passed. */
+  lostForGood: boolean;
 }
 
 /** If its reward rose by less, a training has not learned its environment. */
@@ -44,6 +46,7 @@ export function rewardGain(curve: readonly { reward: number }[]): number {
 
 /** Finds the cause of a gate that was not passed. */
 export function diagnose(evaluation: Evaluation, failed: Failed, learned: readonly Learned[]): Diagnosis {
+  if (failed.lostForGood) return destructive(evaluation, learned);
   if (failed.gain) return withoutGain(evaluation, learned);
   if (failed.incumbent) return behindIncumbent(evaluation);
   if (failed.lost)
@@ -58,6 +61,25 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
     sentence:
       'The cause is the size of the evaluation: no loss is proved, but with so few tasks that passed before a loss ' +
       `cannot be excluded either. ${provable(evaluation)}.${harmHint(evaluation)}`,
+  };
+}
+
+/** The cause if tasks that base surely passes are never passed: what their adapter was trained in. */
+function destructive({ sureLoss, mixed, router }: Evaluation, learned: readonly Learned[]): Diagnosis {
+  const { byCapability, lost, tasks } = sureLoss!;
+  const most = byCapability[0]!;
+  const isMixed = mixed !== undefined && router.choice.chosen === 'mixed';
+  const suspects = isMixed ? learned : learned.filter(({ capabilityId }) => capabilityId === most.capabilityId);
+  const hasLearned = suspects.some(({ gain }) => gain >= LEARNED);
+  const adapter = isMixed ? 'mixed adapter' : `adapter for ${most.capabilityId}`;
+  const figures = `${isMixed ? lost : most.lost} of the ${tasks} tasks that base passes in all trials`;
+  return {
+    culprit: hasLearned ? 'environment' : 'adapter',
+    sentence:
+      (hasLearned
+        ? `The cause is what the ${adapter} was trained in. It learned what its environment rewards, and now fails ` +
+          `${figures}: compare the environment with the agent's own on such tasks.`
+        : `The cause is the ${adapter}: it fails ${figures}.`) + ' More tasks or trials would not change that.',
   };
 }
 

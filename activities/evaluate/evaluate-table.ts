@@ -10,6 +10,7 @@ import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
 import { type ArmTable, armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
 import { regressionAgainstBase } from './regression';
+import { sureLoss } from './sure-loss';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
 
 /** Inputs of the figures other than the outcomes. */
@@ -51,7 +52,8 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const routed = armTable(table, 'routed');
   const single = options.adapters.map((adapter) => armTable(table, adapter.name));
   const mixed = table.arms.get('mixed');
-  const { attainable, ceiling } = oracleRates([base, ...single], routedGroups(table, options.routing));
+  const groups = routedGroups(table, options.routing);
+  const { attainable, ceiling } = oracleRates([base, ...single], groups);
   const baseRates = taskRates(base);
   const routedRates = taskRates(routed);
 
@@ -100,6 +102,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     routedMinusBestSingle,
     ...(routedMinusMixed && { routedMinusMixed }),
     regression: regressionAgainstBase(base, routed, bootstrap),
+    sureLoss: sureLoss(base, routed, groups),
     ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
     plan: options.plan,
     judged: gateIntervals(table, options.judging, bootstrap),

@@ -6,7 +6,7 @@ import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { type Diagnosis, diagnose, type Learned } from './diagnosis';
 
 /** The conditions of promotion in agent.yaml. */
-export type GateSettings = Pick<AgentSpec['gate'], 'minGain' | 'maxRegression' | 'lossMargin'>;
+export type GateSettings = Pick<AgentSpec['gate'], 'minGain' | 'maxRegression' | 'maxSureLoss' | 'lossMargin'>;
 
 /** A condition, with a sentence about its result. */
 interface Condition {
@@ -21,6 +21,8 @@ interface Condition {
  * - the active version, if it is an arm: the lower end of routed minus the active version is above zero;
  * - the loss among tasks that base passed: it is not significant (its interval includes zero), or not larger than
  *   `maxRegression`;
+ * - the sure loss: of the tasks that base passes in all trials, the candidate fails at most `maxSureLoss` in all
+ *   trials, beyond what luck explains;
  * - non-inferiority: the upper end of the loss among tasks that passed before is below `lossMargin`. 'Before' means
  *   with the active version or, without one, with base.
  *
@@ -43,10 +45,22 @@ export function decideGate(
   const gained = gainCondition(evaluation, settings.minGain);
   const ahead = incumbentCondition(evaluation, retires.length > 0 ? { retires, margin: settings.lossMargin } : null);
   const kept = lossCondition(evaluation, settings.maxRegression);
+  const sure = sureLossCondition(evaluation, settings.maxSureLoss);
   const notInferior = nonInferiority(evaluation, settings.lossMargin);
-  const conditions = [gained, ...(ahead ? [ahead] : []), kept, ...(notInferior ? [notInferior] : [])];
+  const conditions = [
+    gained,
+    ...(ahead ? [ahead] : []),
+    kept,
+    ...(sure ? [sure] : []),
+    ...(notInferior ? [notInferior] : []),
+  ];
   const passed = conditions.every((condition) => condition.passed);
-  const failed = { gain: !gained.passed, incumbent: ahead?.passed === false, lost: !kept.passed };
+  const failed = {
+    gain: !gained.passed,
+    incumbent: ahead?.passed === false,
+    lost: !kept.passed,
+    lostForGood: sure?.passed === false,
+  };
   const diagnosis: Diagnosis | null = passed ? null : diagnose(evaluation, failed, learned);
   return {
     passed,
@@ -141,6 +155,20 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
       `Among the ${tasks} tasks that base passes in at least half of its trials, ` +
       `routed ${describeLoss(loss, level(evaluation))}: ` +
       lossVerdict(significant, tooMuch, maxRegression),
+  };
+}
+
+/** The tasks that are lost for good, which gains on other tasks cannot outweigh. */
+function sureLossCondition({ sureLoss }: Evaluation, most: number): Condition | null {
+  if (sureLoss === null) return null;
+  const { tasks, lost, luck, share } = sureLoss;
+  const tooMany = share.low > luck && share.estimate - luck > most;
+  return {
+    passed: !tooMany,
+    reason:
+      `Of the ${tasks} tasks that base passes in all trials, routed passes ${lost} in none ` +
+      `(${percentText(share.estimate)}; luck explains ${percentText(luck)}): ` +
+      `${tooMany ? 'more than' : 'not more than'} the ${percentText(most)} allowed beyond luck.`,
   };
 }
 

@@ -38,7 +38,7 @@ function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Recor
   const { environment, collect, identify, synthesis, certificate, calibration, training, evaluation, gate } = spec;
   const { temperature, maxCompletionTokens } = spec.model;
   const { maxTurns, successReward, trainSeeds, heldOutSeeds } = environment;
-  const { minGain, maxRegression, lossMargin } = gate;
+  const { minGain, maxRegression, maxSureLoss, lossMargin } = gate;
   return {
     environment: { maxTurns, successReward, trainSeeds, heldOutSeeds },
     collect: without(collect, ['concurrency']),
@@ -49,7 +49,7 @@ function optionsOf({ spec, analyst, sandbox, servedModel }: PreparedSpec): Recor
     model: { temperature, maxCompletionTokens, ...serverParsers(spec.model) },
     training: { ...without(training, OPERATION), image: trainerImage(training) },
     evaluation: without(evaluation, ['concurrency']),
-    gate: { minGain, maxRegression, lossMargin },
+    gate: { minGain, maxRegression, maxSureLoss, lossMargin },
     seed: spec.seed,
     contextLength: servedModel.maxModelLength,
     isolation: sandbox.mode,

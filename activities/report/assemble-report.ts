@@ -27,7 +27,7 @@ import { reportNotes } from './report-notes';
 export async function assembleReport(store: ArtifactStore, input: ReportInput, createdAt: Date): Promise<Report> {
   const prepared = await readPreparedSpec(store, input.context.spec);
   const { spec, analyst, sandbox } = prepared;
-  const { minGain, maxRegression, lossMargin } = spec.gate;
+  const { minGain, maxRegression, maxSureLoss, lossMargin } = spec.gate;
   const identification = await getJson(store, input.identified.identification, identificationSchema);
   const night = input.night && (await getJson(store, input.night.decision, nightDecisionSchema));
   const remaking = input.plan && (await getJson(store, input.plan, nightPlanSchema)).remaking;
@@ -56,7 +56,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     baseModel: { name: spec.model.name, sha256: prepared.baseModelSha256 },
     settings: {
       calibration: { meanReward: spec.calibration.meanReward, meanSuccess: spec.calibration.meanSuccess },
-      gate: { minGain, maxRegression, lossMargin },
+      gate: { minGain, maxRegression, maxSureLoss, lossMargin },
       rolloutsPerIteration: spec.training.groups * spec.training.rolloutsPerGroup,
     },
     collect: {

@@ -96,6 +96,25 @@ export const evaluationSchema = z.strictObject({
   regression: z
     .strictObject(regressionFields)
     .describe('Loss among tasks that base passed in at least half of its trials.'),
+  sureLoss: z
+    .strictObject({
+      tasks: z.int().describe('Tasks that base passed in all trials.'),
+      lost: z.int().describe('Those of them that routed passed in none.'),
+      luck: z.number().describe('Share that would be lost if routed were as good as base on every task.'),
+      share: intervalSchema.describe('Share lost.'),
+      byCapability: z
+        .array(
+          z.strictObject({
+            capabilityId: z.string().describe('Capability, or `none`.'),
+            lost: z.int().describe('Tasks lost by it.'),
+          }),
+        )
+        .describe('Lost tasks by the capability that the router chose, most first; `none` is the base model.'),
+    })
+    .nullable()
+    .describe(
+      'Tasks lost for good: gains elsewhere cannot outweigh them. Null with one trial, which shows nothing sure.',
+    ),
   incumbent: incumbentSchema
     .optional()
     .describe('The version that was active; absent where none was, or it could not be compared.'),

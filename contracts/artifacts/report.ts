@@ -88,6 +88,9 @@ export const reportSchema = z.strictObject({
         .strictObject({
           minGain: z.number().describe('The lower end of the gain must lie above this.'),
           maxRegression: z.number().describe('Largest significant loss among tasks that base passed.'),
+          maxSureLoss: z
+            .number()
+            .describe('Largest share of surely passed tasks that may be lost for good, beyond luck.'),
           lossMargin: z
             .number()
             .describe('The loss on tasks that passed before must lie below this, with its interval.'),

@@ -283,6 +283,12 @@ export const agentSpecSchema = z.strictObject({
       maxRegression: fraction
         .default(0.05)
         .describe('Largest share of tasks passed by base that may be significantly lost.'),
+      maxSureLoss: fraction
+        .default(0.05)
+        .describe(
+          'Of the tasks that base passes in all trials, the largest share that the candidate may pass in none, beyond ' +
+            'what luck explains.',
+        ),
       lossMargin: fraction
         .default(0.1)
         .describe(

@@ -1,13 +1,14 @@
 // tier: unit
 import { rewardGain } from '../../../activities/evaluate/diagnosis';
 import { decideGate } from '../../../activities/evaluate/gate';
+import { wilson } from '../../../activities/statistics/intervals';
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { EvaluationPlan } from '../../../contracts/artifacts/evaluation-plan';
 import { samplePlan, sampleRouterChoice } from './sample-evaluation';
 
 type Three = readonly [number, number, number];
-const SETTINGS = { minGain: 0, maxRegression: 0.05, lossMargin: 0.1 };
+const SETTINGS = { minGain: 0, maxRegression: 0.05, maxSureLoss: 0.05, lossMargin: 0.1 };
 const GAIN: Three = [0.41, 0.46, 0.51];
 const NO_LOSS: Three = [-0.02, 0.01, 0.03];
 const interval = ([low, estimate, high]: Three) => ({ estimate, low, high });
@@ -24,6 +25,7 @@ function evaluation(gain: Three, loss: Three, more: { oracle?: Three; tasks?: nu
     plan: samplePlan({ minimumDetectableGain: (gain[2] - gain[0]) / 2 }),
     routedMinusBase: interval(gain),
     regression: { tasks, loss: interval(loss), significant: loss[0] > 0 },
+    sureLoss: null,
     judged: {
       ...{ against: null, comparison: 1, confidence: 0.95, routedMinusBase: interval(gain) },
       ...{ routedMinusIncumbent: null, loss: tasks === 0 ? null : interval(loss) },
@@ -56,6 +58,29 @@ describe('the gate without an active version', () => {
     ['a significant loss over the limit', GAIN, [0.02, 0.06, 0.09], false],
   ] as const)('%s', (_, gain, loss, passed) => {
     expect(decideGate(evaluation(gain, loss), SETTINGS).passed).toBe(passed);
+  });
+
+  it('refuses tasks that are lost for good, though lucky ones pay for them, and asks for no more trials', () => {
+    const lost = (count: number): Evaluation => ({
+      ...evaluation(GAIN, [-0.02, 0.028, 0.12]),
+      sureLoss: {
+        ...{ tasks: 75, lost: count, luck: 0.02, share: { estimate: count / 75, ...wilson(count / 75, 75) } },
+        byCapability: [{ capabilityId: 'spin', lost: count }],
+      },
+    });
+    const refused = decideGate(lost(26), SETTINGS, [{ capabilityId: 'spin', gain: 0.6 }]);
+    expect(refused).toMatchObject({ passed: false, culprit: 'environment' });
+    expect(refused.reasons[2]).toBe(
+      'Of the 75 tasks that base passes in all trials, routed passes 26 in none (34.7 %; luck explains 2.0 %): more ' +
+        'than the 5.0 % allowed beyond luck.',
+    );
+    expect(refused.reasons.at(-1)).toBe(
+      'The cause is what the adapter for spin was trained in. It learned what its environment rewards, and now fails ' +
+        "26 of the 75 tasks that base passes in all trials: compare the environment with the agent's own on such " +
+        'tasks. More tasks or trials would not change that.',
+    );
+    expect(decideGate(lost(26), SETTINGS, [{ capabilityId: 'spin', gain: 0.01 }]).culprit).toBe('adapter');
+    expect(decideGate(lost(3), SETTINGS).reasons[2]).toContain('3 in none (4.0 %; luck explains 2.0 %): not more than');
   });
 
   it('gives its reasons in sentences with numbers', () => {
