@@ -78,7 +78,7 @@ export async function calibrateEnvironment(deps: RolloutDeps, input: Calibration
     );
     const { doubt } = verdictDoubt(groups, design, thresholds);
     const figures = calibrationOf(groups, thresholds, { ...design, doubt });
-    result = withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut);
+    result = withRefused(withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut), rolledOut);
   } catch (error) {
     assertOwnFault(error);
     if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
@@ -254,6 +254,12 @@ function withFaults(result: CalibrationResult, { faults, trajectories }: Rollout
   };
 }
 
+/** The calibration with the number of rollouts that the model server refused. */
+function withRefused(result: CalibrationResult, { trajectories }: RolloutResults): CalibrationResult {
+  const refused = trajectories.filter(({ finish }) => finish === 'refused').length;
+  return refused === 0 ? result : { ...result, refused };
+}
+
 /** The calibration of an environment in which no rollout was possible. */
 function unusable(thresholds: CalibrationThresholds, message: string): CalibrationResult {
   return {
@@ -279,13 +285,15 @@ function outcomeLine({
   informativeGroups,
   seeds,
   rollouts,
+  refused,
   problems,
 }: CalibrationResult): string {
   if (seeds === 0) return wholeWords(`unusable: ${problems[0]?.split('\n')[0] ?? ''}`, ATTEMPT_OUTCOME_CHARS);
   const figures =
     `mean reward ${meanReward.toFixed(2)}, success ${meanSuccess.toFixed(2)}, ` +
     `informative groups ${informativeGroups.toFixed(2)}`;
-  const line = `${verdict}: ${figures} (${rollouts} rollouts)`;
+  const ended = refused === undefined ? '' : `, of which the model server refused ${refused}`;
+  const line = `${verdict}: ${figures} (${rollouts} rollouts${ended})`;
   // The figures above do not always explain which thresholds were missed.
   return wholeWords([line, ...problems].join('. ').replace(/\.$/, ''), ATTEMPT_OUTCOME_CHARS);
 }

@@ -17,6 +17,10 @@ export const calibrationResultSchema = z.strictObject({
     .int()
     .describe('Rollouts of the base model on each task, at most: a group that more would not change gets fewer.'),
   rollouts: z.int().describe('Rollouts made.'),
+  refused: z
+    .int()
+    .optional()
+    .describe('Those whose conversation the model server refused; they count as failures. Absent: none.'),
   planned: z.int().describe('Rollouts that the fixed design would have made.'),
   doubt: z
     .number()

@@ -7,6 +7,8 @@ import { calibrationResultSchema } from '../../../contracts/artifacts/environmen
 import type { StageProgress } from '../../../contracts/messages/run-context';
 import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getJson, putJson, putLines, storedLines } from '../../../store';
+import { seededScript } from '../../fakes/hostile-model-server';
+import { oddAnswers, ROLLOUT_FORMS } from '../../fakes/hostile-rollouts';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 
@@ -27,8 +29,11 @@ describe('calibrateEnvironment', () => {
     options = spec,
     activity = fixture.activity(),
     edit = (text: string): string => text,
+    behaviour: ((policy: ReturnType<typeof parcelPolicy>) => FakePolicyServer['behaviour']) | null = null,
   ) => {
-    server = await new FakePolicyServer(parcelPolicy(() => share)).start();
+    const policy = parcelPolicy(() => share);
+    server = await new FakePolicyServer(policy).start();
+    if (behaviour !== null) server.behaviour = behaviour(policy);
     const context = await fixture.prepare(server.baseUrl, options);
     const text = edit(readFileSync(fixturePath(file), 'utf8'));
     const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', text);
@@ -79,6 +84,17 @@ describe('calibrateEnvironment', () => {
     expect(certificate.transfer!.detail).toMatch(/^Nothing can be said about transfer: only 0 of/);
     expect(result.groupMeans).toHaveLength(10);
     expect(server.requests[0]).toMatchObject({ temperature: 0.7, max_tokens: 33 });
+  });
+
+  test('a server with odd but legal answers is calibrated with, and the rollouts that it refuses are counted', async () => {
+    const script = seededScript(1, 0.3, ROLLOUT_FORMS);
+    const { outcome, result } = await calibrate(0.4, undefined, undefined, undefined, undefined, (policy) =>
+      oddAnswers(policy, (samplingSeed) => script(String(samplingSeed))),
+    );
+    expect(result.rollouts).toBe(40);
+    expect(result.refused).toBeGreaterThan(0);
+    expect(outcome.outcome).toContain(`(40 rollouts, of which the model server refused ${result.refused})`);
+    expect(result).toMatchObject({ faulty: false });
   });
 
   describe('in a later run', () => {
