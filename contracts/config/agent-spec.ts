@@ -247,7 +247,7 @@ export const agentSpecSchema = z.strictObject({
       confidence: z.number().gt(0.5).lt(1).default(0.95).describe('Of the intervals.'),
       mixedAdapter: z
         .boolean()
-        .default(false)
+        .default(true)
         .describe(
           'Also train one adapter on all environments mixed, with as many rollouts as all the others together. ' +
             'It competes with the routers, alone and as an arm, and is promoted alone where they are not better.',
