@@ -51,7 +51,7 @@ export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfi
   });
   const findings = bySeedRange(compared).flatMap(({ name, tasks: inRange }) => {
     const alike = inRange.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS);
-    return [otherTools(name, inRange), ...(alike.length < FEWEST_ALIKE ? [] : [missingForms(name, alike)])];
+    return [otherTools(name, inRange), ...(alike.length < FEWEST_ALIKE ? [] : missingForms(name, alike))];
   });
   findings.push(strangeParts(tasks, target, speaking));
   const problems = findings.flatMap(({ problem }) => problem ?? []);
@@ -59,7 +59,7 @@ export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfi
     [...new Set(problems)].slice(0, 3),
     `Of ${tasks.length} tasks ${compared.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS).length} ` +
       "ask as the agent's own do, and are solved alike.",
-    findings.flatMap(({ figure }) => (figure.value > 0 ? figure : [])).slice(0, 4),
+    findings.flatMap(({ problem, figure }) => (problem !== null || figure.value > 0 ? figure : [])).slice(0, 4),
   );
 }
 
@@ -180,8 +180,8 @@ function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], si
   };
 }
 
-/** Solution forms that are frequent among the agent's tasks with the same openings, but (nearly) absent here. */
-function missingForms(range: string, alike: readonly Compared[]): Finding {
+/** Each solution form that is frequent among the agent's tasks with the same openings, but (nearly) absent here. */
+function missingForms(range: string, alike: readonly Compared[]): Finding[] {
   const expected = new Map<string, number>();
   const places = new Map<string, Set<number>>();
   for (const { neighbours } of alike)
@@ -189,19 +189,18 @@ function missingForms(range: string, alike: readonly Compared[]): Finding {
       expected.set(form, (expected.get(form) ?? 0) + 1 / (neighbours.length * alike.length));
       places.set(form, (places.get(form) ?? new Set()).add(place));
     }
-  const missing = [...expected]
+  return [...expected]
     .filter(([form, share]) => share >= COMMON && places.get(form)!.size >= FEWEST_OF_A_FORM)
     .map(([form, share]) => ({ form, share, met: alike.filter((task) => task.form === form).length / alike.length }))
-    .filter(({ share, met }) => met < Math.max(NEVER, MET * share));
-  const worst = missing[0];
-  return {
-    problem: worst
-      ? `The agent's tasks with the same openings are solved by ${worst.form || 'words alone'} in ` +
-        `${wholePercent(worst.share)} of the cases, and ${wholePercent(worst.met)} of these tasks ${range}: what ` +
-        'decides there is decided beforehand here.'
-      : null,
-    figure: { name: `forms of solution missing ${range}`, value: missing.length, atMost: 0 },
-  };
+    .map((one) => ({ ...one, least: Math.max(NEVER, MET * one.share) }))
+    .filter(({ met, least }) => met < least)
+    .map(({ form, share, met, least }) => ({
+      problem:
+        `The agent's tasks with the same openings are solved by ${form || 'words alone'} in ${wholePercent(share)} of ` +
+        `the cases. Here it solves ${wholePercent(met)} of the tasks ${range}, and at least ${wholePercent(least)} are ` +
+        'wanted, so that the openings alone do not tell what to do.',
+      figure: { name: `tasks ${range} solved by ${form || 'words alone'}`, value: met, atLeast: least },
+    }));
 }
 
 /**

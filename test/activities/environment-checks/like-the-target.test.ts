@@ -5,6 +5,7 @@ import {
   checkFaults,
   checkToolAnswers,
 } from '../../../activities/environment-checks/checks/judged-alike';
+import { checkHeldOutText } from '../../../activities/environment-checks/checks/held-out-text';
 import { checkSolutions } from '../../../activities/environment-checks/checks/solved-alike';
 import { checkSystemMessage, checkWording } from '../../../activities/environment-checks/checks/wording';
 import type { EnvironmentTask } from '../../../activities/environment-checks/environment-task';
@@ -123,12 +124,14 @@ describe('solutions', () => {
   test('may not all end in the same way', () => {
     const { passed, detail } = check(tasksOf(() => ({ late: true })));
     expect(passed).toBe(false);
-    expect(detail).toMatch(/solved by look; stop in \d+ % of the cases, and 0 % of these tasks/);
+    expect(detail).toMatch(/solved by look; stop in \d+ % of the cases\. Here it solves 0 % of the tasks/);
   });
 
   test('are compared at training seeds, too', () => {
     const mixed = [...tasksOf(), ...tasksOf(() => ({ late: true }), 1_000_000)];
-    expect(check(mixed).detail).toMatch(/at training seeds: what decides there is decided beforehand here/);
+    expect(check(mixed).detail).toMatch(
+      /Here it solves 0 % of the tasks at training seeds, and at least \d+ % are wanted/,
+    );
   });
 
   const targetOf = (tasks: EnvironmentTask[]): TargetProfile => ({
@@ -149,6 +152,24 @@ describe('solutions', () => {
     const check = (tasks: EnvironmentTask[]) => checkSolutions({ tools: TOOLS, tasks }, targetOf(solved));
     expect(check(tasksOf((seed) => ({ looks: seed % 8 < 3, late: false })))).toMatchObject({ passed: true });
     expect(check(tasksOf(() => ({ looks: true, late: false })))).toMatchObject({ passed: false });
+  });
+});
+
+describe('texts of held-out tasks', () => {
+  const text = (n: number) => `please stop my order number ${n} today and tell the driver`;
+  const check = (asked: number) => {
+    const heldOut = seeds(240).map((n) => text(n));
+    const tasks = seeds(240).map((n) => taskOf(n, { asked: n < asked ? text(n) : `stop ${n}` }));
+    return checkHeldOutText('', tasks, { ...target, train: [], heldOut });
+  };
+
+  test('may be asked now and then, as chance has it', () => {
+    expect(check(5)).toMatchObject({ passed: true });
+  });
+
+  test('may not be asked more often than chance explains', () => {
+    expect(check(12)).toMatchObject({ passed: false });
+    expect(check(12).detail).toContain('5 % of the held-out tasks are asked word for word, of the train tasks 0 %');
   });
 });
 
