@@ -32,6 +32,8 @@ const OWN_DISK_LIMIT = new RegExp(
 const OWN_REQUEST = new RegExp(
   `Container ${CONTAINER} was using [^,]+, request is (?!0,)[^,]+, has larger consumption of ([a-z-]+)`,
 );
+/** Reasons of the kubelet for a pod that it does not start: its node lacks what the scheduler saw there. */
+const NOT_ADMITTED = /^(?:UnexpectedAdmissionError|TopologyAffinityError|NodeAffinity|OutOf.+)$/;
 /** Number of characters of the log's end in a message. */
 const LOG_TAIL_CHARACTERS = 400;
 
@@ -54,10 +56,15 @@ export function terminationReason(pod: V1Pod, events: readonly CoreV1Event[] = [
     };
   if (status?.reason === 'Evicted' || status?.reason === 'Preempting')
     return { kind: 'Preempted', message: status.message ?? status.reason };
+  if (NOT_ADMITTED.test(status?.reason ?? ''))
+    return { kind: 'Preempted', message: `its node refused the pod: ${status?.message ?? status?.reason}` };
   if (status?.reason === 'NodeShutdown' || status?.reason === 'Terminated')
     return { kind: 'Preempted', message: status.message ?? 'its node was shut down' };
   if (status?.reason === 'DeadlineExceeded')
     return { kind: 'Deadline', message: status.message ?? 'the pod was active longer than its deadline allows' };
+  // The exit code is made up.
+  if (terminated?.reason === 'ContainerStatusUnknown')
+    return { kind: 'NodeLost', message: `node ${pod.spec?.nodeName} does not know how the trainer ended` };
   if (terminated?.reason === 'OOMKilled')
     return { kind: 'OOMKilled', message: `the trainer used more than its ${memoryOf(pod)} of memory and was killed` };
   if (terminated && terminated.exitCode === TRAINER_EXIT_CODES.stopped)

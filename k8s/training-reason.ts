@@ -28,6 +28,9 @@ const IMAGE_ERRORS = new Set([
 ]);
 /** The kubelet's reasons if the pod's configuration is the cause. */
 const CONTAINER_ERRORS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
+/** Reasons of events: what a container needs is not there; its image is being pulled, or was. */
+const BLOCKED = new Set(['FailedMount', 'FailedAttachVolume', 'FailedCreatePodSandBox', 'FailedMapVolume']);
+const PULLS = new Set(['Pulling', 'Pulled']);
 
 /**
  * The reason of a training's current state. A pure function: the first matching rule gives the reason. Rules are
@@ -103,8 +106,6 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
   const state = heldState(pod) ?? own;
   const about = events.filter(({ involvedObject }) => involvedObject.uid === pod.metadata?.uid);
   const waiting = state?.waiting;
-  const warning = (pattern: RegExp) =>
-    newestEvent(about, ({ reason, type }) => type === 'Warning' && pattern.test(reason ?? ''))?.message;
   const held = waiting?.reason ?? '';
   if (IMAGE_ERRORS.has(held)) {
     // Between two tries the status only says that the kubelet backs off; the error itself is in an event.
@@ -114,11 +115,11 @@ function pendingReason(pod: V1Pod, { events }: TrainingSnapshot): Reason | null 
     return { kind: 'ImagePull', message: pull ?? waiting?.message ?? held };
   }
   if (CONTAINER_ERRORS.has(held)) return { kind: 'ConfigError', message: `${held}: ${waiting?.message ?? ''}` };
-  const blocked = warning(/^(FailedMount|FailedAttachVolume|FailedCreatePodSandBox|FailedMapVolume)$/);
-  if (blocked !== undefined) return { kind: 'ConfigError', message: blocked };
-  const pulling = newestEvent(about, ({ reason }) => reason === 'Pulling' || reason === 'Pulled');
-  if (pulling?.reason === 'Pulling')
-    return { kind: 'Starting', message: `${pulling.message} on ${pod.spec?.nodeName}` };
+  // The image is pulled once all volumes are there, and an earlier warning stays.
+  const last = newestEvent(about, ({ reason }) => BLOCKED.has(reason ?? '') || PULLS.has(reason ?? ''));
+  if (last?.message !== undefined && BLOCKED.has(last.reason ?? ''))
+    return { kind: 'ConfigError', message: last.message };
+  if (last?.reason === 'Pulling') return { kind: 'Starting', message: `${last.message} on ${pod.spec?.nodeName}` };
   return {
     kind: 'Starting',
     message: `the container is being made${pod.spec?.nodeName ? ` on ${pod.spec.nodeName}` : ''}`,

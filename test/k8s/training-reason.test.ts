@@ -108,6 +108,18 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
     /type check failed/,
   ],
   [
+    'a volume that was mounted at last',
+    {
+      pods: [pod({ phase: 'Pending', state: waiting('ContainerCreating') })],
+      events: [
+        { ...event('FailedMount', 'failed to sync secret cache'), metadata: { creationTimestamp: ago(60) } },
+        event('Pulling', 'Pulling image "x"', 'pod-1', 'Normal'),
+      ],
+    },
+    'Starting',
+    /Pulling image "x" on gpu-7/,
+  ],
+  [
     'an image on its way',
     {
       pods: [pod({ phase: 'Pending', state: waiting('ContainerCreating') })],
@@ -176,6 +188,24 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
     { pods: [pod({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })] },
     'Preempted',
     /low on memory/,
+  ],
+  [
+    'a node whose device was taken meanwhile',
+    { pods: [pod({ phase: 'Failed', reason: 'UnexpectedAdmissionError', message: 'Pod Allocate failed' })] },
+    'Preempted',
+    /^its node refused the pod: Pod Allocate failed/,
+  ],
+  [
+    'a node that was full when the pod came',
+    { pods: [pod({ phase: 'Failed', reason: 'OutOfnvidia.com/gpu', message: "Node didn't have enough resource" })] },
+    'Preempted',
+    /enough resource/,
+  ],
+  [
+    'a container that its node lost',
+    { pods: [pod({ phase: 'Failed', state: ended(137, 'could not be located', 'ContainerStatusUnknown') })] },
+    'NodeLost',
+    /gpu-7 does not know how the trainer ended/,
   ],
   ['deleted', { pods: [pod({ state: running(9), deletedSecondsAgo: 1 })] }, 'Preempted', /was deleted/],
   [
