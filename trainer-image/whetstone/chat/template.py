@@ -79,15 +79,14 @@ class Chat:
             config = json.loads((directory / "tokenizer_config.json").read_text())
         except Exception as error:
             raise ModelError(f"{directory}: the tokenizer cannot be read: {error}") from None
-        template_file = directory / "chat_template.jinja"
-        source = template_file.read_text() if template_file.exists() else config.get("chat_template")
-        if isinstance(source, list):
-            source = next((entry["template"] for entry in source if entry["name"] == "default"), None)
-        if not source:
+        sources = _chat_templates(directory, config.get("chat_template"))
+        if not sources.get("default"):
             raise ModelError(f"{directory} has no chat template; save one with the tokenizer")
+        # A conversation with tools has a template of its own where there is one, as in transformers.
+        source = sources.get("tool_use") or sources["default"]
         self.source: str = source
         self.response_template: dict | None = config.get("response_template")
-        self._template = _compile(source)
+        self._plain_template, self._template = _compile(sources["default"]), _compile(source)
         self._listed_ends = _listed_ends(directory)
         self._names = {
             name: _token_text(config.get(name)) for name in ("bos_token", "eos_token", "pad_token", "unk_token")
@@ -132,7 +131,8 @@ class Chat:
     def _render(self, messages: list[dict], tools: list[dict] | None) -> str:
         # SmolLM3's template reads the tools under a name of its own.
         named = {"xml_tools": tools} if tools and "xml_tools" in self.source else {}
-        return self._template.render(
+        template = self._template if tools else self._plain_template
+        return template.render(
             messages=messages, tools=tools, documents=None, add_generation_prompt=True, **named, **self._names
         )
 
@@ -179,6 +179,15 @@ class Chat:
     def decode(self, ids: list[int]) -> str:
         """The text of token ids, including special tokens."""
         return self._tokenizer.decode(ids, skip_special_tokens=False)
+
+
+def _chat_templates(directory: Path, configured: str | list[dict] | None) -> dict[str, str]:
+    """The chat templates of a directory by their names, most often `default` alone. Files come before the config."""
+    entries = configured if isinstance(configured, list) else [{"name": "default", "template": configured or ""}]
+    found = {entry["name"]: entry["template"] for entry in entries}
+    found |= {path.stem: path.read_text() for path in (directory / "additional_chat_templates").glob("*.jinja")}
+    file = directory / "chat_template.jinja"
+    return found | ({"default": file.read_text()} if file.exists() else {})
 
 
 def _longest_run(text: str) -> int:
