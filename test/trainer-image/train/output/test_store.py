@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,22 @@ def test_a_twin_that_was_overtaken_publishes_nothing(tiny_dir: Path, tmp_path: P
     assert [line["iteration"] for line in newer.rewind(9)] == [1, 2]
     assert older.latest() is None
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_without_locks_the_fence_keeps_a_twin_out(
+    tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    job = parse_job(json.dumps(make_job(tiny_dir, tmp_path / "out")))
+    older, newer = OutputStore(job), OutputStore(job)
+    newer.add_progress({"iteration": 1})
+    with pytest.raises(Fenced, match="has taken over"):
+        older.add_progress({"iteration": 1})
+    older.release()
 
 
 def test_a_manifest_whose_adapter_is_damaged_is_not_done(tiny_dir: Path, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from .worker_heartbeat import WorkerHeartbeat
 FAILURE = "failure.json"
 # While the training waits, this file contains the reason as a sentence.
 WAITING = "waiting"
+# What a file system without locks says, such as NFS without its lock service, or Lustre.
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 DAMAGED_MANIFEST = "manifest.damaged.json"
 
 
@@ -88,6 +90,9 @@ class OutputStore:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Locked(f"another trainer is working in {self.root}") from None
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
         self._fence = self.root / "fence"
         self._token = os.environ.get("WHET_FENCE") or secrets.token_hex(16)
         mark = self.root / "job.sha256"
@@ -107,7 +112,8 @@ class OutputStore:
 
     def release(self) -> None:
         """Releases the lock before the process ends, so that this job may be started elsewhere."""
-        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     @property
     def session(self) -> str:
