@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,43 @@ def test_a_full_disk_leaves_the_older_ones(checkpoints: Checkpoints, tmp_path: P
     with pytest.raises(DiskFull, match="is full, so checkpoint iteration-0006 could not be written"):
         checkpoints.save(6, fill, lambda: None)
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["iteration-0002", "iteration-0004"]
+
+
+def test_a_file_that_nfs_keeps_open_stays_for_later(
+    checkpoints: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = os.unlink
+
+    def busy(path, **options) -> None:
+        if str(path).endswith(".nfs0001"):
+            raise OSError(errno.EBUSY, "Device or resource busy", path)
+        unlink(path, **options)
+
+    (folder(tmp_path, 2) / ".nfs0001").touch()
+    monkeypatch.setattr("os.unlink", busy)
+    checkpoints.save(6, write, lambda: None)
+    assert [path.name for path in folder(tmp_path, 2).iterdir()] == [".nfs0001"]
+    assert checkpoints.latest(9) == (folder(tmp_path, 6), 6)
+    monkeypatch.undo()
+    checkpoints.save(8, write, lambda: None)
+    assert not folder(tmp_path, 2).exists()
+
+
+@pytest.mark.parametrize(("code", "kept"), [(errno.EINVAL, True), (errno.EIO, False)])
+def test_a_folder_that_cannot_be_flushed_is_no_failure_but_a_bad_disk_is(
+    checkpoints: Checkpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kept: bool
+) -> None:
+    fsync = os.fsync
+
+    def refuse(descriptor: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            raise OSError(code, os.strerror(code))
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", refuse)
+    if kept:
+        checkpoints.save(6, write, lambda: None)
+        assert checkpoints.latest(9) == (folder(tmp_path, 6), 6)
+    else:
+        with pytest.raises(OSError, match=os.strerror(code)):
+            checkpoints.save(6, write, lambda: None)

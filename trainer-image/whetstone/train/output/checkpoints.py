@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,7 +24,7 @@ class Checkpoints:
         self._folder, self._warn = folder, warn
         folder.mkdir(exist_ok=True)
         for leftover in folder.glob(".*"):
-            shutil.rmtree(leftover)
+            _remove(leftover)
 
     def latest(self, lines: int) -> tuple[Path, int] | None:
         """The newest complete checkpoint and its iteration; None if there is none.
@@ -68,10 +69,18 @@ class Checkpoints:
             self._warn(f"checkpoint {final.name} was written but cannot be read back: {damage}; older ones are kept")
             return
         for old in self._all()[:-KEPT]:
-            shutil.rmtree(old)
+            _remove(old)
 
     def _all(self) -> list[Path]:
         return sorted(self._folder.glob("iteration-*"), key=_iteration)
+
+
+def _remove(directory: Path) -> None:
+    """Removes a directory, as far as that is possible now.
+
+    NFS keeps a file that a process still has open, under another name, until it is closed. Later calls remove the rest.
+    """
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _iteration(directory: Path) -> int:
@@ -109,9 +118,15 @@ def sync(directory: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flushes the names in a folder to disk, so that a rename survives a power cut."""
+    """Flushes the names in a folder to disk, so that a rename survives a power cut.
+
+    Some network file systems cannot do that for a folder, and say so.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
     finally:
         os.close(descriptor)
