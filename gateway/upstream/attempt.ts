@@ -101,7 +101,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.status = status;
     this.headers = withoutSecret(headers, this.secret);
-    const isStream = status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream');
+    const isStream = status === 200 && /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
     if (!isStream || this.openRelay === null) return void this.timer?.refresh();
     clearTimeout(this.timer);
     this.relay = this.openRelay(this.headers);

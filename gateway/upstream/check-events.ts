@@ -53,14 +53,21 @@ interface SentEvent {
   isError: boolean;
 }
 
-/** The events with data of a text, the last of which may lack its blank line; or the fault of one of its lines. */
+/**
+ * The events with data of a text, the last of which may lack its blank line; or the fault of one of its lines. Empty
+ * data is none: proxies send it so that a connection stays open.
+ */
 export function eventsIn(text: string): SentEvent[] | { fault: string } {
   const events: SentEvent[] = [];
   let data: string | null = null;
   let isError = false;
+  const add = () => {
+    const sent = data?.trim() ?? '';
+    if (sent !== '') events.push({ data: sent, isError });
+  };
   for (const line of text.includes('\r') ? text.split(LINE_ENDS) : text.split('\n')) {
     if (line === '') {
-      if (data !== null) events.push({ data: data.trim(), isError });
+      add();
       data = null;
       isError = false;
     } else if (line.startsWith('data:')) {
@@ -71,7 +78,7 @@ export function eventsIn(text: string): SentEvent[] | { fault: string } {
       return { fault: 'a line that is no field' };
     } else if (line.startsWith('event:')) isError = line.slice(6).trim() === 'error';
   }
-  if (data !== null) events.push({ data: data.trim(), isError });
+  add();
   return events;
 }
 

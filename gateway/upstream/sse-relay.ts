@@ -10,6 +10,8 @@ const LONGEST_EVENT_BYTES = 16_000_000;
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
+/** A stream may begin with it (WHATWG, server-sent events). Some clients take it for part of a field. */
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** A model server's stream cannot be relayed any further. The message is for the client. */
 export class BrokenStream extends Error {
@@ -72,6 +74,7 @@ export class SseRelay {
   /** What came before the first event that says something. */
   private readonly opening = new GrowingBuffer();
   private lastData = performance.now();
+  private isAtStart = true;
   /** Whether the stream is no whole answer: an event was an error, of the model server or of this relay. */
   failed = false;
   /** Whether anything has been written to the client. */
@@ -131,7 +134,7 @@ export class SseRelay {
    * FailedAtOnce.
    */
   end(): void {
-    const rest = this.rest.take();
+    const rest = this.withoutMark(this.rest.take());
     const checked = checkEvents(rest);
     if ('error' in checked) this.notice(checked.error);
     if (!this.started) return;
@@ -153,7 +156,8 @@ export class SseRelay {
     this.response.end();
   }
 
-  private write(events: Buffer): boolean {
+  private write(data: Buffer): boolean {
+    const events = this.withoutMark(data);
     const checked = checkEvents(events);
     if ('fault' in checked) throw new BrokenStream('junk', `The model server sent an event with ${checked.fault}.`);
     this.notice(checked.error);
@@ -171,6 +175,13 @@ export class SseRelay {
       throw new BrokenStream('too-large', `The model server sent ${LONGEST_EVENT_BYTES} bytes that say nothing.`);
     this.hold();
     return true;
+  }
+
+  /** The first bytes of the stream without a byte order mark, and all others as they are. */
+  private withoutMark(data: Buffer): Buffer {
+    const isMarked = this.isAtStart && data.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    this.isAtStart = false;
+    return isMarked ? data.subarray(BYTE_ORDER_MARK.length) : data;
   }
 
   private hold(): void {

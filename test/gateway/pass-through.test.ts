@@ -51,7 +51,7 @@ describe('the gateway passes on', () => {
   it("whole events only, when a server's pieces cut through them", async () => {
     const event = chunkEvent('desk-base', 'hello');
     replica().behaviour = (_, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.writeHead(200, { 'content-type': 'Text/Event-Stream; charset=UTF-8' });
       response.write(event.slice(0, 20));
       setTimeout(() => response.write(event.slice(20) + event.slice(0, 5)), 10);
       setTimeout(() => response.end(`${event.slice(5)}data: [DONE]`), 20);

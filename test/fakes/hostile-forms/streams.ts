@@ -66,6 +66,12 @@ const ROWS: [name: string, source: string, bytes: string, says: StreamForm['says
     SAYS_HELLO,
   ],
   [
+    'empty data',
+    'netease-lcap/wave-agent #1326',
+    hello((all) => all.flatMap((one) => ['data:\n\n', one, 'data: \n\n'])),
+    SAYS_HELLO,
+  ],
+  [
     'names, ids and times',
     'WHATWG, server-sent events',
     hello((all) => all.map((one, i) => `event: message\nid: ${i}\nretry: 10\n${one}`)),

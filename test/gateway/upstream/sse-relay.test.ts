@@ -42,6 +42,11 @@ describe('SseRelay', () => {
     },
   );
 
+  it.each([1, 2, 3, 5, 1000])('takes a byte order mark from the start alone (%d at a time)', (bytes) => {
+    const marked = stream.replace('{"a":"', '{"a":"\ufeff');
+    expect(relayed(pieces(`\ufeff${marked}`, bytes)).text).toBe(marked);
+  });
+
   it('holds an event of 10 MB in about as much memory', () => {
     const event = `data: {"x":"${'y'.repeat(10_000_000)}"}\n\n`;
     const { text, held } = relayed(pieces(event, 65_536));
