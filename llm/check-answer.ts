@@ -22,7 +22,7 @@ export function checkAnswer<T>(
     return { text, problems: "the answer was stopped by the endpoint's content filter" };
   let value: unknown;
   try {
-    value = JSON.parse(withoutFence(text));
+    value = JSON.parse(withoutFence(text).trim());
   } catch (error) {
     return { text, problems: `it is not JSON (${(error as Error).message})` };
   }
@@ -32,7 +32,11 @@ export function checkAnswer<T>(
   return objection === null ? { text, problems: null, value: parsed.data } : { text, problems: objection };
 }
 
-/** Removes a Markdown fence, because endpoints that ignore response_format often put their JSON into one. */
+/** A Markdown fence, which need not be closed. No line of JSON begins with backticks. */
+const FENCED = /^[ \t]*```(?:json)?[ \t]*\r?\n([^]*?)(?:^[ \t]*```[ \t]*\r?$|$(?![^]))/gim;
+
+/** The JSON in a Markdown fence, because endpoints that ignore response_format often write one, and words around it. */
 function withoutFence(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
+  const [found, ...others] = text.matchAll(FENCED);
+  return found === undefined || others.length > 0 ? text : found[1]!;
 }

@@ -131,8 +131,12 @@ describe('a malformed answer', () => {
     expect(refusalOfOneQuestion(error)).toMatchObject({ asks: 3 });
   });
 
-  test('JSON in a Markdown fence is taken as it is meant', async () => {
-    const { analyst } = await analystThatHears([{ content: '```json\n{"label":"B","step":null}\n```' }]);
+  test.each([
+    ['alone', (json: string) => `\`\`\`json\n${json}\n\`\`\``],
+    ['with words around it', (json: string) => `Here it is:\r\n\`\`\`JSON\r\n${json}\r\n\`\`\`\r\nDone.`],
+    ['that is not closed', (json: string) => `\`\`\`\n${json}`],
+  ])('JSON in a Markdown fence %s is taken as it is meant', async (_, fenced) => {
+    const { analyst } = await analystThatHears([{ content: fenced('{\n  "label": "B",\n  "step": null\n}') }]);
     await expect(analyst.ask(request())).resolves.toMatchObject({ value: { label: 'B', step: null }, asks: 1 });
   });
 });
