@@ -3,6 +3,7 @@ import { toFile } from 'openai';
 import type { Batch } from 'openai/resources/batches';
 import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions';
 import { z } from 'zod';
+import { parseLenient } from '../contracts/lenient-json';
 import { sleep } from './limiter';
 import { contentKey } from './content-key';
 
@@ -64,7 +65,8 @@ export async function runBatch(
   if (batch.output_file_id) {
     const text = await (await client.files.content(batch.output_file_id, options)).text();
     for (const line of text.split('\n').filter(Boolean)) {
-      const parsed = outputSchema.safeParse(JSON.parse(line));
+      // A line that is no JSON is a question without an answer.
+      const parsed = outputSchema.safeParse(parseLenient(line));
       if (parsed.success && parsed.data.response?.status_code === 200)
         completions.set(parsed.data.custom_id, parsed.data.response.body as ChatCompletion);
     }

@@ -29,11 +29,11 @@ export interface FakeBatchEndpoint {
 
 /**
  * Starts the fake. `answer` gives the content of the answer to a body, null for a line that fails; `status` what a
- * batch ends as; `polls` how many looks it takes.
+ * batch ends as; `polls` how many looks it takes; `junk` what its output begins with.
  */
 export async function startFakeBatchEndpoint(
   answer: (body: FakeAnalystBody, inBatch: boolean) => string | null,
-  options: { status?: string; polls?: number; withoutBatches?: boolean } = {},
+  options: { status?: string; polls?: number; withoutBatches?: boolean; junk?: string } = {},
 ): Promise<FakeBatchEndpoint> {
   const [batches, direct, files]: [FakeBatch[], FakeAnalystBody[], Map<string, string>] = [
     [],
@@ -62,7 +62,7 @@ export async function startFakeBatchEndpoint(
       return [`${JSON.stringify({ id: custom_id, custom_id, response, error: null })}\n`];
     });
     batch.output_file_id = `file-out-${batch.id}`;
-    files.set(batch.output_file_id, output.join(''));
+    files.set(batch.output_file_id, (options.junk ?? '') + output.join(''));
   };
   const respond = (method: string, path: string, body: string): unknown => {
     const [, , kind, id, part] = path.split(/[/?]/);

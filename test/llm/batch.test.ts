@@ -69,6 +69,12 @@ test('lines that failed or are not valid have no answer, and what they cost is s
   ]);
 });
 
+test('a line of the output that is no JSON costs no other answer', async () => {
+  endpoint = await startFakeBatchEndpoint(() => '{"n":2}', { junk: '{"custom_id": "key-9", "resp\nnull\n' });
+  const answers = await analyst().askBatch(requests(2), { pollMs: 5 });
+  expect(answers.map(({ answer }) => answer?.value.n)).toEqual([2, 2]);
+});
+
 test('an endpoint without a Batch API, and a batch that fails, are Analyst.BatchFailed', async () => {
   endpoint = await startFakeBatchEndpoint(() => '{"n":1}', { withoutBatches: true });
   await expect(analyst().askBatch(requests(1), { pollMs: 5 })).rejects.toMatchObject({
