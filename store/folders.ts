@@ -1,11 +1,19 @@
 import { access, chmod, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Writes a folder's entries to the disk. Otherwise a power cut could undo a rename that was already reported. */
+/** What file systems say that cannot write a folder's entries at once, such as those over SMB or in user space. */
+const NOT_FOR_FOLDERS = ['EINVAL', 'ENOTSUP'];
+
+/**
+ * Writes a folder's entries to the disk, where the file system can do that. Otherwise a power cut could undo a rename
+ * that was already reported.
+ */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
     await folder.sync();
+  } catch (error) {
+    if (!NOT_FOR_FOLDERS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   } finally {
     await folder.close();
   }

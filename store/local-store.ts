@@ -174,7 +174,11 @@ export class LocalStore implements ArtifactStore {
   }
 
   async list(key: string): Promise<string[]> {
-    const names = await orIfMissing(readdir(this.localPath(key)), []);
+    const names = await orIfMissing(readdir(this.localPath(key)), []).catch((error: NodeJS.ErrnoException) => {
+      // Finders leave files of their own where only folders are expected.
+      if (error.code === 'ENOTDIR') return [];
+      throw error;
+    });
     const entries = names.filter((name) => !name.endsWith('.tmp')).map((name) => documentOfFolder(name) ?? name);
     return [...new Set(entries)].sort();
   }

@@ -1,5 +1,6 @@
 // tier: integration
 import { execFileSync } from 'node:child_process';
+import { type FileHandle, open } from 'node:fs/promises';
 import { readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -33,6 +34,27 @@ test('a replaced file has its new content, and no temporary file stays', async (
   await replaceFile(path, 'new');
   expect(readFileSync(path, 'utf8')).toBe('new');
   expect(readdirSync(join(folder, 'replaced'))).toEqual(['one.txt']);
+});
+
+test.each(['EINVAL', 'ENOTSUP', 'EIO'])('a folder whose entries cannot be flushed (%s)', async (code) => {
+  const handle = await open(folder);
+  await handle.close();
+  const fault = Object.assign(new Error(code), { code });
+  const flush = jest.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'sync').mockImplementation(async function (
+    this: FileHandle,
+  ) {
+    if ((await this.stat()).isDirectory()) throw fault;
+  });
+  const path = join(folder, 'flushed', code);
+  const written = replaceFile(path, 'x');
+  await (code === 'EIO' ? expect(written).rejects.toThrow(code) : expect(written).resolves.toBeUndefined());
+  flush.mockRestore();
+});
+
+test('a file in a folder of folders is one without entries', async () => {
+  const [path, key] = [join(folder, 'runs', '.DS_Store'), 'runs/.DS_Store'];
+  await replaceFile(path, 'x');
+  expect(await store.list(key)).toEqual([]);
 });
 
 test('a missing file is null, and a folder in its place is an error', async () => {
