@@ -13,6 +13,11 @@ node_version=24.21.0
 python_minimum="3, 11"
 mkdir -p "$tools/bin" "$tools/stamps" "$logs"
 
+# What builds the project is installed whatever this shell is for: NODE_ENV=production would leave it out, and so do the
+# settings of some machines. Their pip may install for the user by default, which fails in a virtual environment.
+everything=(--include=dev --include=optional)
+export PIP_USER=0
+
 stamped() { [ "$(cat "$tools/stamps/$1" 2>/dev/null)" = "$2" ]; }
 stamp() { echo "$2" > "$tools/stamps/$1"; }
 hash_of() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
@@ -45,7 +50,7 @@ install_node() {
     mkdir -p "$tools/node24"
     cp scripts/node/package.json scripts/node/package-lock.json "$tools/node24/"
     # Not with --prefix: npm would look there for the machine's own settings, such as its certificates.
-    (cd "$tools/node24" && npm ci --no-audit --no-fund --ignore-scripts)
+    (cd "$tools/node24" && npm ci "${everything[@]}" --no-audit --no-fund --ignore-scripts)
     # npm reports success when it could not fetch an optional package, and that of the other machine is one.
     if [ "$("$unpacked" --version 2>/dev/null)" != "v$node_version" ]; then
       echo "error: npm did not fetch $package@$node_version (npm's own log says why), or it does not run here."
@@ -62,7 +67,7 @@ npm_steps() {
   # No install script of the packages matters, so an older Node can unpack them while the newer one is installed.
   if ! node_is_new_enough; then install_node & node=$!; fi
   if ! packages_done; then
-    npm ci --no-audit --no-fund
+    npm ci "${everything[@]}" --no-audit --no-fund
     stamp npm "$(hash_of package-lock.json)"
   fi
   if [ -n "$node" ]; then wait "$node"; fi

@@ -1,4 +1,5 @@
 // tier: unit
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -37,6 +38,18 @@ describe('what is installed is what was reviewed', () => {
   it('the setup installs the Node that its lock file names', () => {
     const [, version] = /^node_version=(\S+)$/m.exec(read('scripts/setup.sh'))!;
     expect(read('scripts/node/package.json').match(/[0-9]+\.[0-9]+\.[0-9]+/g)).toEqual([version, version]);
+  });
+
+  it('the setup installs all packages, in the virtual environment, whatever the shell says', () => {
+    const setup = read('scripts/setup.sh');
+    const [, everything] = /^everything=\((.*)\)$/m.exec(setup)!;
+    const outside = { ...process.env, NODE_ENV: 'production', npm_config_omit: 'optional', PIP_USER: '1' };
+    const exported = [...setup.matchAll(/^export (\w+=\d)$/gm)].map(([, variable]) => variable);
+    const run = (command: string) =>
+      execFileSync('bash', ['-c', `export ${exported.join(' ')} X=; ${command}`], { env: outside, encoding: 'utf8' });
+    expect(run(`npm config get omit ${everything}`).trim()).toBe('');
+    expect(run('echo $PIP_USER').trim()).toBe('0');
+    expect(setup.match(/npm ci .*/g)).toEqual(Array(2).fill(expect.stringContaining('"${everything[@]}"')));
   });
 
   it.each([
