@@ -6,15 +6,19 @@ const MOST_LEVELS = 48;
 /** The form of a function name in OpenAI's API. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** Numbers that are written in JSON as they were read (TC39, JSON.parse source text access). */
+const exact = JSON as unknown as { rawJSON(text: string): unknown; isRawJSON(value: unknown): boolean };
+
 /**
  * The arguments of a call as an object; null if they are no JSON object, or if they are nested too deep for an
  * environment. Empty text, `null` and `""` mean no arguments. Halves of surrogate pairs are replaced, because no
- * request to an environment can carry them.
+ * request to an environment can carry them. Written as JSON, numbers are as the model wrote them: Python has longer
+ * ones than JavaScript, and 2.0 is no whole number there.
  */
 export function parseArguments(text: string): Record<string, unknown> | null {
   if (isEmpty(text)) return {};
   try {
-    const value = JSON.parse(text, wellFormedMember) as unknown;
+    const value = JSON.parse(text, argumentMember as (key: string, member: unknown) => unknown) as unknown;
     return isObject(value) && hasLevels(value, MOST_LEVELS) ? value : null;
   } catch {
     return null;
@@ -64,6 +68,13 @@ const isEmpty = (text: string): boolean => ['', 'null', '""'].includes(text.trim
 const sentName = (name: string): string =>
   NAME.test(name) ? name : startOf(name.replace(/[^A-Za-z0-9_-]/g, '_'), 64) || 'unnamed';
 
+/** Throws RangeError for a number that Python could not write as JSON. */
+function argumentMember(key: string, member: unknown, { source }: { source: string }): unknown {
+  if (typeof member !== 'number') return wellFormedMember(key, member);
+  if (!Number.isFinite(member)) throw new RangeError(`${source} is beyond all numbers.`);
+  return String(member) === source ? member : exact.rawJSON(source);
+}
+
 function wellFormedMember(_: string, member: unknown): unknown {
   if (typeof member === 'string') return wellFormed(member);
   if (!isObject(member) || Object.keys(member).every((key) => wellFormed(key) === key)) return member;
@@ -71,7 +82,8 @@ function wellFormedMember(_: string, member: unknown): unknown {
 }
 
 function hasLevels(value: unknown, room: number): boolean {
-  const inner: unknown[] = typeof value === 'object' && value !== null ? Object.values(value) : [];
+  const isLeaf = typeof value !== 'object' || value === null || exact.isRawJSON(value);
+  const inner: unknown[] = isLeaf ? [] : Object.values(value);
   return room > 0 && inner.every((one) => hasLevels(one, room - 1));
 }
 

@@ -32,6 +32,19 @@ test.each([
 });
 
 test.each([
+  '{"id":2512292042121000001}',
+  '{"a":2.0,"b":[1E5,-0.0,1.10]}',
+  '{"a":0.1,"b":-7,"c":"2.0"}',
+  deep(47).replace('1', '1.0'),
+])('an environment gets the numbers of %s as they were written', (text) => {
+  expect(JSON.stringify(parseArguments(text))).toBe(text);
+});
+
+test('a number that is beyond all numbers is no argument', () => {
+  expect(parseArguments('{"a":1e400}')).toBeNull();
+});
+
+test.each([
   ['weigh', '{ "a" : 1 }', 'weigh', '{ "a" : 1 }'],
   ['weigh', '{"a":"\\ud83d\\ude00"}', 'weigh', '{"a":"\\ud83d\\ude00"}'],
   ['weigh', '{"a":"\\\\ud83d"}', 'weigh', '{"a":"\\\\ud83d"}'],
