@@ -109,7 +109,7 @@ export interface ReadAnswer {
 }
 
 interface Delta extends WireMessage {
-  tool_calls?: (WireCall & { index: unknown })[] | null;
+  tool_calls?: (WireCall & { index?: unknown })[] | null;
 }
 
 interface WireAnswer {
@@ -182,16 +182,29 @@ export function readStream(body: string, leftOut = new Set<LeftOut>()): ReadAnsw
   return { message: toChatMessage({ ...beside, ...said }, leftOut), cut: end === 'length', ...usage };
 }
 
+interface StreamedCall {
+  index: number;
+  id: string;
+  function: { name: string; arguments: string };
+}
+
 /** Tool calls of a stream, which come in pieces. */
 class StreamedCalls {
+  private readonly calls: StreamedCall[] = [];
   // A model server names the indexes: they are no places of a list.
-  private readonly calls = new Map<number, { id: string; function: { name: string; arguments: string } }>();
+  private readonly newest = new Map<number, StreamedCall>();
 
-  add({ index, id, function: called }: WireCall & { index: unknown }): void {
+  /** Adds a piece. Some servers send no indexes, or one for all calls: another id and a name begin another call. */
+  add({ index: given, id, function: called }: WireCall & { index?: unknown }): void {
+    const index = given === undefined ? (this.calls.at(-1)?.index ?? 0) : given;
     if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0)
-      throw new RangeError('A tool call of a streamed answer has no index.');
-    const call = this.calls.get(index) ?? { id: '', function: { name: '', arguments: '' } };
-    this.calls.set(index, call);
+      throw new RangeError('A tool call of a streamed answer has an index that is none.');
+    let call = this.newest.get(index);
+    if (call === undefined || (call.id !== '' && id && id !== call.id && called?.name)) {
+      call = { index, id: '', function: { name: '', arguments: '' } };
+      this.calls.push(call);
+      this.newest.set(index, call);
+    }
     // Some servers repeat both with every piece.
     if (id !== call.id) call.id += id ?? '';
     if (called?.name !== call.function.name) call.function.name += called?.name ?? '';
@@ -200,6 +213,6 @@ class StreamedCalls {
 
   /** The calls in the order of their indexes. */
   get made() {
-    return [...this.calls].sort(([a], [b]) => a - b).map(([, call]) => call);
+    return this.calls.toSorted((a, b) => a.index - b.index);
   }
 }

@@ -181,6 +181,18 @@ const ROWS: [name: string, source: string, bytes: string, says: StreamForm['says
     ),
     TWO,
   ],
+  [
+    'one index for all calls',
+    'ollama/ollama #15457',
+    calls([0, 'a', 'weigh', '{"p":1}'], [0, 'b', 'send', '{"p"'], [0, null, null, ':2}']),
+    TWO,
+  ],
+  [
+    'no indexes',
+    'THU-MAIC/OpenMAIC #1556',
+    calls([undefined, 'a', 'weigh', '{"p"'], [undefined, '', '', ':1}'], [undefined, 'b', 'send', '{"p":2}']),
+    TWO,
+  ],
   ['indexes with gaps', SIBLING, calls([3, 'a', 'weigh', '{"p":1}'], [7, 'b', 'send', '{"p":2}']), TWO],
 ];
 

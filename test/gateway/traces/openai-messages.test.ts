@@ -150,7 +150,7 @@ describe('a streamed answer', () => {
   it.each([
     ['data that is no JSON', 'data: {"x\n\n'],
     ['a line that is no field', '<html>\n\n'],
-    ['a call without an index', event(delta({ tool_calls: [call('find', '{}')] })) + STOP],
+    ['a call with a text for an index', event(delta({ tool_calls: [{ ...call('find', '{}'), index: '0' }] })) + STOP],
   ])('with %s cannot be read', (_name, body) => expect(() => streamed(body)).toThrow());
 });
 
