@@ -120,12 +120,13 @@ function withStatus(holder: Record<string, unknown>): SaidError & { status: numb
   return { ...readError({ error }), status: statusOfError(isObject(error) ? error : { message: error, type }) };
 }
 
-/** Words of OpenAI's API, vLLM, SGLang, llama.cpp, TGI, LM Studio, Gemini and Anthropic. */
+/** Words of OpenAI's API, vLLM, SGLang, llama.cpp, TGI, LM Studio, Gemini, Anthropic, xAI, DashScope and Copilot. */
 const TOO_LONG = new RegExp(
   [
-    'maximum (?:context|model) length|context (?:length|size|window)|exceed_context_size|context the overflows',
-    '(?:prompt|input) is too long|max_new_tokens.{0,9} must be|reduce the length of|too many (?:input )?tokens',
-    'exceeds the maximum number of (?:input )?tokens',
+    'maximum (?:context|model|prompt|input) length|context (?:length|size|window|limit)|exceed_context_size',
+    'context the overflows|(?:prompt|input) is too long|max_new_tokens.{0,9} must be|reduce the length of',
+    'too many (?:input )?tokens|exceeds the maximum number of (?:input )?tokens|range of input length',
+    '(?:input length|prompt token count of) \\(?\\d+\\)? exceeds',
   ].join('|'),
   'i',
 );

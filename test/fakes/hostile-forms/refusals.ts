@@ -172,6 +172,25 @@ const TOO_LONG: Row[] = [
     [{ error: { code: 400, message: 'The input token count (9) exceeds the maximum number of tokens allowed (4).' } }],
     'maximum number of tokens',
   ),
+  ...(
+    [
+      [
+        'xAI',
+        'cline/cline #3120',
+        "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+      ],
+      [
+        'DashScope',
+        'anomalyco/opencode #45834',
+        '<400> InternalError.Algo: Range of input length should be [1, 30720]',
+      ],
+      ['Volcano Engine', 'langgenius/dify #32221', 'Input length 203743 exceeds the maximum length 202752'],
+      ['Copilot', 'code-yeongyu/oh-my-openagent #2356', 'prompt token count of 141422 exceeds the limit of 128000'],
+      ['Anthropic', 'stackblitz/bolt.new #7414', 'input length and `max_tokens` exceed context limit: 9 + 9 > 10'],
+    ] as const
+  ).map(([name, source, message]) =>
+    tooLong(name, source, 400, { error: { message, code: null } }, message.slice(0, 20)),
+  ),
 ];
 
 const waits = (kind: 'Refused' | 'Unauthorised', words: RegExp, analyst?: Outcome): [Outcome, Outcome?] => [
