@@ -255,7 +255,7 @@ function addProductionCommands(program: Command): void {
   // Options after a subcommand belong to the subcommand.
   const schedule = add(program, 'schedule [agent.yaml]', 'run an agent regularly')
     .enablePositionalOptions()
-    .option('--cron <expression>', "such as '0 2 * * *'")
+    .option('--cron <expression>', "such as '0 3 * * *'")
     .option('--timezone <name>', 'of the cron expression', 'UTC')
     .option('--jitter <span>', 'largest random delay of a start', '10m')
     .option('--catch-up <span>', 'a missed start happens later, up to this long after its time', '6h')

@@ -77,7 +77,7 @@ export function scheduleOptions(
   };
 }
 
-/** `whet schedule AGENT_YAML --cron '0 2 * * *'`: creates or replaces the agent's schedule; `--delete` removes it. */
+/** `whet schedule AGENT_YAML --cron '0 3 * * *'`: creates or replaces the agent's schedule; `--delete` removes it. */
 export async function scheduleCommand(
   { settings, out }: Context,
   path: string | undefined,
@@ -92,7 +92,7 @@ export async function scheduleCommand(
   if (cron !== undefined && flags.delete === true)
     throw new CliError('--cron and --delete together: name the one that is meant.', { type: 'Schedule.Invalid' });
   if (cron === undefined && flags.delete !== true)
-    throw new CliError(`Say when: --cron '0 2 * * *' (${FIELDS}), or --delete.`, { type: 'Schedule.Invalid' });
+    throw new CliError(`Say when: --cron '0 3 * * *' (${FIELDS}), or --delete.`, { type: 'Schedule.Invalid' });
   if (cron !== undefined) refuseMoreFields(cron);
   refuseLocalZone(flags);
   const options = cron === undefined ? null : scheduleOptions(agent, { ...flags, cron });
