@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { cp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
@@ -152,7 +152,7 @@ export class LocalStore implements ArtifactStore {
       await onDisk(sourcePath, stat(sourcePath));
       await this.remove(key, Number.MAX_SAFE_INTEGER);
     }
-    await onDisk(target, rename(sourcePath, target)).catch((error: NodeJS.ErrnoException) => {
+    await onDisk(target, moveFolder(sourcePath, target)).catch((error: NodeJS.ErrnoException) => {
       // Another process may have just moved the same content there. The name contains the hash, so either copy is fine.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
@@ -210,6 +210,22 @@ function artifactRef(
     mediaType: mediaType ?? MEDIA_TYPES[extension] ?? 'application/octet-stream',
     ...(records === undefined ? {} : { records }),
   };
+}
+
+/** Moves a folder; over a copy beside its new place where that is on another disk. */
+async function moveFolder(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+    const copy = `${to}.${randomBytes(6).toString('hex')}.tmp`;
+    try {
+      await cp(from, copy, { recursive: true });
+      await rename(copy, to);
+    } finally {
+      await rm(copy, { recursive: true, force: true }).catch(() => undefined);
+    }
+  }
 }
 
 /** Sets the modification time of a file or directory to now. False if it does not exist. */

@@ -1,6 +1,6 @@
 // tier: integration
 /** What the artifacts of a local store do on disk. What all stores do is in conformance.ts. */
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreCorruptError } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
@@ -75,6 +75,17 @@ test('a directory is moved into the store once, and replaces one that was change
   damage(`${key}/weights.json`, '"W"');
   expect(await store.adoptDirectory('adapters/desk', 'refund', hash, source('b'))).toBe(key);
   expect(await modelDirectorySha256(store.localPath(key))).toBe(hash);
+});
+
+test('a directory on another disk is copied into the store', async () => {
+  const source = mkdtempSync('/dev/shm/adapter-');
+  writeFileSync(join(source, 'weights.json'), '"far"');
+  expect(statSync(source).dev).not.toBe(statSync(folder).dev);
+  const hash = await modelDirectorySha256(source);
+  const key = await store.adoptDirectory('adapters/far', 'refund', hash, source);
+  rmSync(source, { recursive: true });
+  expect(await modelDirectorySha256(store.localPath(key))).toBe(hash);
+  expect(readdirSync(join(folder, 'adapters/far'))).toHaveLength(1);
 });
 
 test('a directory that was changed stays where there is none to replace it', async () => {
