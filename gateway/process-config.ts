@@ -30,7 +30,8 @@ export function readProcessConfig(environment: NodeJS.ProcessEnv = process.env):
           ? checked('WHET_GATEWAY_CONFIG', inline)
           : loadGatewayConfig(file || 'gateway.yaml'),
     storeRoot: resolve(environment['WHET_STORE'] || join(home, 'store')),
-    modelApiKey: environment['WHET_MODEL_API_KEY'] || null,
+    // Secrets of a cluster often end with a line feed, which no header may hold.
+    modelApiKey: environment['WHET_MODEL_API_KEY']?.trim() || null,
   };
 }
 

@@ -23,6 +23,9 @@ const addresses = z
   .transform((list) => list.split(/[\s,]+/).filter((one) => one !== ''))
   .pipe(z.array(httpUrlSchema));
 
+/** Secrets of a cluster often end with a line feed, which no header may hold. */
+const key = z.string().trim().optional();
+
 const schema = z.object({
   WHET_HOME: z.string().default('.whetstone'),
   WHET_STORE: z.string().optional(),
@@ -42,11 +45,11 @@ const schema = z.object({
   WHET_WEBHOOK_ENDPOINTS: addresses,
   WHET_MODEL_URL: apiUrlSchema.optional(),
   WHET_MODEL_ADMIN_URL: apiUrlSchema.optional(),
-  WHET_MODEL_API_KEY: z.string().optional(),
+  WHET_MODEL_API_KEY: key,
   WHET_MODEL_PATH: z.string().optional(),
   WHET_DEMO_ANALYST_URL: httpUrlSchema.optional(),
   WHET_ANALYST_MODEL: z.string().optional(),
-  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_API_KEY: key,
   OPENAI_BASE_URL: apiUrlSchema.optional(),
   WHET_REPORT_URL: httpUrlSchema.optional(),
   WHET_REPORT_LISTEN: z
@@ -139,7 +142,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
         : { file: value.WHET_POLICY, policy: loadClusterPolicy(value.WHET_POLICY) },
     modelUrl: value.WHET_MODEL_URL ?? null,
     adapterUrls: adapterUrls(value.WHET_MODEL_URL, value.WHET_MODEL_ADMIN_URL),
-    modelApiKey: value.WHET_MODEL_API_KEY ?? null,
+    modelApiKey: value.WHET_MODEL_API_KEY || null,
     keyEndpoints: value.WHET_KEY_ENDPOINTS,
     webhook: {
       url: value.WHET_WEBHOOK_URL ?? null,
@@ -150,7 +153,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     analyst: {
       demoUrl: value.WHET_DEMO_ANALYST_URL ?? null,
       model: value.WHET_ANALYST_MODEL ?? null,
-      apiKey: value.OPENAI_API_KEY ?? null,
+      apiKey: value.OPENAI_API_KEY || null,
       baseUrl: value.OPENAI_BASE_URL ?? null,
     },
     reports: {

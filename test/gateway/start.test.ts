@@ -69,6 +69,13 @@ test('a configuration larger than a variable of the environment comes through a 
   expect(gateway.agents).toHaveLength(2_000);
 });
 
+test('the key of the model servers is taken without the line feed of a secret', () => {
+  const agents = [{ name: 'desk', baseModel: 'base', replicas: ['http://server.example:8000/v1'] }];
+  const WHET_GATEWAY_CONFIG = JSON.stringify({ version: 1, agents });
+  const keyOf = (key: string) => readProcessConfig({ WHET_GATEWAY_CONFIG, WHET_MODEL_API_KEY: key }).modelApiKey;
+  expect([keyOf('sk-one\n'), keyOf('\n')]).toEqual(['sk-one', null]);
+});
+
 test.each([
   ['closed', '987', 'descriptor "987": EBADF'],
   ['no number', 'three', 'descriptor "three": that is no number of a descriptor.'],

@@ -29,6 +29,15 @@ test.each(['WHET_MODEL_URL', 'OPENAI_BASE_URL', 'WHET_KEY_ENDPOINTS', 'WHET_REPO
   },
 );
 
+test('keys are taken without the line feed of a secret, and an empty one is none', () => {
+  const keys = (key: string) => {
+    const { modelApiKey, analyst } = readConfig([], { WHET_MODEL_API_KEY: key, OPENAI_API_KEY: key });
+    return [modelApiKey, analyst.apiKey];
+  };
+  expect(keys('sk-one\n')).toEqual(['sk-one', 'sk-one']);
+  expect(keys('\n')).toEqual([null, null]);
+});
+
 describe('the policy of the cluster', () => {
   const folder = mkdtempSync(join(tmpdir(), 'whet-policy-'));
   afterAll(() => rmSync(folder, { recursive: true }));
