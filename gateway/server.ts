@@ -109,7 +109,7 @@ export class GatewayServer {
       throw new ApiError(404, `${path} is on the port that admin in gateway.yaml names.`, { code: 'unknown_route' });
     if (keys.length === 0) checkSender(request, allowedHosts);
     const method = inference === undefined ? local?.method : 'POST';
-    if (request.method !== method) throw wrongMethod(path, method, request);
+    if (methodOf(request) !== method) throw wrongMethod(path, method, request);
     if (local?.isPublic === true) return local.answer(this.gateway, request, response, null, isInside);
     const client = this.gateway.clients.identify(request.headers.authorization);
     if (method === 'POST') checkContentType(request);
@@ -127,7 +127,7 @@ export class GatewayServer {
     const path = pathOf(request);
     const local = LOCAL_ROUTES[path];
     if (local?.isPublic !== true) throw unknownRoute(path);
-    if (request.method !== local.method) throw wrongMethod(path, local.method, request);
+    if (methodOf(request) !== local.method) throw wrongMethod(path, local.method, request);
     await local.answer(this.gateway, request, response, null, true);
   }
 
@@ -200,6 +200,9 @@ async function listenOn(server: Server, field: 'host' | 'admin.host', host: stri
 }
 
 const pathOf = ({ url = '/' }: IncomingMessage): string => url.split('?', 1)[0] as string;
+
+/** Monitors ask with HEAD: it is answered as GET is, and Node leaves out the body. */
+const methodOf = ({ method }: IncomingMessage): string | undefined => (method === 'HEAD' ? 'GET' : method);
 
 const unknownRoute = (path: string) =>
   new ApiError(404, `There is no route ${startOf(path, 100)}.`, { code: 'unknown_route' });

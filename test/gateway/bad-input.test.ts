@@ -105,6 +105,13 @@ describe('keys and limits', () => {
     expect((await fixture.get('/readyz')).json).toEqual({ status: 'ready' });
   });
 
+  it('a monitor may ask with HEAD where others ask with GET', async () => {
+    const head = async (path: string) => (await fetch(fixture.url + path, { method: 'HEAD' })).status;
+    expect(await Promise.all(['/healthz', '/readyz', '/v1/models', '/v1/chat/completions'].map(head))).toEqual([
+      200, 200, 401, 405,
+    ]);
+  });
+
   it('a client has its requests a minute', async () => {
     expect([(await chat(KEY)).status, (await chat(KEY)).status]).toEqual([200, 200]);
     const refused = await chat(KEY);
