@@ -146,8 +146,7 @@ export class SupervisedInformer<T extends KubernetesObject> {
 
 const key = (item: KubernetesObject): string => item.metadata?.uid ?? '';
 
-/** Compares resource versions, which are growing integers; false if one of them is unknown. */
+/** Compares resource versions, which are growing integers; false if one of them is none, as behind some proxies. */
 function isNewer(version: string | undefined, than: string | undefined): boolean {
-  if (version === undefined || than === undefined || version === '' || than === '') return false;
-  return BigInt(version) > BigInt(than);
+  return /^\d+$/.test(version ?? '') && /^\d+$/.test(than ?? '') && BigInt(version!) > BigInt(than!);
 }

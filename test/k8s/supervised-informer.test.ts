@@ -84,6 +84,22 @@ describe('a supervised informer', () => {
     expect(opened).toBe(before);
   });
 
+  test('takes versions that are no numbers as they come', async () => {
+    await until(() => opened === 1);
+    listed = [
+      { metadata: { ...pod('a', 1).metadata, resourceVersion: 'eyJtIjoiMiJ9', labels: { moved: 'yes' } } },
+      pod('b', 11),
+    ];
+    await informer.refresh();
+    expect(informer.items().map(({ metadata }) => metadata?.labels?.['moved'])).toEqual(['yes', undefined]);
+    watches[0]!.write(
+      `${JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'c', uid: 'c', resourceVersion: 'x' } } })}\n`,
+    );
+    await until(() => informer.items().length === 3);
+    await informer.refresh();
+    expect(names()).toEqual(['a', 'b']);
+  });
+
   test('takes over the list where it contradicts the watch', async () => {
     await until(() => opened === 1);
     listed = [pod('z', 5)];
