@@ -2,7 +2,7 @@ import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { ApplicationFailure } from '@temporalio/common';
 import { z } from 'zod';
 import { failure } from '../contracts/typed-failure';
-import { wellFormed } from '../contracts/clean-text';
+import { startOf, wellFormed } from '../contracts/clean-text';
 import { diskError, isStoreError } from '../store';
 
 /**
@@ -38,14 +38,43 @@ function wellSaid(error: unknown): unknown {
   return error;
 }
 
-/** Interceptor that gives the failures of all activities their type, and makes their words well formed. */
+/** Temporal puts a text without a type in place of a larger failure of an activity that it will try again. */
+const MOST_BYTES = 4_096;
+/** Characters of the message of a failure that would be larger: at most three bytes each. */
+const MOST_MESSAGE = 1_200;
+
+/** A failure that Temporal keeps with its type. A larger one loses its causes, its stack and the end of its message. */
+function fitting(error: unknown): unknown {
+  if (!(error instanceof ApplicationFailure) || error.nonRetryable === true || bytesOf(error) <= MOST_BYTES)
+    return error;
+  const { message, type, details } = error;
+  const delay = error.nextRetryDelay as number | undefined;
+  const fits = ApplicationFailure.create({
+    message: startOf(message, MOST_MESSAGE),
+    ...(type != null && { type }),
+    ...(delay !== undefined && { nextRetryDelay: delay }),
+    ...(details != null && { details }),
+  });
+  fits.stack = '';
+  return fits;
+}
+
+/** About how many bytes a failure has in Temporal's protocol, with those of its causes. */
+function bytesOf(error: unknown): number {
+  if (!(error instanceof Error)) return 0;
+  const { message, stack = '', cause } = error;
+  const details = error instanceof ApplicationFailure ? JSON.stringify(error.details ?? []) : '';
+  return 200 + Buffer.byteLength(message + stack + details) + bytesOf(cause);
+}
+
+/** Interceptor that gives the failures of all activities their type, and makes their words well formed and few. */
 export const failureInterceptor = (): { inbound: ActivityInboundCallsInterceptor } => ({
   inbound: {
     async execute(input, next) {
       try {
         return await next(input);
       } catch (error) {
-        throw wellSaid(toTypedFailure(error));
+        throw fitting(wellSaid(toTypedFailure(error)));
       }
     },
   },

@@ -1,8 +1,14 @@
-// unit
+// tier: integration
+import { randomUUID } from 'node:crypto';
+import { DefaultFailureConverter, defaultPayloadConverter } from '@temporalio/common';
+import { msToTs } from '@temporalio/common/lib/time';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { z } from 'zod';
+import { reportedFailure } from '../../cli/view/run-state';
 import { failure } from '../../contracts/typed-failure';
 import { StoreCorruptError } from '../../store';
 import { toTypedFailure, failureInterceptor } from '../../workers/failure-interceptor';
+import { startTemporal } from '../helpers/temporal';
 
 test('an artifact that does not match its hash is a failure that is not repeated', () => {
   expect(toTypedFailure(new StoreCorruptError('labels-1.jsonl was changed'))).toMatchObject({
@@ -37,6 +43,55 @@ test('half a character in the words of a failure or its cause cannot be sent, an
   expect([error.message, (error.cause as Error).message]).toEqual(['a \ufffd', 'b \ufffd']);
   expect(`${error.stack} ${(error.cause as Error).stack}`).not.toMatch(/\p{Surrogate}/u);
 });
+
+test('a failure that is tried again keeps its type at the server, however much it says', async () => {
+  const server = await startTemporal();
+  try {
+    const cause = new Error('y'.repeat(900), { cause: new Error('z'.repeat(900)) });
+    for (const [message, delay] of [
+      ['x'.repeat(900), '60 seconds'],
+      ['語'.repeat(5_000), undefined],
+    ] as const) {
+      const big = failure('Store.Full', message, { cause, ...(delay !== undefined && { nextRetryDelay: delay }) });
+      const thrown: unknown = await failureInterceptor()
+        .inbound.execute?.({ args: [], headers: {} }, () => Promise.reject(big))
+        .catch((error: unknown) => error);
+      expect(thrown).toMatchObject({ type: 'Store.Full', nonRetryable: false, nextRetryDelay: delay });
+      expect(await keptFailure(server, thrown)).toMatchObject({
+        type: 'Store.Full',
+        message: expect.stringMatching(/^(?:x{900}|語{1200})$/) as string,
+      });
+    }
+  } finally {
+    await server.teardown();
+  }
+});
+
+/** temporal.api.enums.v1.CommandType */
+const SCHEDULE_ACTIVITY = 1;
+
+/** What a server keeps of the failure of an activity that it will try again. */
+function keptFailure({ client }: TestWorkflowEnvironment, error: unknown) {
+  const { workflowService: service } = client;
+  const common = { namespace: 'default', identity: 'test' };
+  return client.connection.withDeadline(Date.now() + 30_000, async () => {
+    const taskQueue = randomUUID();
+    const handle = await client.workflow.start('any', { taskQueue, workflowId: taskQueue });
+    const step = await service.pollWorkflowTaskQueue({ ...common, taskQueue: { name: taskQueue } });
+    const attributes = {
+      activityId: '1',
+      activityType: { name: 'any' },
+      taskQueue: { name: taskQueue },
+      startToCloseTimeout: msToTs('1 minute'),
+    };
+    const commands = [{ commandType: SCHEDULE_ACTIVITY, scheduleActivityTaskCommandAttributes: attributes }];
+    await service.respondWorkflowTaskCompleted({ ...common, taskToken: step.taskToken, commands });
+    const { taskToken } = await service.pollActivityTaskQueue({ ...common, taskQueue: { name: taskQueue } });
+    const failed = new DefaultFailureConverter().errorToFailure(error, defaultPayloadConverter);
+    await service.respondActivityTaskFailed({ ...common, taskToken, failure: failed });
+    return reportedFailure((await handle.describe()).raw.pendingActivities?.[0]?.lastFailure);
+  });
+}
 
 test('any other error passes as it is, and a result too', async () => {
   const error = new Error('ECONNRESET');
