@@ -25,6 +25,7 @@ const IMAGE_ERRORS = new Set([
   'ErrImageNeverPull',
   'ImageInspectError',
   'RegistryUnavailable',
+  'SignatureValidationFailed',
 ]);
 /** The kubelet's reasons if the pod's configuration is the cause. */
 const CONTAINER_ERRORS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);

@@ -78,6 +78,12 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
     /gated/,
   ],
   [
+    'an image without its signature',
+    { pods: [pod({ phase: 'Pending', state: waiting('SignatureValidationFailed', 'no policy') })] },
+    'ImagePull',
+    /no policy/,
+  ],
+  [
     'an image that is not there',
     { pods: [pod({ phase: 'Pending', state: waiting('ErrImagePull', 'manifest unknown') })] },
     'ImagePull',
