@@ -1,11 +1,11 @@
 /**
- * How often nights that have nothing to promote promote something. Each of many sequences is one agent whose nights all
- * train and compare a candidate that is exactly as good as the version that is served: 90 of them in a row, the k-th
- * judged as the k-th comparison. Outcomes are made up as in `bench/gate.ts`; statistics, gate and error spending are
+ * How often something is promoted although no night has a better candidate. Each sequence is one agent with 90 nights.
+ * Each night trains and compares a candidate that is exactly as good as the version that is served. The k-th night is
+ * judged as the k-th comparison. Outcomes are made up as in `bench/gate.ts`. Statistics, gate and error spending are
  * the service's own. Each night has held-out tasks of its own, which gives chance more room than the same tasks every
- * night. The last line is JSON: `promotedShare` is the share of sequences that promoted anything, `promotedUnspent`
- * what it would be with every comparison at the full error. It exits with 1 where `promotedShare` is above the stated
- * error.
+ * night. The last line is JSON: `promotedShare` is the share of sequences that promoted anything; `promotedUnspent` is
+ * the same share without error spending, that is, with every comparison judged at `evaluation.confidence`. The bench
+ * exits with 1 if `promotedShare` is above the stated error.
  *
  *     node dist/bench/nights-aa.js [--sequences 200] [--nights 90] [--tasks 420] [--trials 2] [--seed 1] [--threads 2]
  */

@@ -104,7 +104,7 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
       id: 'nights-aa',
       figures:
         '{sequences} agents, {nights} comparisons each with a candidate as good as what is served: {promotedShare%} ' +
-        'promoted anything; {promotedUnspent%} would have with every comparison at the full error; {seconds} s',
+        'promoted anything; {promotedUnspent%} would have without error spending; {seconds} s',
     },
   ],
   packing: [

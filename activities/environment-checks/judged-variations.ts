@@ -34,7 +34,7 @@ export interface Judgement {
   byChange: ShownChange[];
 }
 
-/** One kind of change, over all parts of solutions. */
+/** The verdicts on one kind of change. All parts of solutions are counted together. */
 export interface ShownChange extends Pick<JudgedVariation, 'change' | 'about'>, Tally {
   answers: { kind: string; count: number; example: string }[];
 }

@@ -17,7 +17,7 @@ import { askMenu } from './ask-menu';
 import { expandSeedRanges } from './expand-seed-ranges';
 import { routerSchema } from '../../routing/kinds';
 
-/** Activity: which arm a router gives each held-out task to, or each given train task. */
+/** Activity: the arm that a router chooses for each task of `train` or, without `train`, for each held-out task. */
 export async function routeTasks(
   deps: RolloutDeps,
   { context: { runId, spec }, capabilities, router, name, heldOut, train }: RoutingInput,

@@ -14,8 +14,8 @@ const SEVERAL = 'several';
 export const UNTAGGED = 'untagged';
 
 /**
- * Kind of each task: its only tag, `several` or `none`. If no task has a tag, the environment gives none, and all tasks
- * are `untagged`.
+ * Kind of each task: its only tag, `several` or `none`. If no task has a tag, the environment does not use tags. Then
+ * all tasks are `untagged`.
  */
 export function taskKinds(table: OutcomeTable): string[] {
   if (table.tags.every((tags) => tags.length === 0)) return table.tags.map(() => UNTAGGED);

@@ -21,9 +21,9 @@ export interface ClusteredShare {
 }
 
 /**
- * Prior weight of the variance of independent observations, in degrees of freedom, in addition to the variance between
- * tasks. With a handful of tasks the variance between them is little more than noise. An interval from it alone is
- * often far too short (docs/measured.md, `identification-intervals`).
+ * The variance between tasks is shrunk towards the variance of independent observations, which has this weight in
+ * degrees of freedom. With a handful of tasks the variance between them is little more than noise. An interval from it
+ * alone is often far too short (docs/measured.md, `identification-intervals`).
  */
 const PRIOR_DF = 8;
 

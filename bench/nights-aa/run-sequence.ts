@@ -15,11 +15,11 @@ export interface AaTask {
   seed: number;
 }
 
-/** What they promoted. */
+/** What the nights of one agent promoted. */
 export interface AaSequence {
-  /** The night, from 1; null: none. */
+  /** The first night that promoted, from 1; null: none. */
   promotedIn: number | null;
-  /** Whether one would have been promoted with every comparison at the full error. */
+  /** Whether a night would have promoted without error spending. */
   promotedUnspent: boolean;
 }
 
@@ -43,7 +43,7 @@ export function runSequence({ nights, tasks, trials, seed }: AaTask): AaSequence
   return { promotedIn: null, promotedUnspent };
 }
 
-/** The evaluation, judged at the full error. */
+/** The evaluation without error spending: judged at the full error. */
 function unspent(evaluation: Evaluation): Evaluation {
   const { routedMinusBase, incumbent, judged } = evaluation;
   const { routedMinus: routedMinusIncumbent, regression } = incumbent!;

@@ -109,8 +109,8 @@ function paymentText(runId: string, { steps }: RepairPlan): string {
   const paid = steps.filter(({ asksAgain }) => asksAgain).length;
   if (paid === 0) return '';
   return (
-    `${paid} of the steps need answers of the analyst that were paid for and are gone. They are left out unless you ` +
-    `allow it: whet repair ${runId} --yes. They count in the run's budget.`
+    `${paid} of the steps must ask the analyst again, because answers that were paid for are gone. These steps are ` +
+    `left out unless you allow them: whet repair ${runId} --yes. The new answers count in the run's budget.`
   );
 }
 

@@ -206,7 +206,7 @@ async function describeTree(
   const children = await Promise.all(
     (root.raw.pendingChildren ?? []).map(async ({ workflowId }) => {
       if (!workflowId) return [];
-      // A child that ended between the two questions is no longer pending.
+      // A child that has ended since its parent was described is no longer pending.
       const child = await client.workflow
         .getHandle(workflowId)
         .describe()

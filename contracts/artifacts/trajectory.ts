@@ -17,7 +17,7 @@ export const chatMessageSchema = z.object({
 });
 export type ChatMessage = z.infer<typeof chatMessageSchema>;
 
-/** The message with its content, and the arguments of its calls, changed. */
+/** A copy of the message, with `change` applied to its content and to the arguments of its tool calls. */
 export const withTexts = (message: ChatMessage, change: (text: string) => string): ChatMessage => ({
   ...message,
   content: message.content === null ? null : change(message.content),

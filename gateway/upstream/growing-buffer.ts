@@ -1,9 +1,10 @@
-/** Capacity of the first copy, in bytes. */
+/** Smallest capacity of the buffer into which chunks are copied, in bytes. */
 const FIRST_BYTES = 16_384;
 
 /**
- * Bytes that arrive in chunks. A single chunk is not copied. Further chunks are copied into a buffer that doubles. So
- * many small chunks need at most twice the memory of their bytes, or 16 KB, and the time is linear in their size.
+ * Bytes that arrive in chunks. A single chunk is not copied. Further chunks are copied into a buffer that doubles when
+ * it is full. So many small chunks need at most twice the memory of their bytes, or 16 KB. The time is linear in their
+ * size.
  */
 export class GrowingBuffer {
   private buffer: Buffer | null = null;

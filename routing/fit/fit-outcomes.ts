@@ -36,12 +36,12 @@ export interface OutcomesSettings {
 }
 
 /**
- * A larger weight would outweigh an arm's own outcomes. Without labels, an arm would seem certain to pass tasks that it
- * never played.
+ * Default weight of the labels, in trials. A larger weight would outweigh an arm's own outcomes. Without labels, an arm
+ * would seem certain to pass tasks that it never played.
  */
 const PRIOR_TRIALS = 0.5;
 
-/** The gain in a group of tasks is shrunk towards base with the weight of this many trials. */
+/** The gain in a group of tasks is shrunk towards zero, as if this many more trials had gained nothing. */
 const SHRINKAGE = 4;
 
 /** A few outcomes make nothing certain, so shares are limited to this range. */

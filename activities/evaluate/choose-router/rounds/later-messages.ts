@@ -82,7 +82,10 @@ export async function withLaterMessages(
   return { ...router, laterTurns: { ...learned, needs, ...(twoNeeds?.adopted && { twoNeeds: TWO_NEEDS }) } };
 }
 
-/** The first way of reading later messages with which switching gains. With a single arm no switch is possible. */
+/**
+ * Tries the ways of reading later messages in turn, and adopts the first with which switching gains. With a single arm
+ * no switch is possible.
+ */
 export const laterMessagesRound: Round = async (setting, begun) => {
   const { decisions } = begun.served;
   if (decisions.kind === 'base' || decisions.kind === 'mixed') return begun;

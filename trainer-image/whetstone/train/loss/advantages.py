@@ -9,10 +9,10 @@ EPSILON = 1e-4
 
 
 def own_baselines(rewards: list[float], kinds: list[tuple[int, bool]], scaled: bool) -> torch.Tensor:
-    """Advantages `[rollouts]`, each relative to the mean of its kind of rollouts (group, with or without hints).
+    """Advantages `[rollouts]`, each relative to the mean reward of its kind.
 
-    They are computed as TRL does for whole groups: with `scaled`, divided by the standard deviation of the kind. The
-    only rollout of a kind has the advantage 0.
+    The kind of a rollout is its group, and whether it saw hints. Advantages are computed as TRL does for whole groups:
+    with `scaled`, divided by the standard deviation of the kind. The only rollout of a kind has the advantage 0.
     """
     values = torch.tensor(rewards, dtype=torch.float32)
     advantages = torch.zeros_like(values)

@@ -29,7 +29,7 @@ class WorkerHeartbeat:
 
     @property
     def lapsed(self) -> bool:
-        """True if no worker has touched the file for the whole time."""
+        """True if no worker has touched the file for `minutes`."""
         try:
             touched = self._path.stat().st_mtime_ns
         except OSError:
