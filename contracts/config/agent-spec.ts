@@ -286,8 +286,8 @@ export const agentSpecSchema = z.strictObject({
       maxSureLoss: fraction
         .default(0.05)
         .describe(
-          'Of the tasks that base passes in all trials, the largest share that the candidate may pass in none, beyond ' +
-            'what luck explains.',
+          'Of the tasks that base passes in all trials, the largest share that the candidate may pass in none, ' +
+            'beyond what luck explains.',
         ),
       lossMargin: fraction
         .default(0.1)
