@@ -40,6 +40,7 @@ export function checkHeldOutText(
     ).length / Math.max(1, texts.length);
   const [share, usual] = [shareAsked(heldOut), shareAsked(train)];
   const limit = Math.max(CHECK_LIMITS.maxHeldOutTexts, HELD_OUT_FACTOR * usual);
+  // Chance makes a few: the lower end of the 95 % interval must be above the limit.
   const { low } = wilson(share, Math.max(1, heldOut.length));
   const figures = [
     { name: 'held-out texts in the source', value: inSource, atMost: 0 },
@@ -48,7 +49,12 @@ export function checkHeldOutText(
   const asked = `${wholePercent(share)} of the held-out tasks are asked word for word`;
   const problems = [
     ...(inSource > 0 ? [`The source holds the text of ${inSource} of ${heldOut.length} held-out tasks.`] : []),
-    ...(low > limit ? [`${asked}, of the train tasks ${wholePercent(usual)}.`] : []),
+    ...(low > limit
+      ? [
+          `${asked}, of the train tasks ${wholePercent(usual)}. At least ${(100 * low).toFixed(1)} % are no chance, and ` +
+            `${(100 * limit).toFixed(1)} % are allowed.`,
+        ]
+      : []),
   ];
   const fine =
     `None of ${heldOut.length} held-out tasks stands in the source; ` +

@@ -49,17 +49,24 @@ export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfi
     const neighbours = sameOpenings(runs, openings).map((place) => ({ place, form: forms[place]! }));
     return { ...task, form, surprise: surpriseOf(runs, form), neighbours };
   });
-  const findings = bySeedRange(compared).flatMap(({ name, tasks: inRange }) => {
-    const alike = inRange.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS);
-    return [otherTools(name, inRange), ...(alike.length < FEWEST_ALIKE ? [] : missingForms(name, alike))];
-  });
-  findings.push(strangeParts(tasks, target, speaking));
+  const ranges = bySeedRange(compared);
+  const findings = [
+    ...ranges.map(({ name, tasks: inRange }) => otherTools(name, inRange)),
+    strangeParts(tasks, target, speaking),
+    ...ranges.flatMap(({ name, tasks: inRange }) => {
+      const alike = inRange.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS);
+      return alike.length < FEWEST_ALIKE ? [] : missingForms(name, alike);
+    }),
+  ];
   const problems = findings.flatMap(({ problem }) => problem ?? []);
   return resultOf(
     [...new Set(problems)].slice(0, 3),
     `Of ${tasks.length} tasks ${compared.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS).length} ` +
       "ask as the agent's own do, and are solved alike.",
-    findings.flatMap(({ problem, figure }) => (problem !== null || figure.value > 0 ? figure : [])).slice(0, 4),
+    [...findings]
+      .sort((a, b) => Number(a.problem === null) - Number(b.problem === null))
+      .flatMap(({ problem, figure }) => (problem !== null || figure.value > 0 ? figure : []))
+      .slice(0, 4),
   );
 }
 
