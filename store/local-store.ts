@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { cp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { dirname, extname, join, normalize } from 'node:path';
+import { basename, dirname, extname, join, normalize } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type {
   ArtifactOptions,
@@ -175,8 +175,8 @@ export class LocalStore implements ArtifactStore {
 
   async list(key: string): Promise<string[]> {
     const names = await orIfMissing(readdir(this.localPath(key)), []).catch((error: NodeJS.ErrnoException) => {
-      // Finders leave files of their own where only folders are expected.
-      if (error.code === 'ENOTDIR') return [];
+      // Desktops leave hidden files where only folders are expected.
+      if (error.code === 'ENOTDIR' && basename(key).startsWith('.')) return [];
       throw error;
     });
     const entries = names.filter((name) => !name.endsWith('.tmp')).map((name) => documentOfFolder(name) ?? name);

@@ -51,7 +51,7 @@ test.each(['EINVAL', 'ENOTSUP', 'EIO'])('a folder whose entries cannot be flushe
   flush.mockRestore();
 });
 
-test('a file in a folder of folders is one without entries', async () => {
+test('a hidden file in a folder of folders is one without entries', async () => {
   const [path, key] = [join(folder, 'runs', '.DS_Store'), 'runs/.DS_Store'];
   await replaceFile(path, 'x');
   expect(await store.list(key)).toEqual([]);
