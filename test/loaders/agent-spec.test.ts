@@ -138,7 +138,7 @@ test.each([
   ],
   ...['mixed', 'outcomes-mixed'].map((router): [string, string, RegExp] => [
     `the router ${router} without its adapter`,
-    `${good}evaluation: { router: ${router} }\n`,
+    `${good}evaluation: { router: ${router}, mixedAdapter: false }\n`,
     /evaluation\.router: .* is not allowed\. Allowed: this router needs the mixed adapter/,
   ]),
   [
