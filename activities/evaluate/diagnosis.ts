@@ -1,6 +1,7 @@
 /** The one cause of a gate that was not passed, with the figures that point to it. */
 import { pluralise } from '../../contracts/pluralise';
 import type { Culprit, Evaluation } from '../../contracts/artifacts/evaluation';
+import { NONE_LABEL } from '../../contracts/names';
 import { pointsText } from '../../contracts/share-text';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
@@ -67,19 +68,23 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
 /** The cause if tasks that base surely passes are never passed: what their adapter was trained in. */
 function destructive({ sureLoss, mixed, router }: Evaluation, learned: readonly Learned[]): Diagnosis {
   const { byCapability, lost, tasks } = sureLoss!;
-  const most = byCapability[0]!;
+  const most = byCapability.find(({ capabilityId }) => capabilityId !== NONE_LABEL);
   const isMixed = mixed !== undefined && router.choice.chosen === 'mixed';
-  const suspects = isMixed ? learned : learned.filter(({ capabilityId }) => capabilityId === most.capabilityId);
+  const suspects = isMixed ? learned : learned.filter(({ capabilityId }) => capabilityId === most?.capabilityId);
   const hasLearned = suspects.some(({ gain }) => gain >= LEARNED);
-  const adapter = isMixed ? 'mixed adapter' : `adapter for ${most.capabilityId}`;
-  const figures = `${isMixed ? lost : most.lost} of the ${tasks} tasks that base passes in all trials`;
+  const adapter = isMixed
+    ? 'mixed adapter'
+    : most === undefined
+      ? 'adapter that conversations switch to'
+      : `adapter for ${most.capabilityId}`;
+  const figures = `${isMixed ? lost : (most?.lost ?? lost)} of the ${tasks} tasks that base passes in all trials`;
   return {
     culprit: hasLearned ? 'environment' : 'adapter',
     sentence:
       (hasLearned
         ? `The cause is what the ${adapter} was trained in. It learned what its environment rewards, and now fails ` +
           `${figures}: compare the environment with the agent's own on such tasks.`
-        : `The cause is the ${adapter}: it fails ${figures}.`) + ' More tasks or trials would not change that.',
+        : `The cause is the ${adapter}: it fails ${figures}.`) + ' More tasks or trials will hardly change that.',
   };
 }
 

@@ -159,15 +159,16 @@ function lossCondition(evaluation: Evaluation, maxRegression: number): Condition
 }
 
 /** The tasks that are lost for good, which gains on other tasks cannot outweigh. */
-function sureLossCondition({ sureLoss }: Evaluation, most: number): Condition | null {
+function sureLossCondition({ sureLoss, confidence }: Evaluation, most: number): Condition | null {
   if (sureLoss === null) return null;
-  const { tasks, lost, luck, share } = sureLoss;
-  const tooMany = share.low > luck && share.estimate - luck > most;
+  const { tasks, lost, luck, chance } = sureLoss;
+  const share = lost / tasks;
+  const tooMany = chance <= (1 - confidence) / 2 && share - luck > most;
   return {
     passed: !tooMany,
     reason:
       `Of the ${tasks} tasks that base passes in all trials, routed passes ${lost} in none ` +
-      `(${percentText(share.estimate)}; luck explains ${percentText(luck)}): ` +
+      `(${percentText(share)}; luck explains ${percentText(luck)}): ` +
       `${tooMany ? 'more than' : 'not more than'} the ${percentText(most)} allowed beyond luck.`,
   };
 }

@@ -1,5 +1,5 @@
 import type { Evaluation } from '../../contracts/artifacts/evaluation';
-import { wilson } from '../statistics/intervals';
+import { chanceOfAtLeast } from '../statistics/exact-tails';
 import { mean } from '../statistics/mean';
 import type { ArmTable } from './outcome-table';
 
@@ -19,12 +19,12 @@ export function sureLoss(base: ArmTable, arm: ArmTable, choices: readonly string
   const lost = sure.filter((task) => arm.passes[task]!.every((pass) => pass === 0));
   const counts = new Map<string, number>();
   for (const task of lost) counts.set(choices[task]!, (counts.get(choices[task]!) ?? 0) + 1);
-  const share = lost.length / sure.length;
+  const luck = lostByLuck(base.passes.map(mean), trials);
   return {
     tasks: sure.length,
     lost: lost.length,
-    luck: lostByLuck(base.passes.map(mean), trials),
-    share: { estimate: share, ...wilson(share, sure.length) },
+    luck,
+    chance: chanceOfAtLeast(lost.length, Array<number>(sure.length).fill(luck)),
     byCapability: [...counts]
       .map(([capabilityId, count]) => ({ capabilityId, lost: count }))
       .sort((a, b) => b.lost - a.lost || (a.capabilityId < b.capabilityId ? -1 : 1)),

@@ -101,19 +101,20 @@ export const evaluationSchema = z.strictObject({
       tasks: z.int().describe('Tasks that base passed in all trials.'),
       lost: z.int().describe('Those of them that routed passed in none.'),
       luck: z.number().describe('Share that would be lost if routed were as good as base on every task.'),
-      share: intervalSchema.describe('Share lost.'),
+      chance: z.number().describe('Chance that luck alone loses so many.'),
       byCapability: z
         .array(
           z.strictObject({
-            capabilityId: z.string().describe('Capability, or `none`.'),
+            capabilityId: z.string().describe('Capability, or `none`: base, until a later turn switches.'),
             lost: z.int().describe('Tasks lost by it.'),
           }),
         )
-        .describe('Lost tasks by the capability that the router chose, most first; `none` is the base model.'),
+        .describe('Lost tasks by the choice of the router for the opening, most first.'),
     })
     .nullable()
     .describe(
-      'Tasks lost for good: gains elsewhere cannot outweigh them. Null with one trial, which shows nothing sure.',
+      'Tasks lost for good: gains elsewhere cannot outweigh them. Null with one trial, which shows nothing sure, or if ' +
+        'base passes no task in all trials.',
     ),
   incumbent: incumbentSchema
     .optional()

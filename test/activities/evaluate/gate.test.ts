@@ -1,7 +1,6 @@
 // tier: unit
 import { rewardGain } from '../../../activities/evaluate/diagnosis';
 import { decideGate } from '../../../activities/evaluate/gate';
-import { wilson } from '../../../activities/statistics/intervals';
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { EvaluationPlan } from '../../../contracts/artifacts/evaluation-plan';
@@ -64,7 +63,7 @@ describe('the gate without an active version', () => {
     const lost = (count: number): Evaluation => ({
       ...evaluation(GAIN, [-0.02, 0.028, 0.12]),
       sureLoss: {
-        ...{ tasks: 75, lost: count, luck: 0.02, share: { estimate: count / 75, ...wilson(count / 75, 75) } },
+        ...{ tasks: 75, lost: count, luck: 0.02, chance: count > 20 ? 0 : 0.19 },
         byCapability: [{ capabilityId: 'spin', lost: count }],
       },
     });
@@ -77,9 +76,13 @@ describe('the gate without an active version', () => {
     expect(refused.reasons.at(-1)).toBe(
       'The cause is what the adapter for spin was trained in. It learned what its environment rewards, and now fails ' +
         "26 of the 75 tasks that base passes in all trials: compare the environment with the agent's own on such " +
-        'tasks. More tasks or trials would not change that.',
+        'tasks. More tasks or trials will hardly change that.',
     );
     expect(decideGate(lost(26), SETTINGS, [{ capabilityId: 'spin', gain: 0.01 }]).culprit).toBe('adapter');
+    const switched = { ...lost(26).sureLoss!, byCapability: [{ capabilityId: 'none', lost: 26 }] };
+    expect(decideGate({ ...lost(26), sureLoss: switched }, SETTINGS).reasons.at(-1)).toContain(
+      'The cause is the adapter that conversations switch to: it fails 26 of the 75 tasks',
+    );
     expect(decideGate(lost(3), SETTINGS).reasons[2]).toContain('3 in none (4.0 %; luck explains 2.0 %): not more than');
   });
 
