@@ -1,8 +1,8 @@
 /**
  * Measures identification where a capability goes along with the causes of failure. Labels and outcomes are drawn from
- * twenty small made-up worlds; no model plays. The paper's rule (gap and coverage of each candidate alone) judges the
- * same labels as the service's rule. It also measures how often the interval of a partial effect contains the truth.
- * The last line is JSON.
+ * twenty small made-up worlds; no model plays. Three rules judge the same labels: the paper's thresholds of gap and
+ * coverage in a quorum of runs, these with a significant gap, and the service's rule. It also measures how often the
+ * interval of a partial effect contains the truth. The last line is JSON.
  *
  *     node dist/bench/causes.js [--tasks 300] [--trials 2] [--runs 10] [--seeds 10] [--draws 2000] [--seed 1]
  */
@@ -36,9 +36,11 @@ function readOptions(): Options {
 interface Counts {
   planted: number;
   found: number;
+  foundByThresholds: number;
   foundByContrast: number;
   decoys: number;
   decoysKept: number;
+  decoysKeptByThresholds: number;
   decoysKeptByContrast: number;
   harmlessKept: number;
   inseparable: number;
@@ -57,11 +59,13 @@ function judgeDraw(world: World, options: Options, seed: number, counts: Counts)
     outcomes,
     rule,
   );
-  for (const { capabilityId, verdict, runsPassed, partial } of contrasts) {
-    const byContrast = runsPassed >= quorum;
+  for (const { capabilityId, verdict, runsPassed, adjustedPValue, partial } of contrasts) {
+    const byThresholds = runsPassed >= quorum;
+    const byContrast = byThresholds && adjustedPValue <= rule.familywiseError;
     if (capabilityId.startsWith('cause')) {
       counts.planted++;
       if (verdict === 'kept') counts.found++;
+      if (byThresholds) counts.foundByThresholds++;
       if (byContrast) counts.foundByContrast++;
     } else if (capabilityId === 'missing-tool') {
       counts.untrainable++;
@@ -71,6 +75,7 @@ function judgeDraw(world: World, options: Options, seed: number, counts: Counts)
     } else {
       counts.decoys++;
       if (verdict === 'kept') counts.decoysKept++;
+      if (byThresholds) counts.decoysKeptByThresholds++;
       if (byContrast) counts.decoysKeptByContrast++;
     }
     if (partial.goesWith !== null && verdict === 'not-enough-data') counts.inseparable++;
@@ -96,9 +101,11 @@ function main(): void {
   const counts: Counts = {
     planted: 0,
     found: 0,
+    foundByThresholds: 0,
     foundByContrast: 0,
     decoys: 0,
     decoysKept: 0,
+    decoysKeptByThresholds: 0,
     decoysKeptByContrast: 0,
     harmlessKept: 0,
     inseparable: 0,
@@ -123,8 +130,10 @@ function main(): void {
     covered.push(...own);
     const since = (name: keyof Counts) => counts[name] - before[name];
     console.log(
-      `${world.name}: found ${since('found')} of ${since('planted')} (contrast alone ${since('foundByContrast')}), ` +
-        `decoys kept ${since('decoysKept')} of ${since('decoys')} (${since('decoysKeptByContrast')}), ` +
+      `${world.name}: found ${since('found')} of ${since('planted')} (thresholds ${since('foundByThresholds')}, contrast ` +
+        `${since('foundByContrast')}), ` +
+        `decoys kept ${since('decoysKept')} of ${since('decoys')} (${since('decoysKeptByThresholds')}, ` +
+        `${since('decoysKeptByContrast')}), harmless ones kept ${since('harmlessKept')}, ` +
         `inseparable ${since('inseparable')}, not trainable ${since('notTrainable')} of ${since('untrainable')}, ` +
         `intervals cover ${(100 * mean(own)).toFixed(1)} %`,
     );

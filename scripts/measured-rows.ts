@@ -20,10 +20,11 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
     {
       id: 'causes',
       figures:
-        '{worlds} made-up worlds, {tasks} tasks, {seeds} seeds. Contrast alone and with partial effects: planted ' +
-        'causes found {foundByContrast} and {found} of {planted}, decoys kept {decoysKeptByContrast} and ' +
-        '{decoysKept} of {decoys}. Called not trainable: {notTrainable} of {untrainable}. Intervals of the partial ' +
-        'effect cover the truth in {coverage%} of {draws} draws',
+        '{worlds} made-up worlds, {tasks} tasks, {seeds} seeds. By the thresholds alone, with a significant gap, ' +
+        'with partial effects: planted causes found {foundByThresholds}, {foundByContrast}, {found} of {planted}; ' +
+        'decoys kept {decoysKeptByThresholds}, {decoysKeptByContrast}, {decoysKept} of {decoys}; harmless candidates kept ' +
+        'with partial effects {harmlessKept}. Called not trainable: {notTrainable} of {untrainable}. Of {intervals} ' +
+        'intervals of partial effects {coverage%} contain the truth',
     },
   ],
   certificate: [

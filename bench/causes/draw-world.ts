@@ -147,7 +147,7 @@ function shareWithLack({ causes }: World): number {
 }
 
 const codeOf = (lacking: boolean): number => (lacking ? LABEL_CODES.LACKING : LABEL_CODES.PRESENT);
-const otherCode = (code: number, random: RandomSource): number => ((code - 1 + 1 + random.below(2)) % 3) + 1;
+const otherCode = (code: number, random: RandomSource): number => ((code + random.below(2)) % 3) + 1;
 
 /** Box and Muller's transform. */
 function normal(random: RandomSource): number {

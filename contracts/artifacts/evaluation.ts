@@ -113,8 +113,8 @@ export const evaluationSchema = z.strictObject({
     })
     .nullable()
     .describe(
-      'Tasks lost for good: gains elsewhere cannot outweigh them. Null with one trial, which shows nothing sure, or if ' +
-        'base passes no task in all trials.',
+      'Tasks lost for good: gains elsewhere cannot outweigh them. Null with one trial, which shows nothing sure, or ' +
+        'if base passes no task in all trials.',
     ),
   incumbent: incumbentSchema
     .optional()

@@ -148,9 +148,13 @@ export const contrastSchema = z.strictObject({
         .nullable()
         .describe('Candidate in whose company it is lacking, where it has no effect of its own or none can be told.'),
       moreEpisodes: count.nullable().describe('About so many more episodes would separate the two.'),
-      neverShownIn: count
+      hardlyShown: z
+        .strictObject({
+          calledFor: count.describe('Episodes that call for it.'),
+          exceptions: count.describe('Those that show it or succeed; labels err as often.'),
+        })
         .nullable()
-        .describe('Episodes that call for it, if the agent shows it in none of them; else null.'),
+        .describe('The agent lacks it in nearly all episodes that call for it, and fails; else null.'),
     })
     .describe('What its lack does while all other labels stay the same.'),
   agreement: z
@@ -159,10 +163,13 @@ export const contrastSchema = z.strictObject({
     .describe("Fleiss' kappa of the runs; null with fewer than two, or where only one label was ever given."),
   verdict: z
     .enum(IDENTIFY_VERDICTS)
-    .describe('Kept, rejected, not enough data for either, or never shown, so that nothing can be trained.'),
+    .describe('Kept, rejected, not enough data for either, or hardly ever shown, so that nothing can be trained.'),
   missed: z
     .array(z.enum(VERDICT_CRITERIA))
-    .describe('Criteria that it misses. For a rejection: the thresholds that are above the whole interval.'),
+    .describe(
+      'Criteria that it misses. For a rejection: the thresholds that are above the whole interval, or `effect`. Also ' +
+        'of a capability that is kept for its effect alone.',
+    ),
   moreFailures: count
     .nullable()
     .describe('Not enough data: about so many more failed trajectories are needed; null when that cannot be said.'),
@@ -269,7 +276,7 @@ export const identificationSchema = z.strictObject({
     .strictObject({
       runs: count.describe('Labelling runs planned.'),
       quorum: count.describe('Runs that have to pass both thresholds.'),
-      familywiseError: z.number().describe('Highest chance that any capability without a gap is kept.'),
+      familywiseError: z.number().describe('Highest chance that the contrast keeps any capability without a gap.'),
     })
     .describe('How runs become a verdict.'),
   calls: z

@@ -177,7 +177,10 @@ export const agentSpecSchema = z.strictObject({
         .gt(0)
         .lt(0.5)
         .default(0.05)
-        .describe('Chance that any capability without a gap is kept, over all candidates.'),
+        .describe(
+          'Chance that the contrast keeps any capability without a gap, over all candidates. The partial effect ' +
+            'alone keeps one without an effect with at most the same chance.',
+        ),
       discoveryBatches: count.default(4).describe('Questions of discovery, each with a batch of failed episodes.'),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
       maxCandidates: count.default(10).describe('Most capabilities that are labelled and tested.'),

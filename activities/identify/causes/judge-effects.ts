@@ -1,7 +1,7 @@
 import type { Interval } from '../../../contracts/artifacts/evaluation';
 import type { TrajectoryOutcomes } from '../verdicts/task-sums';
 import type { VerdictRule } from '../verdicts/verdict-rule';
-import { lackDecides, neverShown } from './few-episodes';
+import { type HardlyShown, hardlyShown, lackDecides } from './few-episodes';
 import { labelledEpisodes } from './labelled-episodes';
 import { partialEffect } from './partial-effect';
 
@@ -13,6 +13,8 @@ export interface ContrastedCandidate {
   kept: boolean;
   /** A quorum of runs reaches both thresholds, whether or not the gap is significant. */
   passed: boolean;
+  /** The contrast rejected it for its gap. */
+  hasNoGap: boolean;
   /** Gap times coverage. */
   weight: number;
 }
@@ -27,8 +29,8 @@ type EffectVerdict =
   | 'companion'
   /** The episodes do not separate it from `goesWith`. */
   | 'inseparable'
-  /** The agent never showed it, so training has no success to learn from. */
-  | 'never-shown';
+  /** The agent hardly ever showed it, so training has no success to learn from. */
+  | 'hardly-shown';
 
 /** The partial effect of a candidate and what follows from it. */
 export interface JudgedEffect {
@@ -41,8 +43,7 @@ export interface JudgedEffect {
   goesWith: number | null;
   /** Inseparable: about so many more episodes would separate them; null if that cannot be said. */
   moreEpisodes: number | null;
-  /** Never shown: the episodes that call for it. */
-  neverShownIn: number | null;
+  hardlyShown: HardlyShown | null;
 }
 
 /**
@@ -58,20 +59,21 @@ export function judgeEffects(
   const episodes = labelledEpisodes(labels, outcomes);
   const effects = labels.map((_, c) => partialEffect(episodes, c));
   const adjusted = benjaminiHochberg(effects.map(({ pValue }) => pValue));
-  const error = rule.familywiseError / labels.length;
+  // Two more ways to be kept share one familywise error.
+  const error = rule.familywiseError / (2 * labels.length);
   const hasEffect = effects.map(
     ({ effect }, c) =>
       effect !== null && effect.estimate >= LEAST_EFFECT * rule.minGap && adjusted[c]! <= rule.familywiseError,
   );
-  const explains = contrasted.map(({ kept }, c) => kept && hasEffect[c]!);
   return labels.map((_, c): JudgedEffect => {
-    const { effect, inseparableFrom } = effects[c]!;
-    const { kept, passed, weight } = contrasted[c]!;
-    const neverShownIn = neverShown(episodes, c, error);
-    const judged = { effect, adjustedPValue: adjusted[c]!, goesWith: null, moreEpisodes: null, neverShownIn };
-    if (neverShownIn !== null) return { ...judged, verdict: 'never-shown' };
+    const { effect, pValue, inseparableFrom } = effects[c]!;
+    const { kept, passed, hasNoGap, weight } = contrasted[c]!;
+    const seldom = kept ? null : hardlyShown(episodes, c, error);
+    const judged = { effect, adjustedPValue: adjusted[c]!, goesWith: null, moreEpisodes: null, hardlyShown: seldom };
+    if (seldom !== null) return { ...judged, verdict: 'hardly-shown' };
     if (!kept) {
-      const isDecisive = (passed && hasEffect[c]!) || lackDecides(episodes, c, error, rule.minCoverage);
+      const isCertain = passed && hasEffect[c]! && pValue <= error;
+      const isDecisive = isCertain || (!hasNoGap && lackDecides(episodes, c, error, rule.minCoverage));
       return { ...judged, verdict: isDecisive ? 'decisive' : 'as-contrasted' };
     }
     if (hasEffect[c]!) return { ...judged, verdict: 'as-contrasted' };
@@ -84,7 +86,7 @@ export function judgeEffects(
         ...(stays ? { verdict: 'as-contrasted' } : { verdict: 'inseparable', goesWith: inseparableFrom }),
       };
     }
-    const goesWith = closest(episodes.lacks, c, explains);
+    const goesWith = closest(episodes.lacks, c, hasEffect);
     // Without another capability that has an effect, nothing else explains the failures.
     if (effect === null || goesWith === null) return { ...judged, verdict: 'as-contrasted' };
     if (effect.high < rule.minGap) return { ...judged, verdict: 'companion', goesWith };
@@ -105,11 +107,11 @@ export function benjaminiHochberg(pValues: readonly number[]): number[] {
 }
 
 /** The candidate with an effect whose lacks coincide best with those of `candidate`; null if none does. */
-function closest(lacks: readonly Uint8Array[], candidate: number, explains: readonly boolean[]): number | null {
+function closest(lacks: readonly Uint8Array[], candidate: number, hasEffect: readonly boolean[]): number | null {
   let best: number | null = null;
   let largest = 0;
   lacks.forEach((other, c) => {
-    if (c === candidate || !explains[c]!) return;
+    if (c === candidate || !hasEffect[c]!) return;
     const likeness = phiCoefficient(lacks[candidate]!, other);
     if (likeness > largest) [best, largest] = [c, likeness];
   });
@@ -128,11 +130,16 @@ function phiCoefficient(a: Uint8Array, b: Uint8Array): number {
   return spread === 0 ? 0 : (n * both - first * second) / spread;
 }
 
+/** Largest reported number of episodes, as a multiple of those at hand; beyond it no number could be trusted. */
+const MOST_TIMES = 100;
+
 /**
  * About how many more episodes let the interval of the effect exclude 0 or `minGap`, whichever is farther. Its width
- * shrinks with the square root of their number.
+ * shrinks with the square root of their number. Null if it excludes 0 already, so that only the number of candidates
+ * stands against it, or if the number would be too large.
  */
-function episodesNeeded({ estimate, low, high }: Interval, { task }: TrajectoryOutcomes, minGap: number): number {
+function episodesNeeded({ estimate, low, high }: Interval, { task }: TrajectoryOutcomes, minGap: number) {
   const ratio = estimate >= minGap / 2 ? (estimate - low) / estimate : (high - estimate) / (minGap - estimate);
-  return Math.max(1, Math.ceil(task.length * (ratio ** 2 - 1)));
+  const times = ratio ** 2;
+  return times > 1 && times <= MOST_TIMES ? Math.ceil(task.length * (times - 1)) : null;
 }

@@ -38,8 +38,8 @@ const NO_EFFECT: PartialEffect = { effect: null, pValue: 1, inseparableFrom: nul
  *
  * Episodes that lack it are compared with episodes that show it. Both groups are weighted towards each other by the
  * overlap weights of Li, Morgan and Zaslavsky (2018, JASA 113:390-400), with the probability of the lack given all
- * other labels. After that, both lack each other capability equally often. The joint model of all lacks
- * (`CausesOfFailure`) corrects what is left, such as two lacks in one episode. The estimate is right if either model is
+ * other labels. After that, both lack each other capability about equally often. The joint model of all lacks
+ * (`CausesOfFailure`) corrects what is left, such as two lacks in one episode; it is added as in augmented weighting
  * (Robins, Rotnitzky and Zhao 1994, JASA 89:846-866). Tasks are the sampled units.
  */
 export function partialEffect(episodes: LabelledEpisodes, candidate: number): PartialEffect {
@@ -166,7 +166,7 @@ function mostUnequal(
   return found;
 }
 
-/** Score test at the common risk of both groups, as `gapPValue`. */
+/** One-sided test of equal risks. The variance between tasks is moderated by the one at the common risk. */
 function noEffectPValue(a: ClusteredShare, b: ClusteredShare): number {
   const [p, q] = [a.estimate!, b.estimate!];
   const common = (p * a.size + q * b.size) / (a.size + b.size);

@@ -13,7 +13,7 @@ export function statusOf(
   state: DictionaryEntry['state'] | undefined,
   { verdict, missed }: Pick<Contrast, 'verdict' | 'missed'>,
 ): Status {
-  // A companion of another capability is not fixed: its lack never decided anything.
+  // A companion of another capability may be lacking as before.
   if (missed.includes('effect')) return null;
   if (verdict === 'kept') return state === 'lacking' ? 'recurring' : state === 'fixed' ? 'regressed' : 'new';
   return verdict === 'rejected' && (state === 'lacking' || state === 'fixed') ? 'fixed' : null;
@@ -24,7 +24,7 @@ export function stateAfter(
   state: DictionaryEntry['state'] | undefined,
   { verdict, missed }: Pick<Contrast, 'verdict' | 'missed'>,
 ): DictionaryEntry['state'] {
-  if (missed.includes('effect')) return 'never';
+  if (missed.includes('effect')) return state ?? 'never';
   if (verdict === 'kept') return 'lacking';
   if (verdict === 'rejected') return state === 'lacking' || state === 'fixed' ? 'fixed' : 'never';
   return state ?? 'never';

@@ -53,9 +53,10 @@ export function contrastCandidates(
   const effects = judgeEffects(
     candidates.map(({ labels }) => consensusCodes(labels)),
     outcomes,
-    alone.map(({ verdict, runsPassed, gap, coverage }) => ({
+    alone.map(({ verdict, missed, runsPassed, gap, coverage }) => ({
       kept: verdict === 'kept',
       passed: runsPassed >= rule.quorum,
+      hasNoGap: verdict === 'rejected' && missed.includes('gap'),
       weight: (gap ?? 0) * coverage,
     })),
     rule,
@@ -77,7 +78,7 @@ export function contrastCandidates(
             },
             rule,
           );
-    const { effect, adjustedPValue, goesWith, moreEpisodes, neverShownIn } = judged;
+    const { effect, adjustedPValue, goesWith, moreEpisodes, hardlyShown } = judged;
     const own: Contrast = {
       ...contrast,
       partial: {
@@ -85,7 +86,7 @@ export function contrastCandidates(
         adjustedPValue,
         goesWith: goesWith === null ? null : candidates[goesWith]!.id,
         moreEpisodes,
-        neverShownIn,
+        hardlyShown,
       },
       verdict,
       missed,
@@ -166,7 +167,7 @@ function finalVerdict(
       return { verdict: 'rejected', missed: ['effect'] };
     case 'inseparable':
       return { verdict: 'not-enough-data', missed: ['separation'] };
-    case 'never-shown':
+    case 'hardly-shown':
       return { verdict: 'not-trainable', missed: [] };
   }
 }

@@ -1,31 +1,35 @@
 import type { Contrast } from '../../../contracts/artifacts/identification';
+import { pluralise } from '../../../contracts/pluralise';
 import { percentText } from '../../../contracts/share-text';
 import type { VerdictRule } from './verdict-rule';
 
 /** One sentence for people: the verdict and the numbers behind it. */
 export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
   const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures, missed, partial } = contrast;
-  if (partial.neverShownIn !== null) {
+  if (partial.hardlyShown !== null) {
+    const { calledFor, exceptions } = partial.hardlyShown;
+    const butFor = exceptions === 0 ? '' : `but for ${exceptions}, which labels may err in, `;
     return (
-      `Not trainable: ${partial.neverShownIn} episodes call for it, the agent never shows it, and they fail. ` +
-      'Training has no success to learn from. Perhaps no tool gives what it needs.'
+      `Not trainable: ${calledFor} episodes call for it, and ${butFor}all lack it and fail. Training has no success to ` +
+      'learn from. Perhaps no tool gives what it needs.'
     );
   }
   if (missed.includes('effect')) return `Rejected: it goes along with ${partial.goesWith}. ${ownEffect(contrast)}`;
   if (missed.includes('separation')) {
     const more =
-      partial.moreEpisodes === null ? '' : ` About ${partial.moreEpisodes} more episodes would separate the two.`;
-    return (
-      `Not enough data: it is lacking in the same episodes as ${partial.goesWith}, so that they cannot tell which of ` +
-      `the two decides.${more}`
-    );
+      partial.moreEpisodes === null
+        ? ''
+        : ` About ${pluralise(partial.moreEpisodes, 'more episode')} would separate the two.`;
+    return `Not enough data: the episodes cannot tell its effect from that of ${partial.goesWith}.${more}`;
   }
   if (errorRateFailure === null && errorRateSuccess === null) return `${head(contrast)}: no episode called for it.`;
   if (verdict === 'kept') {
     return (
       `Kept: where it is called for, failures lack it ${percent(errorRateFailure)}, successes ` +
       `${percent(errorRateSuccess)}, and ${percent(coverage)} of all failures lack it${passed(contrast, rule)}. ` +
-      (missed.length === 0 ? '' : 'Its effect is certain, although the contrast alone cannot tell. ') +
+      (missed.length === 0
+        ? ''
+        : 'The contrast alone cannot tell, but its lacks fail more often than the rest explains. ') +
       ownEffect(contrast)
     ).trimEnd();
   }

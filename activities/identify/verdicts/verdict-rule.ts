@@ -12,7 +12,7 @@ export interface VerdictRule {
   runs: number;
   /** How many of these runs must pass both thresholds. */
   quorum: number;
-  /** Highest chance that any capability without a gap is kept. */
+  /** Highest chance that the contrast keeps any capability without a gap. */
   familywiseError: number;
 }
 

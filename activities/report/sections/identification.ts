@@ -44,9 +44,10 @@ function introduction(identification: Identification, analyst: string): Markup {
       ${plural(candidates.length, 'candidate capability was', 'candidate capabilities were')} named by ${analyst} from
       failed trajectories, and every trajectory was labelled for each of them ${runs}
       (${plural(calls.label, 'label')} asked, ${count(calls.reused)} reused, ${count(calls.unlabelled)} without an
-      answer${saved}). A capability is kept when failures lack it clearly more often than successes, enough failures lack
-      it, and its lack adds to the risk of failure while all other labels stay the same; the chance that any candidate
-      without a gap is kept is below ${percent(rule.familywiseError, 0)}.
+      answer${saved}). A capability is kept when failures lack it clearly more often than successes and enough failures
+      lack it, unless its lack has no effect of its own beside another capability. A rare one is kept if its lack
+      decides its episodes. The chance that any candidate without a gap and without an effect is kept is below
+      ${percent(2 * rule.familywiseError, 0)}.
       ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}.
     </p>
     ${
@@ -86,13 +87,13 @@ function takeaway(identification: Identification): string {
   const parts = [
     'ER− and ER+ are the shares lacking it among failures and successes that call for it. Each mark is a ' +
       'candidate, the mean of its labelling runs; its upright line is the 95 % interval of the gap. Filled circles ' +
-      'in the shaded region are kept, open diamonds are not.',
+      'are kept, open diamonds are not; in the shaded region both thresholds are reached.',
     identification.rule.runs > 1
       ? 'In the table: standard deviation of the gap between runs (SD), runs that passed both thresholds, and the ' +
         'agreement of the runs (Fleiss, κ).'
       : '',
     rejected.length > 0 ? `Rejected: ${sentenceList(rejected)}.` : '',
-    untrainable.length > 0 ? `Not trainable, since the agent never shows it: ${sentenceList(untrainable)}.` : '',
+    untrainable.length > 0 ? `Not trainable, since the agent hardly ever shows it: ${sentenceList(untrainable)}.` : '',
     undecided.length > 0 ? `Not enough data: ${sentenceList(undecided)}.` : '',
     unplotted.length > 0
       ? `Not drawn, because it applies to no success or to no failure: ${sentenceList(unplotted)}.`
@@ -142,17 +143,17 @@ function candidateTable(identification: Identification): Markup {
             c.agreement === null ? '–' : decimal(c.agreement),
           ]
         : []),
-      verdictWord(c),
+      verdictWord(c, (id) => candidateName(identification, id)),
     ]),
   });
 }
 
 /** The verdict in a word or two, for the table. */
-function verdictWord({ verdict, moreFailures, partial }: Contrast): string {
+function verdictWord({ verdict, moreFailures, partial }: Contrast, nameOf: (id: string) => string): string {
   if (verdict === 'not-trainable') return 'not trainable';
-  if (verdict === 'rejected' && partial.goesWith !== null) return `goes along with ${partial.goesWith}`;
+  if (verdict === 'rejected' && partial.goesWith !== null) return `goes along with ${nameOf(partial.goesWith)}`;
   if (verdict !== 'not-enough-data') return verdict;
-  if (partial.goesWith !== null) return `not separable from ${partial.goesWith}`;
+  if (partial.goesWith !== null) return `not separable from ${nameOf(partial.goesWith)}`;
   return moreFailures === null ? 'not enough data' : `not enough data: about ${count(moreFailures)} more failures`;
 }
 

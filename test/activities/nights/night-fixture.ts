@@ -176,7 +176,7 @@ function identificationOf(contrasts: readonly FoundContrast[]) {
       standardDeviation: { ...none, gap: null, coverage: null },
       intervals: { ...none, gap: null, coverage: null },
       ...{ runs: [], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
-      partial: { effect: null, adjustedPValue: 1, goesWith: null, moreEpisodes: null, neverShownIn: null },
+      partial: { effect: null, adjustedPValue: 1, goesWith: null, moreEpisodes: null, hardlyShown: null },
       ...{ missed: [], moreFailures: null, kept: contrast.verdict === 'kept', reason: 'x' },
     })),
     ...{ kept: [], arm: 'contrast', gone: [], evidence: [] },

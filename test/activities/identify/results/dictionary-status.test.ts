@@ -23,7 +23,7 @@ test.each([
 test('a companion of another capability is not called fixed', () => {
   const companion: Pick<Contrast, 'verdict' | 'missed'> = { verdict: 'rejected', missed: ['effect'] };
   expect(statusOf('lacking', companion)).toBeNull();
-  expect(stateAfter('lacking', companion)).toBe('never');
+  expect(stateAfter('lacking', companion)).toBe('lacking');
 });
 
 const candidate = { id: 'c', name: 'C', summary: 'c', description: 'what c is' };

@@ -151,7 +151,6 @@ test('a companion and an inseparable candidate say with whom they go', () => {
   expect(twins[1]).toMatchObject({
     missed: ['separation'],
     moreFailures: null,
-    reason:
-      'Not enough data: it is lacking in the same episodes as first, so that they cannot tell which of the two decides.',
+    reason: 'Not enough data: the episodes cannot tell its effect from that of first.',
   });
 });
