@@ -22,9 +22,9 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
       figures:
         '{worlds} made-up worlds, {tasks} tasks, {seeds} seeds. By the thresholds alone, with a significant gap, ' +
         'with partial effects: planted causes found {foundByThresholds}, {foundByContrast}, {found} of {planted}; ' +
-        'decoys kept {decoysKeptByThresholds}, {decoysKeptByContrast}, {decoysKept} of {decoys}; harmless candidates kept ' +
-        'with partial effects {harmlessKept}. Called not trainable: {notTrainable} of {untrainable}. Of {intervals} ' +
-        'intervals of partial effects {coverage%} contain the truth',
+        'decoys kept {decoysKeptByThresholds}, {decoysKeptByContrast}, {decoysKept} of {decoys}; harmless ' +
+        'candidates kept with partial effects {harmlessKept}. Called not trainable: {notTrainable} of ' +
+        '{untrainable}. Of {intervals} intervals of partial effects {coverage%} contain the truth',
     },
   ],
   certificate: [
