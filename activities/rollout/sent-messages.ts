@@ -19,7 +19,8 @@ export function parseArguments(text: string): Record<string, unknown> | null {
   if (isEmpty(text)) return {};
   try {
     const value = JSON.parse(text, argumentMember as (key: string, member: unknown) => unknown) as unknown;
-    return isObject(value) && hasLevels(value, MOST_LEVELS) ? value : null;
+    // A bare number is an object too where it is kept as it was written.
+    return isObject(value) && !exact.isRawJSON(value) && hasLevels(value, MOST_LEVELS) ? value : null;
   } catch {
     return null;
   }
