@@ -43,23 +43,33 @@ const MOST_BYTES = 4_096;
 /** Characters of the message of a failure that would be larger: at most three bytes each. */
 const MOST_MESSAGE = 1_200;
 
-/** A failure that Temporal keeps with its type. A larger one loses its causes, its stack and the end of its message. */
+/**
+ * A failure that Temporal keeps with its type. A larger one loses its causes, its stack and the end of its message, and
+ * its details where they are long.
+ */
 function fitting(error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.nonRetryable === true || bytesOf(error) <= MOST_BYTES)
     return error;
   const { message, type, details } = error;
   const delay = error.nextRetryDelay as number | undefined;
-  const fits = ApplicationFailure.create({
-    message: startOf(message, MOST_MESSAGE),
-    ...(type != null && { type }),
-    ...(delay !== undefined && { nextRetryDelay: delay }),
-    ...(details != null && { details }),
-  });
-  fits.stack = '';
-  return fits;
+  const shorterWith = (kept: typeof details) => {
+    const shorter = ApplicationFailure.create({
+      message: startOf(message, MOST_MESSAGE),
+      ...(type != null && { type }),
+      ...(delay !== undefined && { nextRetryDelay: delay }),
+      ...(kept != null && { details: kept }),
+    });
+    shorter.stack = '';
+    return shorter;
+  };
+  const fits = shorterWith(details);
+  return bytesOf(fits) <= MOST_BYTES ? fits : shorterWith(null);
 }
 
-/** About how many bytes a failure has in Temporal's protocol, with those of its causes. */
+/**
+ * About how many bytes a failure has in Temporal's protocol, with those of its causes. The 200 are for the protocol and
+ * for the sentence that `repeatedFailureInterceptor` adds later.
+ */
 function bytesOf(error: unknown): number {
   if (!(error instanceof Error)) return 0;
   const { message, stack = '', cause } = error;

@@ -1,10 +1,11 @@
 // tier: integration
 import { randomUUID } from 'node:crypto';
-import { DefaultFailureConverter, defaultPayloadConverter } from '@temporalio/common';
+import { type ApplicationFailure, DefaultFailureConverter, defaultPayloadConverter } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { z } from 'zod';
 import { reportedFailure } from '../../cli/view/run-state';
+import { sameFailureText } from '../../contracts/same-failure';
 import { failure } from '../../contracts/typed-failure';
 import { StoreCorruptError } from '../../store';
 import { toTypedFailure, failureInterceptor } from '../../workers/failure-interceptor';
@@ -48,18 +49,24 @@ test('a failure that is tried again keeps its type at the server, however much i
   const server = await startTemporal();
   try {
     const cause = new Error('y'.repeat(900), { cause: new Error('z'.repeat(900)) });
-    for (const [message, delay] of [
-      ['x'.repeat(900), '60 seconds'],
-      ['語'.repeat(5_000), undefined],
+    for (const [message, delay, detail, keepsDetail] of [
+      ['x'.repeat(900), '60 seconds', {}, true],
+      ['x'.repeat(900), undefined, { code: 'y'.repeat(5_000) }, false],
+      ['語'.repeat(5_000), undefined, { code: 'y'.repeat(280) }, true],
+      ['語'.repeat(5_000), '60 seconds', { code: 'y'.repeat(290) }, false],
     ] as const) {
-      const big = failure('Store.Full', message, { cause, ...(delay !== undefined && { nextRetryDelay: delay }) });
-      const thrown: unknown = await failureInterceptor()
+      const options = { cause, details: [detail], ...(delay !== undefined && { nextRetryDelay: delay }) };
+      const big = failure('Store.Full', message, options);
+      const thrown = (await failureInterceptor()
         .inbound.execute?.({ args: [], headers: {} }, () => Promise.reject(big))
-        .catch((error: unknown) => error);
+        .catch((error: unknown) => error)) as ApplicationFailure;
       expect(thrown).toMatchObject({ type: 'Store.Full', nonRetryable: false, nextRetryDelay: delay });
+      expect(thrown.details ?? []).toEqual(keepsDetail ? [detail] : []);
+      // As workers/repeated-failures.ts does.
+      thrown.message += ` ${sameFailureText(1_000_000)}`;
       expect(await keptFailure(server, thrown)).toMatchObject({
         type: 'Store.Full',
-        message: expect.stringMatching(/^(?:x{900}|語{1200})$/) as string,
+        message: expect.stringMatching(/^(?:x{900}|語{1200}) The same failure came 1000000 times/) as string,
       });
     }
   } finally {
