@@ -45,21 +45,22 @@ WITH_TOOLS = "<tool_call>{{ tools | tojson }}{% for message in messages %}{{ mes
 PLAIN = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
 
-@pytest.mark.parametrize("place", ["config", "folder"])
-def test_a_template_for_tools_is_taken_where_there_are_tools(tiny_dir: Path, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("place", ["config", "folder", "config beside a file"])
+def test_a_template_for_tools_is_taken_as_in_transformers(tiny_dir: Path, tmp_path: Path, place: str) -> None:
     directory = tmp_path / "model"
     shutil.copytree(tiny_dir, directory)
     file, config = directory / "chat_template.jinja", directory / "tokenizer_config.json"
-    if place == "config":
+    if place != "folder":
         file.unlink(missing_ok=True)
         named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": WITH_TOOLS}]
         config.write_text(json.dumps({**json.loads(config.read_text()), "chat_template": named}))
-    else:
+    if place != "config":
         file.write_text(PLAIN)
+    if place == "folder":
         (directory / "additional_chat_templates").mkdir()
         (directory / "additional_chat_templates" / "tool_use.jinja").write_text(WITH_TOOLS)
     chat, tokenizer = Chat(directory), AutoTokenizer.from_pretrained(directory)
     for tools in (TOOLS, None):
         expected = tokenizer.apply_chat_template(HISTORY[:1], tools=tools, add_generation_prompt=True, tokenize=False)
         assert chat.render(HISTORY[:1], tools) == expected
-    assert "<tool_call>" in chat.source
+    assert ("<tool_call>" in chat.source) == (place != "config beside a file")

@@ -182,12 +182,16 @@ class Chat:
 
 
 def _chat_templates(directory: Path, configured: str | list[dict] | None) -> dict[str, str]:
-    """The chat templates of a directory by their names, most often `default` alone. Files come before the config."""
-    entries = configured if isinstance(configured, list) else [{"name": "default", "template": configured or ""}]
-    found = {entry["name"]: entry["template"] for entry in entries}
-    found |= {path.stem: path.read_text() for path in (directory / "additional_chat_templates").glob("*.jinja")}
+    """The chat templates of a directory by their names, most often `default` alone.
+
+    Those in the config count only where no template has a file, as in transformers.
+    """
+    found = {path.stem: path.read_text() for path in (directory / "additional_chat_templates").glob("*.jinja")}
     file = directory / "chat_template.jinja"
-    return found | ({"default": file.read_text()} if file.exists() else {})
+    if file.exists():
+        found["default"] = file.read_text()
+    entries = configured if isinstance(configured, list) else [{"name": "default", "template": configured or ""}]
+    return found or {entry["name"]: entry["template"] for entry in entries}
 
 
 def _longest_run(text: str) -> int:
