@@ -119,9 +119,13 @@ const detailOf = (error: ApplicationFailure) => error.details?.[0] as AnalystFai
 /** Whether an endpoint failed while it worked on the request; another request may pass. */
 export const failsAtRequest = (error: ApplicationFailure): boolean => [424, 500].includes(detailOf(error)?.status ?? 0);
 
+/** Whether an endpoint refused the prompt or the form of a request. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof ApplicationFailure && [400, 422].includes(detailOf(error)?.status ?? 0);
+
 /** Whether a failure may concern its prompt alone, which is only known where another one is answered. */
 export const mayBeOfPrompt = (error: ApplicationFailure): boolean =>
-  !refusesPromptOnly(error) && (failsAtRequest(error) || [400, 422].includes(detailOf(error)?.status ?? 0));
+  !refusesPromptOnly(error) && (failsAtRequest(error) || isRefused(error));
 
 /** The failure as one of its prompt alone. */
 export const ofPromptOnly = (error: ApplicationFailure, otherPrompt: AnalystUsage): ApplicationFailure =>

@@ -21,6 +21,7 @@ import { checkAnswer } from './check-answer';
 import {
   failsAtRequest,
   isLost,
+  isRefused,
   mayBeOfPrompt,
   ofPromptOnly,
   refusalOfOneQuestion,
@@ -246,20 +247,24 @@ class OpenAiAnalyst implements Analyst {
   private async blame<T>(error: ApplicationFailure, request: AnalystRequest<T>): Promise<ApplicationFailure> {
     if (!mayBeOfPrompt(error)) return error;
     const { priority = 0, signal, onLost } = request;
-    const key = contentKey(request.key, JSON.stringify(OTHER_PROMPT));
     const promptTokens = Math.ceil(OTHER_PROMPT[0]!.content.length * this.tokensPerChar);
-    await this.rateLimiter.acquire(promptTokens + 100, priority, signal);
-    try {
-      const answer = await this.send(request, key, OTHER_PROMPT, {
-        timeoutMs: this.options.timeoutMs,
-        onLost: () => onLost?.({ promptTokens }),
-        maxTokens: OTHER_TOKENS,
-      });
-      return ofPromptOnly(error, usageOf(answer));
-    } catch {
-      throwIfCancelled(signal);
-      return error;
+    for (const limit of [{ maxTokens: OTHER_TOKENS }, {}]) {
+      const key = contentKey(request.key, JSON.stringify([OTHER_PROMPT, limit]));
+      await this.rateLimiter.acquire(promptTokens + 100, priority, signal);
+      try {
+        const answer = await this.send(request, key, OTHER_PROMPT, {
+          timeoutMs: this.options.timeoutMs,
+          onLost: () => onLost?.({ promptTokens }),
+          ...limit,
+        });
+        return ofPromptOnly(error, usageOf(answer));
+      } catch (other) {
+        throwIfCancelled(signal);
+        // The endpoint may refuse the limit, which no other request has.
+        if (!isRefused(other)) return error;
+      }
     }
+    return error;
   }
 
   private async send<T>(

@@ -63,10 +63,12 @@ describe('a prompt that an endpoint refuses or fails at, while it answers others
     void sendReply(response, { status, body: { error: { message: body } } });
 
   /** Asks an endpoint that answers other prompts so, and counts what was taken from the rate, sent, paid and lost. */
-  async function askBad(status: number, words: string, other: FakeAnalystAnswer) {
-    const own = await startFakeAnalyst(({ body }) =>
-      body.messages[0]!.content === 'which?' ? (response) => isBad(response, words, status) : other,
-    );
+  async function askBad(status: number, words: string, other: FakeAnalystAnswer, takesLimit = true) {
+    const own = await startFakeAnalyst(({ body }) => {
+      if (body.messages[0]!.content === 'which?') return (response) => isBad(response, words, status);
+      if (takesLimit || body.max_completion_tokens === undefined) return other;
+      return (response) => isBad(response, 'Extra inputs are not permitted: max_completion_tokens', 422);
+    });
     const change = inProcessRateState();
     let taken = 0;
     const changeRateState: ChangeRateState = (by) =>
@@ -105,6 +107,16 @@ describe('a prompt that an endpoint refuses or fails at, while it answers others
     expect(refusalOfOneQuestion(error)?.reason).toMatch(new RegExp(`${words} It answers other prompts`));
     expect(kept?.usage).toEqual({ promptTokens: 12, completionTokens: 3, cachedTokens: 2 });
     expect(others.map(({ body }) => body.max_completion_tokens)).toEqual([1_000]);
+    expect(taken).toBe(sent);
+  });
+
+  test('is refused alone too, where the endpoint knows no limit of tokens', async () => {
+    const usage = { prompt: 12, completion: 3, cached: 2 };
+    const { error, kept, taken, sent, others } = await askBad(400, 'not this', { content: '0', usage }, false);
+    expect(refusalOfOneQuestion(error)?.reason).toMatch(/not this It answers other prompts/);
+    expect(kept?.usage).toEqual({ promptTokens: 12, completionTokens: 3, cachedTokens: 2 });
+    expect(others.map(({ body }) => body.max_completion_tokens)).toEqual([1_000, undefined]);
+    expect(new Set(others.map(({ headers }) => headers['idempotency-key'])).size).toBe(2);
     expect(taken).toBe(sent);
   });
 
