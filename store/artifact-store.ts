@@ -103,8 +103,8 @@ export interface ArtifactStore {
   lines(ref: ArtifactRef): AsyncIterable<{ line: Buffer; end: number }>;
   /**
    * Moves a model's directory to `<directory>/<stem>-<first 12 hex of sha256>` and returns that key; `sha256` is its
-   * hash (`model-hash.ts`). If the key is there already with this hash, it only counts as modified now, so that
-   * `remove` leaves it. With other files it is replaced.
+   * hash (`model-hash.ts`). A directory on another disk is copied. If the key is there already with this hash, it only
+   * counts as modified now, so that `remove` leaves it. With other files it is replaced.
    */
   adoptDirectory(directory: string, stem: string, sha256: string, sourcePath: string): Promise<string>;
   /** Reads a mutable document; null if there is none. Throws StoreCorruptError for a damaged one. */

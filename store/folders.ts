@@ -1,5 +1,5 @@
-import { access, chmod, mkdir, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, chmod, mkdir, open, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 /** What file systems say that cannot write a folder's entries at once, such as those over SMB or in user space. */
 const NOT_FOR_FOLDERS = ['EINVAL', 'ENOTSUP'];
@@ -17,6 +17,14 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+/** Writes a folder with all files in it to the disk. */
+export async function syncTree(path: string): Promise<void> {
+  for (const entry of await readdir(path, { recursive: true, withFileTypes: true }))
+    // The same call writes a file's bytes.
+    if (entry.isFile() || entry.isDirectory()) await syncFolder(join(entry.parentPath, entry.name));
+  await syncFolder(path);
 }
 
 /**

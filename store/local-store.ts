@@ -12,7 +12,7 @@ import type {
 } from './artifact-store';
 import { artifactError, StoreKeyError } from './errors';
 import { onDisk } from './file-errors';
-import { makeFolder, syncFolder } from './folders';
+import { makeFolder, syncFolder, syncTree } from './folders';
 import { documentOfFolder, LocalDocuments } from './local-documents';
 import { filesUnder, removeTree } from './local-removal';
 import { LocalSegment } from './local-segment';
@@ -212,7 +212,7 @@ function artifactRef(
   };
 }
 
-/** Moves a folder; over a copy beside its new place where that is on another disk. */
+/** Moves a folder. Where its new place is on another disk, it is copied there, and the original stays. */
 async function moveFolder(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
@@ -221,6 +221,7 @@ async function moveFolder(from: string, to: string): Promise<void> {
     const copy = `${to}.${randomBytes(6).toString('hex')}.tmp`;
     try {
       await cp(from, copy, { recursive: true });
+      await syncTree(copy);
       await rename(copy, to);
     } finally {
       await rm(copy, { recursive: true, force: true }).catch(() => undefined);

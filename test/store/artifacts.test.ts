@@ -1,6 +1,7 @@
 // tier: integration
 /** What the artifacts of a local store do on disk. What all stores do is in conformance.ts. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StoreCorruptError } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
@@ -77,13 +78,19 @@ test('a directory is moved into the store once, and replaces one that was change
   expect(await modelDirectorySha256(store.localPath(key))).toBe(hash);
 });
 
-test('a directory on another disk is copied into the store', async () => {
+test('a directory on another disk is copied into the store, and its files are on the disk first', async () => {
   const source = mkdtempSync('/dev/shm/adapter-');
   writeFileSync(join(source, 'weights.json'), '"far"');
+  mkdirSync(join(source, 'more'));
+  writeFileSync(join(source, 'more', 'a.json'), '1');
   expect(statSync(source).dev).not.toBe(statSync(folder).dev);
   const hash = await modelDirectorySha256(source);
+  const synced = await syncedPaths();
   const key = await store.adoptDirectory('adapters/far', 'refund', hash, source);
+  jest.restoreAllMocks();
   rmSync(source, { recursive: true });
+  for (const name of ['', '/more', '/more/a.json', '/weights.json'])
+    expect(synced).toContainEqual(expect.stringMatching(new RegExp(`/adapters/far/[^/]+\\.tmp${name}$`)));
   expect(await modelDirectorySha256(store.localPath(key))).toBe(hash);
   expect(readdirSync(join(folder, 'adapters/far'))).toHaveLength(1);
 });
@@ -106,6 +113,20 @@ test('entries are listed sorted, and a missing folder has none', async () => {
 test.each(['../secret', '/etc/passwd', 'a/../../secret'])('the key %s, which leaves the store, is refused', (key) => {
   expect(() => store.localPath(key)).toThrow(RangeError);
 });
+
+/** Paths of the files and folders that are written to the disk from now on, each as it was called then. */
+async function syncedPaths(): Promise<string[]> {
+  const file = await open(folder);
+  const prototype = Object.getPrototypeOf(file) as FileHandle;
+  await file.close();
+  const { sync } = prototype;
+  const paths: string[] = [];
+  jest.spyOn(prototype, 'sync').mockImplementation(function (this: FileHandle) {
+    paths.push(readlinkSync(`/proc/self/fd/${this.fd}`));
+    return sync.call(this);
+  });
+  return paths;
+}
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
