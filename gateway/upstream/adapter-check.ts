@@ -31,8 +31,8 @@ export class AdapterCheck {
       const known = this.read.get(path);
       return Promise.resolve(known !== undefined && sameStamp(known.stamp, stamp) ? known.sha256 : undefined);
     },
-    // A file that was just written may be written again without another time: clocks of file systems tick slowly. The
-    // clock of a file server may be ahead of this one.
+    // A file that was just written may be written again without another time: clocks of file systems tick slowly. Where
+    // the clock of a file server differs from this one by more, a file counts as settled at once: it is read once.
     keep: (path, stamp, sha256) => {
       const age = Date.now() - Number(BigInt(stamp.changed) / 1_000_000n);
       if (Math.abs(age) > SETTLED_MS) this.read.set(path, { stamp, sha256 });
