@@ -57,14 +57,18 @@ function codeIn(value: unknown): string | null {
  * FastChat's codes are a status and two further digits.
  */
 const STATUS_WORDS: readonly [status: number, words: RegExp][] = [
-  [404, /model_?not_?found/i],
-  [429, /rate.?limit|too.?many.?requests|insufficient.?quota|^429\d\d$/i],
-  [401, /invalid.?api.?key|authentication|unauthori[sz]ed|^401\d\d$/i],
-  [403, /permission|forbidden/i],
-  [503, /overloaded|unavailable|server.?error|api.?error|internal|timeout/i],
-  // Not in a sentence: 'CUDA error: invalid argument' is no fault of the request.
+  // Not in a sentence: 'CUDA error: invalid argument' is no fault of the request, and `check_permission` may be a tool.
+  [404, /^\S*model_?not_?found\S*$/i],
+  [429, /^\S*(?:rate.?limit|too.?many.?requests|insufficient.?quota)\S*$|^429\d\d$/i],
+  [401, /^\S*(?:invalid.?api.?key|authentication|unauthori[sz]ed)\S*$|^401\d\d$/i],
+  [403, /^\S*(?:permission|forbidden)\S*$/i],
+  [503, /^\S*(?:overloaded|unavailable|server.?error|api.?error|internal|timeout)\S*$/i],
   [400, /^\S*(?:invalid|validation|bad_?request|context_?length|content_?(?:filter|policy)|unsupported)\S*$/i],
   [400, /^40[03]\d\d$/],
+  // In a sentence too.
+  [429, /\b(?:rate limit|too many requests|insufficient quota)\b/i],
+  [401, /\b(?:invalid api key|unauthori[sz]ed)\b/i],
+  [503, /\b(?:overloaded|unavailable)\b/i],
 ];
 
 /**

@@ -11,6 +11,7 @@ test.each<[number, object]>([
   [404, { code: 'model_not_found', type: 'invalid_request_error' }],
   [429, { type: 'rate_limit_error' }],
   [429, { code: 'insufficient_quota' }],
+  [429, { type: 'rate_limit_error', message: 'too many tokens per minute' }],
   [401, { code: 'invalid_api_key', type: 'invalid_request_error' }],
   [503, { type: 'overloaded_error' }],
   [503, { code: 'internal_error' }],
@@ -25,11 +26,23 @@ test.each<[number, object]>([
   expect(errorInAnswer({ error: { message: 'x', ...error } })).toMatchObject({ status });
 });
 
-test('an error that is a text is read by its kind, or by its words', () => {
+test('an error that is a text is read by its kind', () => {
   expect(errorInAnswer({ error: 'top_p', error_type: 'validation' })).toMatchObject({ status: 400, message: 'top_p' });
-  expect(errorInAnswer({ error: 'the server is overloaded' })).toMatchObject({ status: 503 });
-  expect(errorInAnswer({ error: 'it broke' })).toMatchObject({ status: 500 });
-  expect(errorInAnswer({ error: 'CUDA error: invalid argument' })).toMatchObject({ status: 500 });
+});
+
+test.each([
+  [400, 'prompt is too long for the internal limit'],
+  [401, 'Invalid API key provided'],
+  [403, 'Forbidden'],
+  [429, 'Rate limit exceeded'],
+  [500, 'it broke'],
+  [500, 'CUDA error: invalid argument'],
+  [500, 'arguments of check_permission are invalid'],
+  [500, 'arguments of list_unavailable_items are invalid'],
+  [503, 'Timeout'],
+  [503, 'the server is overloaded'],
+])('an error that is a text stands for %d: %s', (status, error) => {
+  expect(errorInAnswer({ error })).toMatchObject({ status, message: error });
 });
 
 test.each([
