@@ -14,7 +14,7 @@ const GATHER_MS = 100;
 const RETRY_MS = 5_000;
 /** How long a write is waited for. A store on a network mount may hang without an error. */
 const PATIENCE_MS = 5_000;
-/** Most characters that wait to be written, of all clients together. */
+/** Most characters that wait, of all clients together. What is being written comes on top until that fails. */
 const LARGEST_QUEUE = 64_000_000;
 
 interface Added {
