@@ -6,7 +6,6 @@
  *
  *     node dist/bench/causes.js [--tasks 300] [--trials 2] [--runs 10] [--seeds 10] [--draws 2000] [--seed 1]
  */
-import { parseArgs } from 'node:util';
 import { labelledEpisodes } from '../activities/identify/causes/labelled-episodes';
 import { overlapWeights, partialEffect } from '../activities/identify/causes/partial-effect';
 import { consensusCodes } from '../activities/identify/verdicts/consensus-vote';
@@ -14,24 +13,11 @@ import { contrastCandidates } from '../activities/identify/verdicts/contrast-can
 import { mean } from '../activities/statistics/mean';
 import { randomSource } from '../activities/statistics/random';
 import { candidateNames, drawWorld, failureChance, type World, WORLDS } from './causes/draw-world';
+import { wholeNumberOptions } from './shared/whole-numbers';
 
 const DEFAULTS = { tasks: 300, trials: 2, runs: 10, seeds: 10, draws: 2000, seed: 1 };
 type Options = typeof DEFAULTS;
 const LARGE_SAMPLE = { tasks: 50_000, trials: 1, runs: 0 };
-
-function readOptions(): Options {
-  const names = Object.keys(DEFAULTS) as (keyof Options)[];
-  const { values } = parseArgs({
-    options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
-  });
-  return Object.fromEntries(
-    names.map((name) => {
-      const value = Number(values[name] ?? DEFAULTS[name]);
-      if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name}: a whole number above 0.`);
-      return [name, value];
-    }),
-  ) as Options;
-}
 
 interface Counts {
   planted: number;
@@ -48,7 +34,7 @@ interface Counts {
   notTrainable: number;
 }
 
-/** What both rules keep in one draw of a world. */
+/** What each rule keeps in one draw of a world. */
 function judgeDraw(world: World, options: Options, seed: number, counts: Counts): void {
   const { outcomes, labels } = drawWorld(world, options, randomSource(seed));
   const names = candidateNames(world);
@@ -86,17 +72,17 @@ function judgeDraw(world: World, options: Options, seed: number, counts: Counts)
 function trueEffects(world: World, seed: number): number[] {
   const { truth } = drawWorld(world, LARGE_SAMPLE, randomSource(seed));
   return [...world.causes.keys(), world.causes.length].map((c) => {
-    const { rows, weights } = overlapWeights(truth, c);
-    const total = weights.reduce((a, b) => a + b, 0);
+    const { rows, overlap } = overlapWeights(truth, c);
+    const total = overlap.reduce((a, b) => a + b, 0);
     return rows.reduce((sum, i, r) => {
       const difference = failureChance(world, truth, i, c, true) - failureChance(world, truth, i, c, false);
-      return sum + (weights[r]! * difference) / total;
+      return sum + (overlap[r]! * difference) / total;
     }, 0);
   });
 }
 
 function main(): void {
-  const options = readOptions();
+  const options = wholeNumberOptions(DEFAULTS);
   const began = Date.now();
   const counts: Counts = {
     planted: 0,

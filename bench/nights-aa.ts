@@ -9,28 +9,13 @@
  *
  *     node dist/bench/nights-aa.js [--sequences 200] [--nights 90] [--tasks 420] [--trials 2] [--seed 1] [--threads 2]
  */
-import { parseArgs } from 'node:util';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { type AaSequence, type AaTask, runSequence } from './nights-aa/run-sequence';
+import { wholeNumberOptions } from './shared/whole-numbers';
 
 const DEFAULTS = { sequences: 200, nights: 90, tasks: 420, trials: 2, seed: 1, threads: 2 };
 /** Share of the sequences that may promote anything. */
 const STATED_ERROR = 0.05;
-type Name = keyof typeof DEFAULTS;
-
-function options(): Record<Name, number> {
-  const names = Object.keys(DEFAULTS) as Name[];
-  const { values } = parseArgs({
-    options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
-  });
-  return Object.fromEntries(
-    names.map((name) => {
-      const value = Number(values[name] ?? DEFAULTS[name]);
-      if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name}: a whole number above 0.`);
-      return [name, value];
-    }),
-  ) as Record<Name, number>;
-}
 
 /** Divides the sequences among threads. */
 async function runAll(all: readonly AaTask[], threads: number): Promise<AaSequence[]> {
@@ -54,7 +39,7 @@ async function runAll(all: readonly AaTask[], threads: number): Promise<AaSequen
 }
 
 async function main(): Promise<void> {
-  const { sequences, nights, tasks, trials, seed, threads } = options();
+  const { sequences, nights, tasks, trials, seed, threads } = wholeNumberOptions(DEFAULTS);
   const began = Date.now();
   const all = Array.from({ length: sequences }, (_, i) => ({
     ...{ nights, tasks, trials, seed: (seed * 1_000_003 + i) * 104_729 },
