@@ -21,6 +21,8 @@ export interface FoundContrast {
   status: string | null;
   gap?: number;
   coverage?: number;
+  /** The candidate that it is inseparable from. */
+  goesWith?: string;
 }
 
 /** What was played in a night. Default: 20 tasks of which base passes none. */
@@ -169,14 +171,14 @@ function identificationOf(contrasts: readonly FoundContrast[]) {
   return {
     candidates: [],
     merges: [],
-    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, ...contrast }) => ({
+    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, goesWith = null, ...contrast }) => ({
       ...contrast,
       ...none,
       ...{ gap, coverage },
       standardDeviation: { ...none, gap: null, coverage: null },
       intervals: { ...none, gap: null, coverage: null },
       ...{ runs: [], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
-      partial: { effect: null, adjustedPValue: 1, goesWith: null, moreEpisodes: null, hardlyShown: null },
+      partial: { effect: null, adjustedPValue: 1, goesWith, moreEpisodes: null, hardlyShown: null },
       ...{ missed: [], moreFailures: null, kept: contrast.verdict === 'kept', reason: 'x' },
     })),
     ...{ kept: [], arm: 'contrast', gone: [], evidence: [] },

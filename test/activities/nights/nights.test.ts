@@ -282,4 +282,19 @@ describe('planNight and decideNight', () => {
     expect(result.outcome).toBe('too-little-power');
     expect(result.sentence).toContain('these tasks are too few to tell: c.');
   });
+
+  test('what is inseparable from another capability does not hold a night open', async () => {
+    await promote('run-0');
+    const open = {
+      capabilityId: 'c',
+      verdict: 'not-enough-data',
+      status: null,
+      gap: 0.4,
+      coverage: 0.3,
+      goesWith: 'd',
+    };
+    const { result } = await decide('run-1', [open]);
+    expect(result.outcome).not.toBe('too-little-power');
+    expect(result.sentence).not.toContain('too few to tell');
+  });
 });

@@ -154,3 +154,28 @@ test('a companion and an inseparable candidate say with whom they go', () => {
     reason: 'Not enough data: the episodes cannot tell its effect from that of first.',
   });
 });
+
+test('a capability that every episode lacks, and that fails them, is not trainable', () => {
+  const some = outcomesFrom(60, 140);
+  const [found] = contrastCandidates(
+    [{ id: 'code', labels: [labelsFrom(some, counts(0, 0, 30, 30))] }],
+    some,
+    rule,
+  ).map((one) => contrastSchema.parse(one));
+  expect(found).toMatchObject({ verdict: 'not-trainable', kept: false, missed: [], moreFailures: null });
+  expect(found!.reason).toBe(
+    'Not trainable: 30 episodes call for it, and all lack it and fail. Training has no success to learn from. Perhaps ' +
+      'no tool gives what it needs.',
+  );
+});
+
+test('a rare lack that decides its episodes is kept, and the reason says why', () => {
+  const some = outcomesFrom(100, 300);
+  const [found] = contrastCandidates([{ id: 'date', labels: [labelsFrom(some, counts(0, 8, 8, 8))] }], some, rule).map(
+    (one) => contrastSchema.parse(one),
+  );
+  expect(found).toMatchObject({ verdict: 'kept', kept: true, missed: ['coverage'] });
+  expect(found!.reason).toContain(
+    'The contrast alone cannot tell, but its lacks fail more often than the rest explains.',
+  );
+});
