@@ -151,7 +151,7 @@ export const contrastSchema = z.strictObject({
       hardlyShown: z
         .strictObject({
           calledFor: count.describe('Episodes that call for it.'),
-          exceptions: count.describe('Those that show it or succeed; labels err as often.'),
+          exceptions: count.describe('Those that show it or succeed: at most 5 %, which wrong labels may be.'),
         })
         .nullable()
         .describe('The agent lacks it in nearly all episodes that call for it, and fails; else null.'),

@@ -1,4 +1,4 @@
-/** Iterations of the fit. Estimates change by less than 0.001 after that many. */
+/** Iterations of the fit. In the worlds of `bench/causes.ts`, 5,000 change no estimate by more than 0.002. */
 const ITERATIONS = 200;
 /** Added to each count and, twice, to its total, so that no probability becomes 0 or 1. */
 const PRIOR_COUNT = 0.25;

@@ -12,9 +12,9 @@ import type { LabelledEpisodes } from './labelled-episodes';
 const DECISIVE = { lackingTasks: 5, excessRisk: 0.5, coverage: 0.5 };
 /**
  * Fewest episodes and tasks that call for a capability before it is said that the agent hardly ever shows it, and the
- * share of these episodes that may be otherwise: labels err as often.
+ * largest share of these episodes that show it or succeed: a few wrong labels must not hide the finding.
  */
-const NEVER_SHOWN = { episodes: 20, tasks: 10, exceptions: 0.05 };
+const HARDLY_SHOWN = { episodes: 20, tasks: 10, exceptions: 0.05 };
 
 /**
  * Whether the lack of `candidate` decides its episodes. It serves needs that are too rare for a contrast. Tasks that
@@ -66,8 +66,9 @@ export function hardlyShown(
   const calledFor = Array.from(labels[candidate]!.keys()).filter((i) => labels[candidate]![i]! >= LABEL_CODES.PRESENT);
   const never = calledFor.filter((i) => lacks[candidate]![i] === 1 && failed[i] === 1);
   const risks = new Map(never.map((i) => [outcomes.task[i]!, 1 - successChance(causes, lacks, i, candidate)] as const));
-  if (calledFor.length < NEVER_SHOWN.episodes || risks.size < NEVER_SHOWN.tasks) return null;
+  if (calledFor.length < HARDLY_SHOWN.episodes || risks.size < HARDLY_SHOWN.tasks) return null;
   const exceptions = calledFor.length - never.length;
-  if (exceptions > NEVER_SHOWN.exceptions * calledFor.length) return null;
-  return chanceOfAtLeast(risks.size, [...risks.values()]) <= error ? { calledFor: calledFor.length, exceptions } : null;
+  if (exceptions > HARDLY_SHOWN.exceptions * calledFor.length) return null;
+  const allByOthers = [...risks.values()].reduce((chance, risk) => chance * risk, 1);
+  return allByOthers <= error ? { calledFor: calledFor.length, exceptions } : null;
 }

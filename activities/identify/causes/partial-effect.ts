@@ -44,12 +44,9 @@ const NO_EFFECT: PartialEffect = { effect: null, pValue: 1, inseparableFrom: nul
  */
 export function partialEffect(episodes: LabelledEpisodes, candidate: number): PartialEffect {
   const { labels, lacks, failed, outcomes, causes } = episodes;
-  const { rows, lacking } = calledFor(labels, candidate);
-  const missing = lacking.reduce((sum, value) => sum + value, 0);
+  const { rows, lacking, columns, width, probability, solve, overlap } = overlapWeights(labels, candidate);
+  const missing = sum(lacking);
   if (missing === 0 || missing === rows.length) return NO_EFFECT;
-  const { columns, width } = otherLabels(labels, rows, candidate);
-  const { probability, solve } = fitLackModel(columns, lacking, width);
-  const overlap = probability.map((p) => p * (1 - p));
   const total = sum(overlap);
 
   const group = (isLacking: boolean) => {
@@ -102,18 +99,17 @@ export function partialEffect(episodes: LabelledEpisodes, candidate: number): Pa
   };
 }
 
-/** The episodes that call for a candidate, and which of them lack it. */
-function calledFor(labels: readonly Uint8Array[], candidate: number): { rows: number[]; lacking: Uint8Array } {
+/**
+ * The episodes that call for a candidate (`rows`), which of them lack it, and the model of that lack. The effect is
+ * standardised over these episodes with the weights `overlap`, one for each row, each at most 1/4.
+ */
+export function overlapWeights(labels: readonly Uint8Array[], candidate: number) {
   const own = labels[candidate]!;
   const rows = Array.from(own.keys()).filter((i) => own[i]! >= LABEL_CODES.PRESENT);
-  return { rows, lacking: Uint8Array.from(rows, (i) => (own[i] === LABEL_CODES.LACKING ? 1 : 0)) };
-}
-
-/** The episodes over which the effect of a candidate is standardised, with their weights. */
-export function overlapWeights(labels: readonly Uint8Array[], candidate: number) {
-  const { rows, lacking } = calledFor(labels, candidate);
+  const lacking = Uint8Array.from(rows, (i) => (own[i] === LABEL_CODES.LACKING ? 1 : 0));
   const { columns, width } = otherLabels(labels, rows, candidate);
-  return { rows, weights: fitLackModel(columns, lacking, width).probability.map((p) => p * (1 - p)) };
+  const { probability, solve } = fitLackModel(columns, lacking, width);
+  return { rows, lacking, columns, width, probability, solve, overlap: probability.map((p) => p * (1 - p)) };
 }
 
 /**
@@ -183,5 +179,9 @@ function noEffectPValue(a: ClusteredShare, b: ClusteredShare): number {
   return studentTail((p - q) / Math.sqrt(variance), df);
 }
 
-const sum = (values: Float64Array): number => values.reduce((a, b) => a + b, 0);
+const sum = (values: Float64Array | Uint8Array): number => {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+};
 const dot = (a: Float64Array, b: Float64Array): number => a.reduce((at, value, i) => at + value * b[i]!, 0);

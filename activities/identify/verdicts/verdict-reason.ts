@@ -8,7 +8,7 @@ export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
   const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures, missed, partial } = contrast;
   if (partial.hardlyShown !== null) {
     const { calledFor, exceptions } = partial.hardlyShown;
-    const butFor = exceptions === 0 ? '' : `but for ${exceptions}, which labels may err in, `;
+    const butFor = exceptions === 0 ? '' : `but for ${exceptions}, `;
     return (
       `Not trainable: ${calledFor} episodes call for it, and ${butFor}all lack it and fail. Training has no success to ` +
       'learn from. Perhaps no tool gives what it needs.'
