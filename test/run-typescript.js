@@ -7,3 +7,8 @@ const options = { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, m
 require.extensions['.ts'] = (module, path) => {
   module._compile(transformSync(readFileSync(path, 'utf8'), { ...options, filename: path }).code, path);
 };
+
+// Extensions are tried in this order: './profile' is profile.ts, although profile.json lies beside it.
+const json = require.extensions['.json'];
+delete require.extensions['.json'];
+require.extensions['.json'] = json;
