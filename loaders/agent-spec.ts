@@ -1,9 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
+import { modulePath, taskFileOf } from '../contracts/config/environment-kinds';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
 import { LARGEST_SOURCE_BYTES, readBounded, TooLargeFileError, UnreadableFileError } from './read-bounded';
 import { readYaml } from './read-yaml';
 import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
+import { type NamedTask, readTaskFile } from './task-file';
 
 /** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and the allowed values. */
 export class AgentSpecError extends Error {
@@ -19,18 +21,73 @@ export class AgentSpecError extends Error {
 }
 
 /**
+ * Reads an agent.yaml, without the file of named tasks and without checks that involve several fields.
+ * @throws AgentSpecError with every problem that was found.
+ */
+export const parseAgentSpec = (file: string): AgentSpec => parsed(file).spec;
+
+/** The spec, and the document as it is written. */
+function parsed(file: string): { spec: AgentSpec; raw: unknown } {
+  const read = readYaml(file);
+  if ('problems' in read) throw new AgentSpecError(file, read.problems);
+  const { success, data, error } = agentSpecSchema.safeParse(read.value);
+  if (!success) throw new AgentSpecError(file, schemaProblems(error, read.value, agentSpecSchema));
+  return { spec: data, raw: read.value };
+}
+
+/**
  * Reads and checks an agent.yaml and fills in all defaults. Paths in it stay as written, relative to the file.
  * @throws AgentSpecError with every problem that was found.
  */
 export function loadAgentSpec(file: string): AgentSpec {
-  const read = readYaml(file);
-  if ('problems' in read) throw new AgentSpecError(file, read.problems);
-  const raw = read.value;
-  const parsed = agentSpecSchema.safeParse(raw);
-  if (!parsed.success) throw new AgentSpecError(file, schemaProblems(parsed.error, raw, agentSpecSchema));
-  const problems = crossChecks(parsed.data, dirname(resolve(file)));
+  const { spec: written, raw } = parsed(file);
+  const folder = dirname(resolve(file));
+  const named = withTaskSeeds(written.environment, raw, folder);
+  if ('problems' in named) throw new AgentSpecError(file, named.problems);
+  const spec = { ...written, environment: named.environment };
+  const problems = crossChecks(spec, folder);
   if (problems.length > 0) throw new AgentSpecError(file, problems);
-  return parsed.data;
+  return spec;
+}
+
+/**
+ * The named tasks of an environment, train tasks first: the place of a task is its seed. Null if it has none.
+ * @param folder of the agent.yaml.
+ * @throws AgentSpecError if their file changed since the agent.yaml was loaded, and is wrong now.
+ */
+export function loadTasks({ environment }: AgentSpec, folder: string): NamedTask[] | null {
+  const named = taskFileOf(environment);
+  if (named === null) return null;
+  const read = readTaskFile(folder, named);
+  if ('problems' in read) throw new AgentSpecError(resolve(folder, named.file), read.problems);
+  return read.tasks;
+}
+
+/** The environment with the ranges of its named tasks: train tasks come first. Unchanged if it has none. */
+function withTaskSeeds(
+  environment: AgentSpec['environment'],
+  raw: unknown,
+  folder: string,
+): { environment: AgentSpec['environment'] } | { problems: SpecProblem[] } {
+  const named = taskFileOf(environment);
+  if (named === null) return { environment };
+  const written = (raw as { environment: object }).environment;
+  const problems = ['trainSeeds', 'heldOutSeeds'].flatMap((field) =>
+    field in written
+      ? [{ path: `environment.${field}`, message: 'is not allowed beside `tasks`, whose lines are the tasks.' }]
+      : [],
+  );
+  if (problems.length > 0) return { problems };
+  const read = readTaskFile(folder, named);
+  if ('problems' in read) return read;
+  const train = read.tasks.filter(({ range }) => range === 'train').length;
+  return {
+    environment: {
+      ...environment,
+      trainSeeds: { start: 0, count: train },
+      heldOutSeeds: { start: train, count: read.tasks.length - train },
+    },
+  };
 }
 
 /** Checks that involve several fields, which the schema cannot express. */
@@ -44,7 +101,7 @@ function crossChecks(
     const what = whyNoFile(resolve(folder, value));
     if (what !== null) problems.push({ path, message: `${shown(JSON.stringify(value))} ${what} in ${folder}.` });
   };
-  mustExist('environment.path', environment.path);
+  mustExist('environment.path', modulePath(environment) ?? undefined);
   mustExist('model.recipe', model.recipe);
   const { trainSeeds: train, heldOutSeeds: heldOut } = environment;
   if (train.start < heldOut.start + heldOut.count && heldOut.start < train.start + train.count) {
@@ -88,6 +145,15 @@ function crossChecks(
       message:
         `${budget.usd} cannot be watched without prices. Set analyst.pricePerMillionInput and ` +
         'analyst.pricePerMillionOutput, or budget.tokens instead.',
+    });
+  }
+  const { environment: ofEnvironment = {} } = budget;
+  if (ofEnvironment.usd !== undefined && pricesOf(ofEnvironment) === null) {
+    problems.push({
+      path: 'budget.environment.usd',
+      message:
+        `${ofEnvironment.usd} cannot be watched without prices. Set budget.environment.pricePerMillionInput and ` +
+        'budget.environment.pricePerMillionOutput, or budget.environment.tokens instead.',
     });
   }
   return problems;

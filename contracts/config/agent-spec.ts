@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { count, countOrNone, fraction, positive, whole } from './numbers';
 import { agentNameSchema } from './agent-name';
+import { environmentSchema } from './environment-kinds';
 import { analystSpecSchema, budgetSpecSchema } from './analyst-spec';
 import { isWrittenPlainly, PLAIN_ADDRESS } from './http-url';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
+import { MOST_READ } from '../limits';
 import { kubernetesSpecSchema } from './kubernetes-spec';
 import { modelSpecSchema } from './model-spec';
 import { notifySpecSchema } from './notify-spec';
@@ -11,12 +13,6 @@ import { algorithmOptions, jobOptions } from './training-options';
 import { ROUTER_KINDS } from './router-kinds';
 
 const hours = positive.max(8_760);
-
-/** Tasks by their seeds. */
-const seedRange = z.strictObject({
-  start: countOrNone.describe('First seed.'),
-  count: count.describe('How many seeds, from the first one on.'),
-});
 
 const liveSchema = z
   .strictObject({
@@ -65,11 +61,26 @@ const certificateSpecSchema = z
       .describe(
         'Tasks compared for near-duplicates. Fewer than 45 that all differ would not show that there are 1,000 tasks.',
       ),
+    secondReader: z
+      .strictObject({
+        labels: z
+          .union([z.literal(0), whole(10, MOST_READ)])
+          .default(20)
+          .describe('Rollouts that the analyst labels without their rewards after calibration; 0: none.'),
+        maxLabels: whole(10, MOST_READ)
+          .default(60)
+          .describe('Rollouts that it labels at most, while the first ones decide nothing.'),
+      })
+      .refine(({ labels, maxLabels }) => labels <= maxLabels, {
+        path: ['maxLabels'],
+        error: 'at least as many as labels',
+      })
+      .prefault({}),
   })
   .prefault({});
 
 /** training-options.ts has the options of the trainer; the options here say where it runs. */
-const { maxTurns, ...trainingOptions } = algorithmOptions;
+const { maxTurns: _, ...trainingOptions } = algorithmOptions;
 const trainingSchema = z
   .strictObject({
     backend: z
@@ -146,13 +157,7 @@ const trainingSchema = z
 export const agentSpecSchema = z.strictObject({
   version: z.literal(1).describe('Version of this format.'),
   name: agentNameSchema.describe('Names the agent everywhere.'),
-  environment: z.strictObject({
-    path: z.string().describe('Python file with class Environment, relative to agent.yaml.'),
-    trainSeeds: seedRange.describe('Tasks that runs collect and learn from.'),
-    heldOutSeeds: seedRange.describe('Other tasks, which only judge.'),
-    maxTurns,
-    successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
-  }),
+  environment: environmentSchema,
   model: modelSpecSchema,
   analyst: analystSpecSchema,
   budget: budgetSpecSchema,
@@ -160,6 +165,12 @@ export const agentSpecSchema = z.strictObject({
     .strictObject({
       trials: count.default(2).describe('Rollouts of each train task.'),
       concurrency: count.default(64).describe('Episodes at a time.'),
+      tokens: z
+        .boolean()
+        .optional()
+        .describe(
+          'Keep the ids and log-probabilities of all tokens that the model read and sampled, for trainers. Absent: no.',
+        ),
       live: liveSchema,
     })
     .prefault({}),
@@ -179,7 +190,7 @@ export const agentSpecSchema = z.strictObject({
         .default(0.05)
         .describe(
           'Chance that the contrast keeps any capability without a gap, over all candidates. The partial effect ' +
-            'alone keeps one without an effect with at most the same chance.',
+            'alone, and experiments alone, keep one without an effect with at most the same chance each.',
         ),
       discoveryBatches: count.default(4).describe('Questions of discovery, each with a batch of failed episodes.'),
       batchSize: count.default(50).describe('Failed trajectories shown in one discovery call.'),
@@ -207,6 +218,12 @@ export const agentSpecSchema = z.strictObject({
         .default(0.05)
         .describe('Share of episodes that may stay without a label before the run waits.'),
       minEachOutcome: count.default(20).describe('Fewest successes and fewest failures that can be contrasted.'),
+      experimentRollouts: whole(0, 100_000)
+        .default(200)
+        .describe(
+          'Most rollouts on train tasks for experiments with the steps of candidates whose effect the labels leave ' +
+            'open. 0: none.',
+        ),
     })
     .prefault({}),
   synthesis: z
@@ -260,6 +277,7 @@ export const agentSpecSchema = z.strictObject({
         .default('auto')
         .describe(
           'Kind of router. `auto`: the kinds compete on the train tasks. `base`: no adapter is ever chosen. ' +
+            '`single`: the best adapter of one capability gets every conversation. ' +
             '`mixed`: the mixed adapter gets every conversation. `outcomes-mixed`: the arm that is likeliest to ' +
             'pass; without a mixed adapter `labels`.',
         ),

@@ -301,3 +301,11 @@ test('the time limit of the analyst is one that a timer can keep', () => {
   );
   expect(problemsOf(`${good}analyst: { timeoutSeconds: 2147483 }\n`)).toBe('');
 });
+
+test('the second reader has at least as many labels at most as at first', () => {
+  const reader = (fields: string) => problemsOf(`${good}certificate: { secondReader: { ${fields} } }\n`);
+  expect(reader('labels: 30, maxLabels: 20')).toContain('certificate.secondReader.maxLabels');
+  expect(reader('labels: 30, maxLabels: 20')).toContain('at least as many as labels');
+  expect(reader('labels: 5')).toContain('certificate.secondReader.labels');
+  expect(reader('labels: 0')).toBe('');
+});

@@ -1,0 +1,75 @@
+/** Options that several kinds of environments have. */
+import { z } from 'zod';
+import { count, countOrNone, fraction, whole } from '../numbers';
+import { algorithmOptions } from '../training-options';
+
+/** Tasks by their seeds. */
+const seedRange = z.strictObject({
+  start: countOrNone.describe('First seed.'),
+  count: count.describe('How many seeds, from the first one on.'),
+});
+/** A range of tasks. */
+export type SeedRange = z.infer<typeof seedRange>;
+
+/** What every kind has. */
+export const episodeOptions = {
+  maxTurns: algorithmOptions.maxTurns,
+  successReward: fraction.default(1).describe('An episode with at least this reward is a success.'),
+};
+
+/** Tasks of an environment that has as many as there are seeds. */
+export const endlessTasks = {
+  trainSeeds: seedRange.describe('Tasks that runs collect and learn from.'),
+  heldOutSeeds: seedRange.describe('Other tasks, which only judge.'),
+};
+
+const splitNames = z.array(z.string().min(1).max(100)).min(1);
+
+/** Tasks of an environment that has named ones, in a file, or as many as there are seeds. */
+export const namedTasks = {
+  tasks: z
+    .string()
+    .optional()
+    .describe('File with the tasks, a JSON object a line: `id`, `split`, `group`. Absent: tasks have seeds.'),
+  splits: z
+    .strictObject({
+      train: splitNames.default(['train']).describe('Splits whose tasks runs learn from.'),
+      heldOut: splitNames.default(['test', 'heldOut', 'held-out']).describe('Splits whose tasks only judge.'),
+    })
+    .prefault({})
+    .describe('What the splits of the file `tasks` are for.'),
+  trainSeeds: endlessTasks.trainSeeds.optional().describe('Tasks that runs learn from, where `tasks` names none.'),
+  heldOutSeeds: endlessTasks.heldOutSeeds.optional().describe('Tasks that only judge, where `tasks` names none.'),
+};
+
+/** A variable's name, as programs and shells take it. */
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'a name of letters, digits and underscores');
+
+/** The command of a kind that runs the owner's own program, and what it sees of the machine. */
+export const commandOptions = {
+  command: z
+    .array(z.string().min(1).max(4000))
+    .min(1)
+    .max(200)
+    .describe('Program and arguments. It starts in the folder of agent.yaml; relative paths begin there.'),
+  folders: z
+    .array(z.string().min(1).max(4000))
+    .max(20)
+    .default([])
+    .describe(
+      'Folders that it may read besides that of agent.yaml, such as a virtual environment elsewhere. A run stops ' +
+        'where what they hold changes: their files, of virtual environments the packages.',
+    ),
+  secrets: z
+    .array(variable)
+    .max(50)
+    .default([])
+    .describe('Variables of the worker that it gets. It gets no other one.'),
+  variables: z
+    .record(variable, z.string().max(10_000))
+    .default({})
+    .describe('Further variables that it gets, with their values.'),
+};
+
+/** A deadline in seconds, at most a week. */
+export const deadline = (seconds: number) => whole(1, 604_800).default(seconds);
