@@ -53,3 +53,9 @@ export const LABELLING = {
 
 /** Longest outcome of one environment attempt, in characters: workflows carry it from attempt to attempt. */
 export const ATTEMPT_OUTCOME_CHARS = 300;
+
+/** Largest number of rollouts of one environment that the second reader may label. */
+export const MOST_READ = 100;
+
+/** Successes that a discovery call shows, as a share of its failures. */
+export const DISCOVERY_SUCCESSES = 0.25;

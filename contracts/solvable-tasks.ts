@@ -10,10 +10,10 @@ export interface TaskToTry {
 export interface TaskTrial extends TaskToTry {
   /** Number of moves of the reference solution that were made. */
   moves: number;
-  /** Of the reference solution. */
-  reward: number;
-  /** The reward of an agent that says nothing. */
-  idleReward: number;
+  /** Of the reference solution; null: the environment has none. */
+  reward: number | null;
+  /** The reward of an agent that says nothing; null: only the agent's own program plays the task. */
+  idleReward: number | null;
   /** Ids in the solution's diagnostics. */
   diagnostics: string[];
   /** How the task differed when it was made again, as the end of a sentence; null where it was the same. */
@@ -52,7 +52,7 @@ function changingTask(tried: readonly TaskTrial[], file: string): string | null 
 
 /** If a reference solution fails, the run cannot recognise a success of the agent either. */
 function unsolvedTasks(tried: readonly TaskTrial[], file: string, successReward: number): string | null {
-  const unsolved = tried.filter(({ reward }) => reward < successReward);
+  const unsolved = tried.filter(({ reward }) => reward !== null && reward < successReward);
   if (unsolved.length === 0) return null;
   const named = unsolved
     .slice(0, MOST_NAMED)

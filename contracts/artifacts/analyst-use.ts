@@ -24,16 +24,18 @@ export type CallUse = z.infer<typeof callUseSchema>;
 export const analystUseSchema = z.record(z.string(), callUseSchema);
 export type AnalystUse = z.infer<typeof analystUseSchema>;
 
-/** The document in which all workers of a run add up the run's use. */
-const analystUseDocumentSchema = z.strictObject({
-  uses: analystUseSchema,
-  /** For each segment of recorded calls: how many of its lines are already in `uses`. */
-  counted: z.record(z.string(), count),
-});
-export type AnalystUseDocument = z.infer<typeof analystUseDocumentSchema>;
+/** The schema of a document in which all workers of a run add up a use. */
+export const documentOfUses = <Uses extends z.ZodType>(uses: Uses) =>
+  z.strictObject({
+    uses,
+    /** For each segment with recorded lines: how many of them are already in `uses`. */
+    counted: z.record(z.string(), count),
+  });
+
+const analystUseDocumentSchema = documentOfUses(analystUseSchema);
 
 /** Reads the stored document; null and undefined mean that there is none. Throws ZodError for any other content. */
-export function parseAnalystUse(stored: unknown): AnalystUseDocument {
+export function parseAnalystUse(stored: unknown): z.infer<typeof analystUseDocumentSchema> {
   return analystUseDocumentSchema.parse(stored ?? { uses: {}, counted: {} });
 }
 
@@ -47,7 +49,7 @@ export interface AnalystPrices {
   output: number;
 }
 
-/** The analyst's prices; null if agent.yaml has none. */
+/** The prices of a section of agent.yaml; null if it has none. */
 export function pricesOf(spec: {
   pricePerMillionInput?: number;
   pricePerMillionCachedInput?: number;

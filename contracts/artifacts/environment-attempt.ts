@@ -81,6 +81,9 @@ export const environmentAttemptSchema = z.strictObject({
       calibrated: environmentCheckSchema
         .nullable()
         .describe('Calibration as a check, with its thresholds; null when it was not reached.'),
+      secondReader: environmentCheckSchema
+        .nullable()
+        .describe('What a reader without sight of code and rewards found; null when there was none.'),
       transfer: transferEstimateSchema
         .nullable()
         .describe('What is known about transfer before training; null when it was not calibrated.'),
@@ -88,6 +91,8 @@ export const environmentAttemptSchema = z.strictObject({
     .describe('What the certificate says in addition to the validation.'),
   reusedFrom: z.string().optional().describe('The earlier run that wrote it; absent: this one did.'),
   calibrationFrom: z.string().optional().describe('The earlier run that calibrated it; absent: this one did.'),
-  accepted: z.boolean().describe('Valid and in the calibration band: the adapter is trained in it.'),
+  accepted: z
+    .boolean()
+    .describe('Valid, in the calibration band, and not wrong to the second reader: the adapter is trained in it.'),
 });
 export type EnvironmentAttempt = z.infer<typeof environmentAttemptSchema>;

@@ -12,6 +12,7 @@ const CHECK_GROUPS = [
   'no-leakage',
   'like-the-target',
   'calibrated',
+  'read-blind',
 ] as const;
 /** One of `CHECK_GROUPS`. */
 export type CheckGroup = (typeof CHECK_GROUPS)[number];

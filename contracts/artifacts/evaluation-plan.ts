@@ -25,6 +25,7 @@ export const evaluationPlanSchema = z.strictObject({
     .describe('Which of the held-out tasks are played; absent where all are.'),
   trials: z.int().describe('Trials of each task by each arm.'),
   basePassRate: z.number().describe('Share of its rollouts on train tasks that base passed.'),
+  failed: z.number().optional().describe('Share of its rollouts on train tasks that failed. Absent: none.'),
   minimumDetectableGain: z
     .number()
     .describe('Smallest true gain over base that these tasks and trials prove with the stated power.'),

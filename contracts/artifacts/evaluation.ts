@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { evaluationPlanSchema, judgingSchema } from './evaluation-plan';
+import { failedByCauseSchema } from './failed-by-cause';
 import { routerChoiceSchema } from './router-choice';
 
 /** An estimate with its interval. Shares are in [0, 1], differences in [-1, 1]. */
@@ -18,12 +19,19 @@ export const armSchema = z.strictObject({
   minusBase: intervalSchema.describe('Difference to base, paired over tasks; zero for base itself.'),
   passedAll: intervalSchema
     .optional()
-    .describe('Chance that k trials of a task all pass, averaged over tasks: pass^k. Absent for the oracle.'),
+    .describe(
+      'Chance that k trials of a task all pass, averaged over the tasks with k results: pass^k. Absent for the ' +
+        'oracle, and where too many episodes failed.',
+    ),
   episodes: z
     .int()
     .describe(
-      'Episodes that the figures rest on: tasks times trials. 0 for the oracle, which is computed from the other arms.',
+      'Episodes that the figures rest on: tasks times trials, without those that failed. 0 for the oracle, which is ' +
+        'computed from the other arms.',
     ),
+  failed: failedByCauseSchema
+    .optional()
+    .describe('Episodes on held-out tasks that failed and are in no figure, by cause. Absent: none.'),
 });
 export type Arm = z.infer<typeof armSchema>;
 
@@ -58,7 +66,7 @@ const judgedSchema = judgingSchema.extend({
 
 /** `evaluation.json`: all arms on the same held-out tasks. */
 export const evaluationSchema = z.strictObject({
-  tasks: z.int().describe('Held-out tasks that every arm ran in full.'),
+  tasks: z.int().describe('Held-out tasks that every arm ran in full and of which each has a result.'),
   trials: z.int().describe('Trials of each task by each arm.'),
   allOf: z
     .int()
@@ -119,6 +127,17 @@ export const evaluationSchema = z.strictObject({
   incumbent: incumbentSchema
     .optional()
     .describe('The version that was active; absent where none was, or it could not be compared.'),
+  doNothing: z
+    .strictObject({
+      tasks: z.int().describe('Held-out tasks on which it has a result.'),
+      passRate: intervalSchema.describe('Share of them that it passes, in one trial each.'),
+      baseMinus: intervalSchema.describe('Base minus the agent that does nothing, paired over these tasks.'),
+    })
+    .optional()
+    .describe(
+      'An agent that says one neutral sentence and calls no tool: what the rewards give without any skill. Absent ' +
+        'where none of its episodes has a result.',
+    ),
   plan: evaluationPlanSchema.describe('The plan of the evaluation, from before the held-out tasks were played.'),
   judged: judgedSchema.describe('The same figures as the gate judges them, with wider intervals.'),
   byTag: z
@@ -190,6 +209,8 @@ export const routingRecordSchema = z.strictObject({
   probabilities: z.array(z.number()),
   /** Total probability of the menu's labels before renormalisation. */
   coveredMass: z.number().nullable(),
+  /** What failed whenever the task was opened. Then nothing was decided, and the router's arm leaves the task out. */
+  failedBecause: z.string().optional(),
 });
 export type RoutingRecord = z.infer<typeof routingRecordSchema>;
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { failedByCauseSchema } from './failed-by-cause';
 import { intervalSchema } from './evaluation';
+import { experimentSchema } from './experiment';
 
 /** A capability as the analyst names it. */
 export const candidateSchema = z.strictObject({
@@ -10,6 +12,10 @@ export const candidateSchema = z.strictObject({
   name: z.string().min(1).max(80).describe('Short name.'),
   summary: z.string().min(1).max(120).describe("One line of at most 12 words, for the router's menu."),
   description: z.string().min(1).max(2000).describe('What the capability is and how its lack shows.'),
+  notTrainable: z
+    .string()
+    .optional()
+    .describe("The analyst's reason why no training can give it. Absent: it named none."),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
@@ -155,6 +161,44 @@ export const contrastSchema = z.strictObject({
         })
         .nullable()
         .describe('The agent lacks it in nearly all episodes that call for it, and fails; else null.'),
+      decidesNothing: z
+        .strictObject({
+          tool: z
+            .string()
+            .describe('Tools whose calls tell the episodes that show it from those that lack it, between commas.'),
+          tasks: count.describe('Failed tasks whose solution was accepted without their calls: all that were tried.'),
+        })
+        .optional()
+        .describe("The agent's environment accepts its own solutions without it. Absent: not so, or not known."),
+      missingValue: z
+        .strictObject({
+          argument: z.string().describe('`tool.argument`.'),
+          episodes: count.describe('Episodes that give it a value that no message before the call contains.'),
+          succeeded: count.describe('Of these, successes.'),
+          solutions: count
+            .nullable()
+            .describe(
+              "Solutions of the agent's environment that were played, in which no message contains the value either; " +
+                'null: not known.',
+            ),
+        })
+        .optional()
+        .describe('A value that the agent cannot know where it lacks the capability. Absent: none.'),
+      claim: z
+        .strictObject({
+          reason: z.string().describe('Why no training can give it, in the words of the analyst.'),
+          shown: count.describe('Episodes that show it and succeed, which speaks against it.'),
+          calledFor: count.describe('Episodes that call for it.'),
+        })
+        .optional()
+        .describe('What the analyst said against training it. Absent: nothing.'),
+      experiment: experimentSchema
+        .optional()
+        .describe('What an experiment with its step found. Absent: none was made.'),
+      noExperiment: z
+        .string()
+        .optional()
+        .describe('Why there is none although the labels leave its effect open. Absent: they do not, or there is one.'),
     })
     .describe('What its lack does while all other labels stay the same.'),
   agreement: z
@@ -279,6 +323,23 @@ export const identificationSchema = z.strictObject({
       familywiseError: z.number().describe('Highest chance that the contrast keeps any capability without a gap.'),
     })
     .describe('How runs become a verdict.'),
+  power: z
+    .strictObject({
+      tasks: count.describe('Different tasks that were played.'),
+      otherRisk: z
+        .number()
+        .nullable()
+        .describe('Share of failures among episodes that lack no candidate; null: there are none.'),
+      rarestNeed: z
+        .number()
+        .nullable()
+        .describe(
+          'Share of the tasks of the rarest need that is found in four of five cases, if every lack of it fails and ' +
+            'half of the tasks that need it lack it; null: only the contrast of many failures can tell.',
+        ),
+    })
+    .optional()
+    .describe('How rare a need can be and still be found. Absent: written by an older version.'),
   calls: z
     .strictObject({
       discovery: count.describe('Discovery calls, and the call that merges names.'),
@@ -295,6 +356,19 @@ export const identificationSchema = z.strictObject({
       cachedTokens: count.describe('Of those sent: served from the cache of the endpoint.'),
     })
     .describe('Tokens of the analyst.'),
+  experiments: z
+    .strictObject({
+      rollouts: count.describe('Rollouts of the base model that were played for experiments.'),
+      budget: count.describe('Most that could be played.'),
+      seconds: z.number().describe('Wall-clock time of these rollouts.'),
+      failed: failedByCauseSchema
+        .optional()
+        .describe(
+          'Of these rollouts, those without a result, by what failed in them. They are in no pair. Absent: none.',
+        ),
+    })
+    .optional()
+    .describe('Absent: the labels left nothing open that an experiment could decide.'),
   analyst: z.string().describe('Who labelled, by display name.'),
   planted: plantedSchema.optional().describe('Only where deficits were planted to test Whetstone.'),
 });

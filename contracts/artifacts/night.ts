@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { artifactRefSchema } from './artifact-ref';
 import { intervalSchema } from './evaluation';
+import { failedByCauseSchema } from './failed-by-cause';
 import { seedRangeSchema } from './seed-range';
 
 const count = z.int().nonnegative();
@@ -118,6 +119,16 @@ export const nightDecisionSchema = z.strictObject({
       'Conversations that the version had answered, which the identification saw with its rollouts; absent: none ' +
         'were looked for. They count in no other figure.',
     ),
+  earlier: count
+    .optional()
+    .describe('Episodes of earlier nights with the same inputs, which the identification saw, too. Absent: none.'),
+  failed: z
+    .strictObject({
+      base: failedByCauseSchema.optional().describe('Of base. Absent: none.'),
+      served: failedByCauseSchema.optional().describe('Of the version. Absent: none.'),
+    })
+    .optional()
+    .describe('Rollouts without a result, by what failed in them. They are in no figure. Absent: none.'),
   served: z.number().describe('Share of them that the version passed.'),
   base: z.number().describe('Share of them that base passed.'),
   gain: intervalSchema.describe('Version minus base, paired over tasks, 95 %.'),
@@ -193,6 +204,8 @@ export const nightsSchema = z.strictObject({
       lack: z.array(lackCountSchema).optional(),
       /** Capabilities that were drifting. Absent: none. */
       drifting: z.array(z.string()).optional(),
+      /** JSONL of Trajectory: the version's rollouts of this night, which later nights identify with. */
+      served: artifactRefSchema.optional(),
       /** The result of each adapter in this night only; omitted once it is old. */
       adapters: z.array(adapterTasksSchema).optional(),
       /**

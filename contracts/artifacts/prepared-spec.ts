@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { agentSpecSchema } from '../config/agent-spec';
+import { environmentFactsSchema } from '../config/environment-kinds/facts';
 
 /** A model server's statements about its model; null if it makes none. */
 const servedModelSchema = z.strictObject({
@@ -18,8 +19,13 @@ export type ServedModel = z.infer<typeof servedModelSchema>;
  */
 export const preparedSpecSchema = z.strictObject({
   spec: agentSpecSchema,
+  /** The environment's module; without one the agent.yaml, whose folder is the agent's. */
   environmentPath: z.string(),
+  /** Hash of what decides an episode (docs/adr/0022-an-environment-has-a-kind.md). */
   environmentSha256: z.string(),
+  facts: environmentFactsSchema,
+  /** Ids of named tasks; the place of an id is its seed. Absent: tasks have seeds alone. */
+  tasks: z.array(z.string()).optional(),
   modelBaseUrl: z.string(),
   /** Directory of the base model in save_pretrained format. */
   modelPath: z.string(),

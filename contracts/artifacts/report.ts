@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { budgetSpecSchema } from '../config/analyst-spec';
+import { budgetSpecSchema, environmentBudgetSchema } from '../config/analyst-spec';
 import { analystUseSchema } from './analyst-use';
+import { environmentUseSchema } from './environment-use';
 import { artifactRefSchema } from './artifact-ref';
 import { STAGES, RUN_OUTCOMES } from '../names';
 import { candidateSchema, identificationSchema } from './identification';
 import { nightDecisionSchema, remakingSchema } from './night';
+import { trainingWatchSchema } from './training';
 import { environmentAttemptSchema } from './environment-attempt';
 import { evaluationSchema, gateSchema } from './evaluation';
+import { failedByCauseSchema } from './failed-by-cause';
 
 /** How long a stage took and how it ended. */
 const stageTimingSchema = z.strictObject({
@@ -47,6 +50,8 @@ const trainedSchema = z.strictObject({
       }),
     )
     .describe('One point for each iteration.'),
+  watch: trainingWatchSchema.optional().describe("Its probes on the agent's train tasks; absent: it had none."),
+  unwatched: z.string().optional().describe('Why it had no probes, or no more; absent: it had, or wanted none.'),
 });
 
 const sharpenedSchema = z.strictObject({
@@ -104,7 +109,29 @@ export const reportSchema = z.strictObject({
       episodes: z.int().describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
       live: z.int().describe('Of those, conversations of live traffic.'),
       successes: z.int().describe('Of those, successes.'),
+      withoutCalls: z
+        .int()
+        .optional()
+        .describe('Of the successes, those without a call of a tool, where other rollouts made calls. Absent: none.'),
       failures: z.int().describe('Of those, failures.'),
+      failed: failedByCauseSchema
+        .optional()
+        .describe('Of those, rollouts without a result, by what failed in them. They are in no rate. Absent: none.'),
+      tokens: z
+        .strictObject({
+          episodes: z.int().describe('Rollouts whose tokens are all kept.'),
+          lacking: z.int().describe('Rollouts that lack some, so that no training may use them.'),
+          refusal: z.string().optional().describe('Why the model server gives none. Absent: it gives them.'),
+        })
+        .optional()
+        .describe('The tokens that `collect.tokens` keeps. Absent: nobody asked for them.'),
+      notWhole: z
+        .int()
+        .optional()
+        .describe(
+          'Rollouts of a program that lack what a trajectory cannot hold, such as images: the analyst did not see ' +
+            'it. Absent: none.',
+        ),
       tasks: z.int().describe('Train tasks.'),
       trials: z.int().describe('Trials of each task.'),
     })
@@ -150,6 +177,14 @@ export const reportSchema = z.strictObject({
       'What the run used of the analyst: counted while it ran, so that a killed worker may have left out its ' +
         'last second.',
     ),
+  environmentUse: z
+    .strictObject({
+      stages: environmentUseSchema.describe('By stage.'),
+      usd: z.number().nullable().describe('By the prices of agent.yaml; null where it has none.'),
+      budget: environmentBudgetSchema.describe('What the run was allowed to spend in the end.'),
+    })
+    .optional()
+    .describe('What simulated users and judges spent; absent: the environment is a Python class, which asks no model.'),
   artifacts: z
     .array(z.strictObject({ role: z.string().describe('What it is.'), ref: artifactRefSchema.describe('The file.') }))
     .describe('Every artifact that the report was made from.'),

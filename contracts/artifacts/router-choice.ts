@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ROUTER_KINDS } from '../config/router-kinds';
+import { failedByCauseSchema } from './failed-by-cause';
 
 /** Later messages that the router reads, the most informative choice first. */
 export const LATER_MESSAGES = ['user', 'user-and-tools'] as const;
@@ -16,8 +17,10 @@ const SPENDING_STEPS = [
   'harm',
   'later-turns',
   'several-needs',
+  'single',
   'mixed',
   'finalists',
+  'tool-results',
 ] as const;
 
 /** One kind in `router-choice.json`. */
@@ -60,6 +63,9 @@ export const routerChoiceSchema = z.strictObject({
       'The effect of the mixed adapter on tasks that need no adapter; absent without it, or with under five of them.',
     ),
   rollouts: z.int().describe('Rollouts bought for the comparison.'),
+  failed: failedByCauseSchema
+    .optional()
+    .describe('Bought rollouts without a result, by what failed in them. They are in no figure. Absent: none.'),
   budget: z.int().describe('Most rollouts allowed.'),
   competitors: z.array(competitorSchema).describe('The kinds, the simplest first.'),
   adapters: z
@@ -177,6 +183,17 @@ export const routerChoiceSchema = z.strictObject({
     })
     .optional()
     .describe('Whether a later message switches the adapter; absent where too few tasks have such a message.'),
+  toolResults: z
+    .strictObject({
+      tasks: z.int().describe('Compared train tasks in which the result of a tool shows the need of another adapter.'),
+      rollouts: z.int().describe('Rollouts bought for this comparison; not among `rollouts`.'),
+      gain: z.number().describe('Pass rate of these tasks, following the needs, minus that with one adapter.'),
+      standardError: z.number().describe('Standard error of the gain, paired over tasks.'),
+      leftOut: z.array(z.string()).describe('Capabilities to which no conversation switches, because that lost tasks.'),
+      adopted: z.boolean().describe('The gain is above one standard error, so conversations follow the needs.'),
+    })
+    .optional()
+    .describe('Whether the needs that tools show switch the adapter; absent where it was not compared.'),
   reliability: z
     .strictObject({
       tasks: z.int().describe('Train tasks that it was measured on, each by a router that did not see it.'),
@@ -201,5 +218,21 @@ export const routerChoiceSchema = z.strictObject({
     ),
 });
 export type RouterChoice = z.infer<typeof routerChoiceSchema>;
+/** Whether the mixed adapter gives all answers: no conversation switches to another one. */
+export const isMixedAlone = ({ chosen, toolResults }: Pick<RouterChoice, 'chosen' | 'toolResults'>): boolean =>
+  chosen === 'mixed' && !toolResults?.adopted;
+
+/** All rollouts that the competition bought, those that switch adapters included. */
+export const boughtRollouts = ({
+  rollouts,
+  laterTurns,
+  toolResults,
+}: Pick<RouterChoice, 'rollouts' | 'laterTurns' | 'toolResults'>): number =>
+  rollouts + (laterTurns?.rollouts ?? 0) + (toolResults?.rollouts ?? 0);
+
+/** Whether conversations switch adapters after their first answer. */
+export const switchesLater = ({ laterTurns, toolResults }: Pick<RouterChoice, 'laterTurns' | 'toolResults'>): boolean =>
+  laterTurns?.adopted === true || toolResults?.adopted === true;
+
 /** The figures after a step of the competition. */
 export type Spending = NonNullable<RouterChoice['spending']>[number];

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { MIXED, RUN_OUTCOMES } from '../names';
-import { intervalSchema } from './evaluation';
+import { type Arm, intervalSchema } from './evaluation';
+import { failedByCauseSchema } from './failed-by-cause';
 import { judgingSchema } from './evaluation-plan';
+import { failedCount, sumFailed } from '../failed-episodes';
 import type { Report } from './report';
 
 const count = z.int().nonnegative();
@@ -28,6 +30,8 @@ const runFiguresSchema = z.strictObject({
   promotedVersion: z.int().nullable(),
   /** Pass rate of what would be promoted minus base, paired; null without an evaluation. */
   gain: intervalSchema.nullable(),
+  /** Episodes without a result, by what failed in them: of the night, of collection and of all arms. Absent: none. */
+  failed: failedByCauseSchema.optional(),
   /** How strictly the gate judged; absent if it did not judge. */
   judged: judgingSchema.optional(),
   spend: z.strictObject({
@@ -112,19 +116,40 @@ function figuresOf(report: Report): RunFigures {
     ...(retires.length > 0 && { retires }),
     promotedVersion,
     gain: evaluation?.routedMinusBase ?? null,
+    ...failedOf(report),
     ...(evaluation?.judged && { judged: judgingSchema.strip().parse(evaluation.judged) }),
     spend: spendOf(report),
   };
 }
 
+/** If the night ended the run, the collected episodes are part of its measurement. */
+const endedMeasuring = ({ night }: Report): boolean => night !== undefined && night.outcome !== 'goes-on';
+
+const armsOf = ({ evaluation }: Report): Arm[] =>
+  evaluation === null
+    ? []
+    : [
+        ...[evaluation.base, evaluation.routed, ...evaluation.adapters],
+        ...[evaluation.mixed, evaluation.incumbent?.arm].flatMap((arm) => arm ?? []),
+      ];
+
+function failedOf(report: Report): Pick<RunFigures, 'failed'> {
+  const { night, collect } = report;
+  const failed = sumFailed([
+    night?.failed?.base,
+    night?.failed?.served,
+    ...(endedMeasuring(report) ? [] : [collect.failed]),
+    ...armsOf(report).map((arm) => arm.failed),
+  ]);
+  return failedCount(failed) > 0 ? { failed: { ...failed } } : {};
+}
+
 function spendOf(report: Report): RunFigures['spend'] {
-  const { night, collect, identification, sharpened, mixed, evaluation, tokens, analystUse } = report;
-  const arms = evaluation === null ? [] : [evaluation.base, evaluation.routed, ...evaluation.adapters];
-  const rivals = [evaluation?.mixed, evaluation?.incumbent?.arm].flatMap((arm) => arm ?? []);
+  const { night, collect, identification, sharpened, mixed, tokens, analystUse } = report;
   const judged = [...sharpened.flatMap(({ adapter }) => adapter ?? []), ...(mixed ? [mixed] : [])];
   const trained = judged.filter(({ reusedFrom }) => reusedFrom === undefined);
-  // If the night ended the run, the collected episodes are part of its measurement.
-  const collected = night !== undefined && night.outcome !== 'goes-on' ? 0 : collect.episodes - collect.live;
+  const collected = endedMeasuring(report) ? 0 : collect.episodes - collect.live;
+  const played = armsOf(report).map(({ episodes, failed }) => episodes + failedCount(failed));
   const uses = Object.values(analystUse?.calls ?? {});
   const { calls, usage } = identification;
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -132,7 +157,7 @@ function spendOf(report: Report): RunFigures['spend'] {
   const all = sum(tokens.map((use) => use.promptTokens + use.completionTokens));
   const analystTokens = analystUse === undefined ? usage.promptTokens + usage.completionTokens : ofAnalyst;
   return {
-    rollouts: (night?.cost.rollouts ?? 0) + collected + sum([...arms, ...rivals].map(({ episodes }) => episodes)),
+    rollouts: (night?.cost.rollouts ?? 0) + collected + sum(played),
     trainingRollouts: sum(trained.map(({ rollouts }) => rollouts)),
     analystCalls: analystUse === undefined ? calls.discovery + calls.label : sum(uses.map((use) => use.calls)),
     analystTokens,

@@ -10,12 +10,45 @@ const servedAdapterSchema = z.strictObject({
 });
 type ServedAdapter = z.infer<typeof servedAdapterSchema>;
 
+const environmentSchema = z.strictObject({ id: z.string(), path: z.string(), sha256: z.string() });
+
+/** A train task of the agent for probes. Turn t samples with `samplingSeed + t`. */
+const probeTaskSchema = z.strictObject({
+  seed: z.int().nonnegative(),
+  samplingSeed: z.int().nonnegative(),
+  /** Whether the base model passed it with these seeds; null: the trainer has to play that as well. */
+  basePassed: z.boolean().nullable(),
+});
+export type ProbeTask = z.infer<typeof probeTaskSchema>;
+
+/** What probes need of the agent: its environment, how it is deployed, and its tasks in the order of their use. */
+const watchedAgentSchema = z.strictObject({
+  environment: environmentSchema,
+  temperature: z.number(),
+  maxTurns: z.int().positive(),
+  maxCompletionTokens: z.int().positive(),
+  successReward: z.number(),
+  /** Tasks that call for the capability. */
+  calledFor: z.array(probeTaskSchema),
+  others: z.array(probeTaskSchema),
+  /** Episodes of the agent. Where they earn another reward in the trainer, it cannot host the environment. */
+  recorded: z.array(
+    z.strictObject({
+      seed: z.int().nonnegative(),
+      /** Parameters of the environment's requests `step`. */
+      steps: z.array(z.record(z.string(), z.unknown())),
+      reward: z.number(),
+    }),
+  ),
+});
+export type WatchedAgent = z.infer<typeof watchedAgentSchema>;
+
 /** The trainer's job file (docs/reference/protocols.md, section 6). Paths are absolute. */
 export const trainingJobSchema = z.strictObject({
   jobId: z.string(),
   seed: z.int().nonnegative(),
   baseModel: z.string(),
-  environments: z.array(z.strictObject({ id: z.string(), path: z.string(), sha256: z.string() })).min(1),
+  environments: z.array(environmentSchema).min(1),
   taskSeedStart: z.int().nonnegative(),
   outputDir: z.string(),
   isolation: z.enum(['jail', 'process']),
@@ -44,6 +77,9 @@ export const trainingJobSchema = z.strictObject({
       withinTask: z.number().nonnegative(),
     })
     .optional(),
+  watch: watchedAgentSchema.optional(),
+  /** Why nothing is watched, as a sentence. */
+  unwatched: z.string().optional(),
 });
 export type TrainingJob = z.infer<typeof trainingJobSchema>;
 
@@ -85,6 +121,48 @@ export type TrialManifest = z.infer<typeof trialManifestSchema>;
  */
 const samplerMismatchSchema = z.object({ mean: z.number(), max: z.number(), clipped: z.number() });
 
+/** Tasks of a probe, each played by adapter and base model with the same sampling seed. */
+const probePairsSchema = z.strictObject({
+  rollouts: z.int().describe('Tasks that the adapter played.'),
+  passed: z.int().describe('Of these, the adapter passed so many.'),
+  basePassed: z.int().describe('The base model passed so many of the same.'),
+  lost: z.int().describe('The base model passed them, and the adapter did not.'),
+});
+export type ProbePairs = z.infer<typeof probePairsSchema>;
+
+/** The probes of a training on the agent's own train tasks, and what followed from them. */
+export const trainingWatchSchema = z.strictObject({
+  margin: z.number().describe('Loss of the other tasks that stops a training.'),
+  tasks: z
+    .strictObject({
+      calledFor: z.int().describe('Those that call for the capability.'),
+      others: z.int().describe('Those that do not.'),
+    })
+    .describe('Train tasks for probes.'),
+  probes: z
+    .array(
+      z.strictObject({
+        iteration: z.int().describe('Iteration before it.'),
+        reward: z.number().describe('Mean reward of the training since the probe before.'),
+        calledFor: probePairsSchema.describe('Tasks that call for the capability.'),
+        others: probePairsSchema.describe('Other tasks; the checks after a loss are included.'),
+      }),
+    )
+    .describe('In their order.'),
+  ended: z
+    .strictObject({
+      iteration: z.int().describe('The last one that was trained.'),
+      why: z.enum(['loss', 'no-gain']).describe('The other tasks lost too much, or the target stopped gaining.'),
+    })
+    .nullable()
+    .describe('null: all iterations were trained.'),
+  kept: z.int().describe('Iteration whose adapter is the result; 0: none, since base is better than each.'),
+  rollouts: z.int().describe('Rollouts of the probes; those of the training are apart.'),
+  completionTokens: z.int().describe('Tokens that these generated.'),
+  seconds: z.number().describe('Time of the probes.'),
+});
+export type TrainingWatch = z.infer<typeof trainingWatchSchema>;
+
 /** A line of progress.jsonl. */
 export const trainingProgressSchema = z.object({
   iteration: z.int(),
@@ -110,8 +188,8 @@ export const trainingProgressSchema = z.object({
   entropy: z.number().optional(),
   /** Groups that were drawn in place of others; absent without `resampleGroups`. */
   resampledGroups: z.int().optional(),
-  /** Mean reward of the validation after this iteration; absent where there was none. */
-  validationReward: z.number().optional(),
+  /** The probe after this iteration; absent where there was none. */
+  probe: z.object({ calledFor: probePairsSchema, others: probePairsSchema }).optional(),
   secondsGeneration: z.number(),
   secondsUpdate: z.number(),
   secondsElapsed: z.number(),
@@ -161,12 +239,13 @@ export const trainingManifestSchema = z.object({
       kl: z.number(),
       loss: z.number(),
       samplerMismatch: samplerMismatchSchema.optional(),
-      validationReward: z.number().optional(),
     }),
   ),
   finalReward: z.number(),
-  /** The validation at which this adapter was the best; absent: the adapter is the last iteration's. */
-  best: z.object({ iteration: z.int(), reward: z.number() }).optional(),
+  /** Absent where there was no probe. */
+  watch: trainingWatchSchema.optional(),
+  /** Why nothing was watched, or no longer, as a sentence. Absent: it was, or no watch was asked for. */
+  unwatched: z.string().optional(),
   /** Why the adapter is the base model, or the adapter that the training began from. Absent: it learned something. */
   nothingLearned: z.string().optional(),
   /** The one reward above 0 and below 1 that every rollout of the last iterations earned. Absent: there is none. */
@@ -194,6 +273,8 @@ export interface TrainedAdapter {
   rollouts: number;
   seconds: number;
   finalReward: number;
+  /** A clause about what the probes decided; absent: there were none, or the last iteration is kept as usual. */
+  watched?: string;
   /**
    * The earlier run that trained it; absent: this run trained it. `rollouts` and `seconds` count the work of the
    * earlier run.

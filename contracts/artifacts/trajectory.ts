@@ -1,4 +1,8 @@
 import { z } from 'zod';
+import type { FailedByCause } from '../failed-episodes';
+import type { ArtifactRef } from './artifact-ref';
+import { environmentTokensSchema } from './environment-use';
+import type { KeptTokens } from './episode-tokens';
 
 const toolCallSchema = z.object({
   id: z.string(),
@@ -31,7 +35,8 @@ export const withTexts = (message: ChatMessage, change: (text: string) => string
 
 /**
  * Why an episode ended. `context-length`: its conversation became longer than the model's context. `refused`: the model
- * server refused this conversation. In both cases, an episode without any model answer has failed.
+ * server refused this conversation. In both cases, an episode without any model answer has failed. `failed`: something
+ * other than the agent failed, such as the simulator of its user; the episode has no result.
  */
 const FINISH_REASONS = [
   'done',
@@ -40,6 +45,7 @@ const FINISH_REASONS = [
   'context-length',
   'refused',
   'environment-error',
+  'failed',
 ] as const;
 
 /** The value of `model` for a live conversation in which several models answered. No model can have this name. */
@@ -79,34 +85,62 @@ export const trajectorySchema = z.strictObject({
   model: z.string(),
   /** The models that answered a live conversation, each once, in the order of their first answers. Absent: no such. */
   answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
-  /** What is missing of a live conversation. Absent: nothing. Else it is evidence of nothing. */
+  /** What is missing of a conversation of live traffic or of a program. Absent: nothing. */
   leftOut: z.array(z.enum(LEFT_OUT)).min(1).optional(),
   /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
   samplingSeed: z.int().nonnegative(),
   messages: z.array(chatMessageSchema),
+  /** Messages of the assistant in the opening, which the model did not write. Absent: none. */
+  openingAnswers: z.int().positive().optional(),
+  /**
+   * Conversations with the model besides `messages`, such as those of sub-agents: their number, and the first of them.
+   * Absent: none.
+   */
+  branches: z.strictObject({ count: z.int().positive(), kept: z.array(z.array(chatMessageSchema)) }).optional(),
   /** In [0, 1]. */
   reward: z.number().min(0).max(1),
   success: z.boolean(),
   finish: z.enum(FINISH_REASONS),
+  /** What failed, where `finish` is `failed`: a word such as `simulator`. Absent in every other case. */
+  failedBecause: z.string().optional(),
   /** Tool calls made. */
   steps: z.int().nonnegative(),
   /** Replies that were cut at `maxCompletionTokens` or at the end of the model's context. Absent: none. */
   cutReplies: z.int().positive().optional(),
+  /** Tools whose calls an experiment put in or did not carry out, each once. Absent: none. */
+  intervened: z.array(z.string()).min(1).optional(),
   usage: z.strictObject({
     promptTokens: z.int(),
     completionTokens: z.int(),
     cachedTokens: z.int(),
   }),
+  /** Tokens that a simulated user and a judge spent. Absent: the environment does not say. */
+  environmentUsage: environmentTokensSchema.optional(),
   /** Ground truth of the environment, if it has any: only for reports, never shown to agent or analyst. */
   tags: z.array(z.string()),
   diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
 });
 export type Trajectory = z.infer<typeof trajectorySchema>;
 
+/** Whether an episode has a result. A failed one has none: its reward of 0 is no score, so every statistic omits it. */
+export const isPlayed = ({ finish }: Pick<Trajectory, 'finish'>): boolean => finish !== 'failed';
+
+/** Whether an episode passed although its agent called no tool. Then its success shows no skill with the tools. */
+export const passedWithoutCalls = ({ success, steps }: Pick<Trajectory, 'success' | 'steps'>): boolean =>
+  success && steps === 0;
+
 /** A finished set of rollouts of one model on one range of tasks. */
 export interface RolloutSummary {
-  trajectories: import('./artifact-ref').ArtifactRef;
+  /** The episodes that have a result. */
+  trajectories: ArtifactRef;
+  /** The failed ones. Nothing but their count enters a figure. Absent: none. */
+  failedTrajectories?: ArtifactRef;
+  /** Absent: nobody asked for the tokens. */
+  tokens?: KeptTokens;
+  /** Number of all episodes: successes, failures, and those that failed. */
   episodes: number;
+  /** Absent: none. */
+  failed?: FailedByCause;
   /** Number of episodes that are conversations of live traffic; they cost this run no tokens. Absent: none. */
   live?: number;
   /** Number of episodes whose opening alone exceeded the model's context. Absent: none. */
@@ -115,11 +149,15 @@ export interface RolloutSummary {
   refused?: number;
   /** Number of rollouts with a reply that was cut at the token limit. Absent: none. */
   cut?: number;
+  /** Number of rollouts that are not whole: they lack what a trajectory cannot hold, such as images. Absent: none. */
+  notWhole?: number;
   /** Number of lines of live traffic that were left out because they are not trajectories. Absent: none. */
   unreadable?: number;
   /** Number of damaged lines of the work file that were set aside; their rollouts were made again. Absent: none. */
   damagedLines?: number;
   successes: number;
+  /** Number of successes without a call of a tool, where other episodes made calls. Absent: none. */
+  withoutCalls?: number;
   failures: number;
   promptTokens: number;
   completionTokens: number;

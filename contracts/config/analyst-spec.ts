@@ -79,11 +79,24 @@ export const analystSpecSchema = z
   })
   .prefault({});
 
-/** Limits on a run's spending for the analyst; at a limit the run pauses until `whet budget RUN` raises it. */
+/** Prices and limits of the models that play users and judge. */
+export const environmentBudgetSchema = z.strictObject({
+  usd: positive.optional().describe('US dollars, by the prices here. Absent: no limit.'),
+  tokens: count.optional().describe('Prompt and completion tokens together. Absent: no limit.'),
+  pricePerMillionInput: dollars.optional().describe('US dollars for a million prompt tokens.'),
+  pricePerMillionOutput: dollars.optional().describe('US dollars for a million completion tokens.'),
+});
+
+export type EnvironmentBudget = z.infer<typeof environmentBudgetSchema>;
+
+/** Limits on a run's spending; at a limit the run pauses until `whet budget RUN` raises it. */
 export const budgetSpecSchema = z
   .strictObject({
     usd: positive.optional().describe("US dollars, by the analyst's prices. Absent: no limit."),
     tokens: count.optional().describe('Prompt and completion tokens together. Absent: no limit.'),
+    environment: environmentBudgetSchema
+      .optional()
+      .describe("The same for the simulated users and judges of the agent's environment, as far as it says their use."),
   })
   .prefault({});
 export type BudgetSpec = z.infer<typeof budgetSpecSchema>;

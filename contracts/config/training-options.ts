@@ -87,10 +87,21 @@ export const algorithmOptions = {
   resampleGroups: whole(0, 1000)
     .default(0)
     .describe('Most further tasks of an iteration, drawn in place of those whose rollouts all earn the same.'),
-  validateEvery: whole(0, 2 ** 31)
-    .default(0)
-    .describe('Iterations between validations; the adapter of the best one is the result. 0: the last adapter is.'),
-  validationTasks: count.max(100_000).default(32).describe('Synthetic tasks of a validation, with one rollout each.'),
+  probeEvery: whole(0, 2 ** 31)
+    .default(10)
+    .describe("Iterations between probes, which play the agent's own train tasks; 0: none."),
+  probeCalledFor: count.max(10_000).default(8).describe('Rollouts of a probe on tasks that call for the capability.'),
+  probeOthers: count
+    .max(10_000)
+    .default(12)
+    .describe('Rollouts of a probe on other tasks; up to ten times as many while these seem to be lost.'),
+  probeMargin: fraction
+    .default(0.05)
+    .describe('Training stops when the other tasks lose a larger share, by more than chance.'),
+  probePatience: count
+    .max(1000)
+    .default(3)
+    .describe('Training stops when neither target nor reward rose in so many probes, compared with as many before.'),
   reportTo: z
     .enum(['none', 'tensorboard', 'wandb', 'mlflow', 'trackio'])
     .default('tensorboard')

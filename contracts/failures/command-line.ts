@@ -254,6 +254,11 @@ export const COMMAND_FAILURES = {
     meaning: 'gateway.yaml, or the configuration that the flags make, has an unknown or wrong field.',
     remedy: 'Correct the field named in the message.',
   },
+  'Init.Exists': {
+    exitCode: 2,
+    meaning: '`whet init` would write into a folder that has files, or over a file.',
+    remedy: 'Choose another name, or move away what is there.',
+  },
   'Env.NoFile': {
     exitCode: 2,
     meaning: 'The file of the environment does not exist.',
@@ -280,6 +285,22 @@ export const COMMAND_FAILURES = {
     exitCode: 2,
     meaning: 'The run waits, but not for an environment of this capability.',
     remedy: 'The message says what it waits for.',
+  },
+  'Env.NoTasks': {
+    exitCode: 2,
+    meaning: "The agent's process has no named tasks.",
+    remedy: 'Set environment.trainSeeds and environment.heldOutSeeds in agent.yaml instead of environment.tasks.',
+  },
+  'Env.NoTarget': {
+    exitCode: 2,
+    meaning: '`whet env add` has no lock file for this target.',
+    remedy:
+      'The message lists those that it has. Others are environments of kind `process`, in an environment of yours.',
+  },
+  'Env.NotAdded': {
+    exitCode: 1,
+    meaning: '`whet env add` could not install the packages of the target.',
+    remedy: "uv's message says why: mostly the package registry, or a full disk. Then the same command again.",
   },
   'Env.Failed': {
     exitCode: 1,

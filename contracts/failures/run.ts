@@ -115,6 +115,15 @@ export const FAILURES = {
       'structured outputs. If an analyst with recorded answers has no answer to this question, add the file that the ' +
       'message names, then `whet retry RUN CAPABILITY`. Or `whet skip RUN CAPABILITY` leaves the capability out.',
   },
+  'Analyst.Declined': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning: 'The analyst declined to write an environment, because training cannot give the capability.',
+    remedy:
+      'If the reason holds, `whet skip RUN CAPABILITY`, and give the agent what the reason names, such as a tool. If ' +
+      'not, `whet retry RUN CAPABILITY` asks again, or write the environment by hand ' +
+      '(docs/guides/environment-by-hand.md).',
+  },
   'Analyst.RateLimited': {
     retryable: true,
     curedBy: 'operator',
@@ -152,8 +161,12 @@ export const FAILURES = {
   'Budget.Spent': {
     retryable: false,
     curedBy: 'operator',
-    meaning: 'The next call to the analyst would exceed the budget of this run.',
-    remedy: '`whet budget RUN --usd N` (or `--tokens N`) raises it, and the run continues; paid answers are kept.',
+    meaning:
+      'The next call to the analyst, or the next episode with a simulated user or a judge, would exceed the budget ' +
+      'of this run.',
+    remedy:
+      '`whet budget RUN --usd N` raises it (or `--tokens N`; for simulated users and judges `--environment-usd N`, ' +
+      '`--environment-tokens N`), and the run continues; what was paid is kept.',
   },
   'Identify.TooManyUnlabelled': {
     retryable: false,
@@ -188,6 +201,12 @@ export const FAILURES = {
       '`whet retry RUN`. Later a run uses the source that it began with: `whet cancel RUN`, correct the file, and ' +
       'start a new run. If the cause was outside the source, `whet retry RUN` continues the run; if a capability ' +
       'waits, use `whet retry RUN CAPABILITY`.',
+  },
+  'Environment.TasksFail': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning: "More than half of a stage's episodes failed because of a simulator, a judge, a program or a limit.",
+    remedy: 'Cure the cause that the message counts; then `whet retry RUN` plays these episodes again.',
   },
   'Environment.Killed': {
     retryable: true,

@@ -49,6 +49,15 @@ export const SANDBOX_FAILURES = {
     meaning: 'The episode was evaluated, dropped or never started.',
     remedy: 'Reset the environment first.',
   },
+  'Sandbox.CommandRefused': {
+    meaning:
+      "The command of an agent's environment cannot be run: a program or a folder is missing or may not be shown.",
+    remedy: 'Correct environment.command, folders or secrets in agent.yaml, as the message says.',
+  },
+  'Sandbox.TaskFailed': {
+    meaning: 'Something other than the agent failed in one episode: its simulator, its judge, its program or a limit.',
+    remedy: 'Read the cause; a run plays the episode again, three times in all, and then counts it as failed.',
+  },
   'Sandbox.EnvironmentClosed': {
     meaning: 'The environment was closed while a request waited.',
     remedy: 'Nothing: whoever closed it no longer wants the answer.',

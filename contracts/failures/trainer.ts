@@ -55,6 +55,15 @@ export const TRAINER_FAILURES = {
       '`whet env edit RUN CAPABILITY` corrects the environment and trains in it: pay less for what is safe, or more ' +
       'on the way to a success; other options of training need a new run; `whet skip RUN CAPABILITY` leaves it out.',
   },
+  'Trainer.Harmful': {
+    retryable: false,
+    curedBy: 'owner',
+    meaning:
+      "Probes on the agent's own tasks found each checkpoint of a training worse than the base model; none is kept.",
+    remedy:
+      'The message has the figures. `whet env edit RUN CAPABILITY` corrects the environment and trains in it; ' +
+      '`whet skip RUN CAPABILITY` leaves the capability out. A new run with `training.probeEvery` at zero has none.',
+  },
   'Trainer.Died': {
     retryable: true,
     curedBy: 'operator',

@@ -22,9 +22,10 @@ import type {
 } from './evaluate-stage';
 import type {
   ContrastInput,
+  ContrastResult,
   DiscoveryResult,
+  ExperimentInput,
   IdentifyInput,
-  IdentifyResult,
   LabelChunkResult,
   LabelChunksInput,
   LabelPlan,
@@ -61,6 +62,8 @@ import type {
   CalibrationInput,
   CalibrationOutcome,
   EnvironmentInput,
+  ReadingInput,
+  ReadingOutcome,
   RefusedRollouts,
   SharpenResult,
   SynthesisInput,
@@ -120,17 +123,22 @@ export interface LlmActivities {
   /** Merges the labels of one run and finds the candidates that need another run. Throws Identify.TooManyUnlabelled. */
   tallyRun(input: TallyInput): Promise<TallyResult>;
   /**
-   * Contrasts failures with successes over all runs, judges and selects candidates, and writes the agent's dictionary.
+   * Contrasts failures with successes over all runs, judges and selects candidates, and writes the agent's dictionary,
+   * unless experiments are to be played first.
    */
-  contrastCapabilities(input: ContrastInput): Promise<IdentifyResult>;
+  contrastCapabilities(input: ContrastInput): Promise<ContrastResult>;
   /** Asks the analyst for an environment. */
   synthesiseEnvironment(input: SynthesisInput, repetition?: Repetition): Promise<SynthesisResult>;
+  /** Asks the analyst for labels of an environment's rollouts, and compares them with the rewards. */
+  readEnvironment(input: ReadingInput, repetition?: Repetition): Promise<ReadingOutcome>;
 }
 
 /** Queue `whet-sandbox`: environments in their processes, rollouts through the model endpoint. */
 export interface SandboxActivities {
   /** Rolls out the base model on the train tasks and adds live traffic. Throws Collect.TooFewToContrast. */
   collectTrajectories(context: RunContext, repetition?: Repetition): Promise<RolloutSummary>;
+  /** Tries the steps of candidates in rollouts of the base model. Returns JSON of Experiments. */
+  playExperiments(input: ExperimentInput): Promise<ArtifactRef>;
   /** Runs the checks of an environment that need no model. */
   validateEnvironment(input: ValidationInput): Promise<ValidationResult>;
   /** For the analyst, plays a few tasks of an environment that failed its checks. */

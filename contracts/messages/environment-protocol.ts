@@ -35,8 +35,14 @@ export const environmentToolSchema = z.looseObject({
 export type EnvironmentTool = z.infer<typeof environmentToolSchema>;
 
 /** An opening message of an episode. */
-export const openingMessageSchema = z.strictObject({ role: z.enum(['system', 'user']), content: z.string() });
+export const openingMessageSchema = z.strictObject({
+  role: z.enum(['system', 'user', 'assistant']),
+  content: z.string(),
+});
 export type OpeningMessage = z.infer<typeof openingMessageSchema>;
+
+/** An opening message of a module, in which the agent has not spoken yet. */
+const moduleOpeningSchema = openingMessageSchema.extend({ role: z.enum(['system', 'user']) });
 
 /** Result schema of each method. */
 export const environmentResultSchemas = {
@@ -50,7 +56,7 @@ export const environmentResultSchemas = {
     hasSay: z.boolean(),
     hasHints: z.boolean(),
   }),
-  reset: z.strictObject({ messages: z.array(openingMessageSchema).min(1), tags: z.array(z.string()).max(64) }),
+  reset: z.strictObject({ messages: z.array(moduleOpeningSchema).min(1), tags: z.array(z.string()).max(64) }),
   step: z.strictObject({ observations: z.array(z.string()).max(64), done: z.boolean() }),
   evaluate: z.strictObject({
     /** In [0, 1]. */

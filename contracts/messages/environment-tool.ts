@@ -5,6 +5,7 @@ import type { FailureType } from '../failures/run';
 import type { SandboxFailureType } from '../failures/sandbox';
 import type { TaskToTry, TaskTrial } from '../solvable-tasks';
 import type { EnvironmentTool, OpeningMessage } from './environment-protocol';
+import type { NamedTask } from './process-protocol';
 
 /**
  * A line of JSON that `environment-tool` writes to its standard output for `whet env check`, `whet env run` and `whet
@@ -27,5 +28,7 @@ export type EnvironmentToolLine =
   | ({ type: 'trying' } & TaskToTry)
   /** It was played. */
   | ({ type: 'tried' } & TaskTrial)
+  /** The named tasks of the agent's process; null: it has none. */
+  | { type: 'tasks'; tasks: readonly NamedTask[] | null }
   /** Without `failure`, a line of the input was not a move. With `failure`, the tool could not fulfil the request. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

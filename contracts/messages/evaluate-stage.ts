@@ -54,6 +54,8 @@ export interface PlanEvaluationInput {
   context: RunContext;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
+  /** Share of its rollouts that failed. Absent: none. */
+  failed?: number;
   /** The tasks and trials of the run's earlier plan; the new plan repeats them. Absent: this plan is the first. */
   heldOut?: HeldOut;
 }
@@ -86,6 +88,8 @@ export interface ArmRollouts {
   arm: string;
   kind: EvaluationArmInput['kind'];
   rollouts: RolloutSummary;
+  /** JSON of DoNothing: the held-out tasks, played by an agent that does nothing. Only of `base`. */
+  doNothing?: ArtifactRef;
 }
 
 /** The adapters that a run has trained or kept, each with its capability. */
@@ -113,6 +117,8 @@ export interface ChooseRouterResult {
   choice: ArtifactRef;
   /** Its kind. */
   kind: RouterKind;
+  /** Whether its conversations follow the needs that tools show; absent: they do not. */
+  followsTools?: boolean;
   /** One line for people. */
   summary: string;
 }

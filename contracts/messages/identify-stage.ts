@@ -16,6 +16,11 @@ export interface DiscoveryResult {
   count: number;
   /** Calls to the analyst. */
   calls: number;
+  /**
+   * What a night labels and contrasts: its own rollouts with those of earlier nights, and the number of these. Absent:
+   * its own alone.
+   */
+  pooled?: { rollouts: RolloutSummary; earlier: number };
 }
 
 /** Input of `planLabels`: one labelling run. */
@@ -110,6 +115,21 @@ export interface ContrastInput extends Pick<IdentifyInput, 'context' | 'independ
   tally: ArtifactRef | null;
   /** Counts of all labelling runs. */
   totals: LabelChunkResult;
+  /** JSON of Experiments. Absent: none was played. */
+  experiments?: ArtifactRef;
+}
+
+/** Input of `playExperiments`. */
+export interface ExperimentInput {
+  context: RunContext;
+  /** JSON array of ExperimentQuestion. */
+  questions: ArtifactRef;
+}
+
+/** Result of `contrastCapabilities`. */
+export interface ContrastResult extends IdentifyResult {
+  /** Questions that the labels leave open. Absent: none; the verdicts are final. */
+  questions?: ArtifactRef;
 }
 
 /** Result of `identifyCapabilities`. */
@@ -122,6 +142,12 @@ export interface IdentifyResult {
   kept: CapabilityBrief[];
   /** Number of candidates. */
   candidates: number;
+  /** Episodes of earlier nights among those that were labelled. Absent: none. */
+  earlier?: number;
+  /** Candidates that cannot be trained, each with the reason for people. Absent: none. */
+  untrainable?: { id: string; reason: string }[];
+  /** JSON of Experiments. Absent: none was played. */
+  experiments?: ArtifactRef;
   tokens: TokenUse[];
 }
 

@@ -43,6 +43,8 @@ export interface AttemptRefs {
   certificate: ArtifactRef;
   /** JSONL of Trajectory: rollouts of the base model for display. Absent if it was accepted or cannot be played. */
   rollouts?: ArtifactRef;
+  /** JSON of SecondReading. Absent: no second reader saw it. */
+  reading?: ArtifactRef;
   /** The earlier run that wrote the environment, if any. */
   reusedFrom?: string;
   /** The earlier run that made the calibration, if any. */
@@ -58,6 +60,8 @@ export interface SharpenResult {
   status: 'trained' | 'skipped' | 'failed';
   /** One line that explains the status. */
   reason: string;
+  /** Skipped because the analyst declined to write an environment. Absent: not for that reason. */
+  declined?: true;
   attempts: AttemptRefs[];
   /** Source of the accepted environment; null if there is none. */
   environment: ArtifactRef | null;
@@ -76,19 +80,22 @@ export interface SynthesisInput extends Pick<
   previous: AttemptRefs | null;
   /** The outcomes of the latest attempts, including the previous one. */
   history: { attempt: number; outcome: string }[];
+  /** How often the analyst declined in this run before a person had it asked again. Absent: never. */
+  declines?: number;
 }
 
-/** The environment that the analyst wrote. */
-export interface SynthesisResult {
-  /** Python source. */
-  source: ArtifactRef;
+/** The analyst's answer. */
+export type SynthesisResult = SynthesisAnswer & {
   promptTokens: number;
   completionTokens: number;
   /** Name of the analyst's model. */
   model: string;
-  /** The run that wrote it, if the analyst did not have to be asked. */
+  /** The run that has the answer, if the analyst did not have to be asked. */
   reusedFrom?: string;
-}
+};
+
+/** The Python source of an environment, or why there can be none: one sentence for people. */
+type SynthesisAnswer = { source: ArtifactRef } | { source: null; declined: string };
 
 /** An environment of a capability: input of `rollOutRefused`. */
 export interface EnvironmentInput extends Pick<SharpenInput, 'context' | 'capability'> {
@@ -98,11 +105,13 @@ export interface EnvironmentInput extends Pick<SharpenInput, 'context' | 'capabi
 
 /** Input of `validateEnvironment`. */
 export interface ValidationInput extends EnvironmentInput {
+  /** JSONL of Trajectory, of the agent's own tasks. Absent: only the environment itself says how its tasks begin. */
+  trajectories?: ArtifactRef;
   /**
    * Earlier attempts of the analyst, the oldest first. This attempt must teach at least as much as each of them. Absent
    * for the first attempt, and for a person's environment.
    */
-  before?: Pick<AttemptRefs, 'source' | 'validation'>[];
+  before?: (Pick<AttemptRefs, 'source' | 'validation'> & Partial<Pick<AttemptRefs, 'calibration'>>)[];
 }
 
 /** Result of the checks that need no model. */
@@ -146,9 +155,41 @@ export interface CalibrationOutcome {
   certificate: ArtifactRef;
   /** JSONL of Trajectory: a few of the rollouts, for the analyst. Absent if it is in band, or if there are none. */
   rollouts?: ArtifactRef;
+  /** JSONL of RolloutToRead, for the second reader. Absent: out of band, or agent.yaml wants no second reader. */
+  toRead?: ArtifactRef;
   promptTokens: number;
   completionTokens: number;
   /** The run that made the rollouts, if this one did not have to. */
+  reusedFrom?: string;
+}
+
+/** Input of `readEnvironment`. */
+export interface ReadingInput
+  extends EnvironmentInput, Pick<SharpenInput, 'identification' | 'trajectories' | 'labels'> {
+  /** Number of the attempt, from 1. */
+  attempt: number;
+  /** JSONL of RolloutToRead. */
+  toRead: ArtifactRef;
+  /** JSON of CalibrationResult. */
+  calibration: ArtifactRef;
+  /** JSON of Certificate, with the calibration. */
+  certificate: ArtifactRef;
+}
+
+/** What the second reader found. */
+export interface ReadingOutcome {
+  passed: boolean;
+  /** One line for people. */
+  outcome: string;
+  /** JSON of SecondReading. */
+  detail: ArtifactRef;
+  /** JSON of Certificate, with this check. */
+  certificate: ArtifactRef;
+  promptTokens: number;
+  completionTokens: number;
+  /** Name of the analyst's model. */
+  model: string;
+  /** The run that asked, if this one did not have to. */
   reusedFrom?: string;
 }
 
@@ -161,6 +202,13 @@ export interface TrainInput {
   environments: { id: string; source: ArtifactRef }[];
   /** Multiplies the iterations, so that the mixed adapter gets as many rollouts as all the others together. */
   budgetFactor: number;
+  /** The run's train rollouts and their labels, from which the tasks for probes are chosen. Absent: no probes. */
+  evidence?: {
+    /** JSONL of Trajectory. */
+    trajectories: ArtifactRef;
+    /** JSONL of ConsensusLabel. */
+    labels: ArtifactRef;
+  };
   /** Largest number of trainings that may share one trainer, including this one. Absent: not known. */
   sideBySide?: number;
   /**

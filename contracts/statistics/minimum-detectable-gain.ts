@@ -16,17 +16,23 @@ export interface EvaluationSize {
   confidence: number;
   /** Mean over tasks of p (1 - p): the variance by chance between trials of one task. At most 1/4. */
   withinTask: number;
+  /** Share of the episodes that fail and have no result. Absent: none. */
+  failed?: number;
 }
 
 /**
  * The smallest true gain over the base model that is proved with probability `POWER`. A gain g means that a share g of
  * tasks pass instead of failing. Twice as many trials halve the variance within a task, but not the variance between
- * tasks. At most 1: at 1, only a gain on every task could be proved.
+ * tasks. Failed episodes leave fewer results of a task, and leave out the tasks whose trials all fail in one of two
+ * arms. At most 1: at 1, only a gain on every task could be proved.
  */
-export function minimumDetectableGain({ tasks, trials, confidence, withinTask }: EvaluationSize): number {
+export function minimumDetectableGain({ tasks, trials, confidence, withinTask, failed = 0 }: EvaluationSize): number {
+  const allFail = failed ** trials;
+  const results = (trials * (1 - failed)) / Math.max(Number.EPSILON, 1 - allFail);
+  const compared = tasks * (1 - allFail) ** 2;
   const z = normalQuantile(1 - (1 - confidence) / 2) + normalQuantile(POWER);
   const isProved = (gain: number) =>
-    gain >= z * Math.sqrt((gain * (1 - gain) + (2 * withinTask) / trials) / Math.max(1, tasks));
+    gain >= z * Math.sqrt((gain * (1 - gain) + (2 * withinTask) / results) / Math.max(1, compared));
   let [low, high] = [0, 1];
   if (!isProved(high)) return 1;
   for (let step = 0; step < 40; step++) {

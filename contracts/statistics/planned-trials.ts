@@ -22,7 +22,7 @@ export interface PlannedTrials {
 
 /** The least number of trials that proves the wanted gain; if no number does, the allowed maximum. */
 export function plannedTrials(size: Omit<EvaluationSize, 'trials'>, { least, most, gain }: TrialsAim): PlannedTrials {
-  const floor = minimumDetectableGain({ ...size, trials: 1, withinTask: 0 });
+  const floor = minimumDetectableGain({ ...size, trials: 1, withinTask: 0, failed: 0 });
   const isEnough = (trials: number) => minimumDetectableGain({ ...size, trials }) <= gain;
   for (let trials = least; trials <= most; trials++) if (isEnough(trials)) return { trials, reached: true, floor };
   return { trials: Math.max(least, most), reached: false, floor };

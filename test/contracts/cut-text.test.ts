@@ -7,7 +7,7 @@ import { APIError } from 'openai';
 import { shorten as toWidth, textWidth } from '../../activities/charts/svg';
 import { poolCandidates } from '../../activities/identify/discovery/candidate-pool';
 import { mergeCandidates } from '../../activities/identify/discovery/merge-candidates';
-import { fitEpisode } from '../../activities/identify/prompts/fit-episode';
+import { fitEpisode } from '../../activities/label-prompt/fit-episode';
 import { slackBody } from '../../activities/notify/slack-message';
 import { renderMessages, shorten } from '../../activities/render-messages';
 import { faultOfAnswer } from '../../activities/rollout/model-errors';
@@ -177,7 +177,9 @@ const PLACES: Record<string, (text: string) => string | Promise<string | null>> 
   'an episode in the prompt': (text) =>
     fitEpisode([{ role: 'user', content: text }], { maxMessageChars: 1e6 }, 1_000).text,
   'a candidate': (text) => {
-    const answer = { capabilities: [{ name: text, summary: text, description: text, episodes: [] }] };
+    const answer = {
+      capabilities: [{ name: text, summary: text, description: text, episodes: [], notTrainable: text }],
+    };
     return JSON.stringify(poolCandidates([], answer, []));
   },
   'the reason of a merge': (text) => {

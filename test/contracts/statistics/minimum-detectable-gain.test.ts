@@ -17,6 +17,15 @@ it('falls with tasks and trials, and rises with the confidence asked for', () =>
   expect(minimumDetectableGain(unknownAgent(size))).toBeGreaterThan(least);
 });
 
+it('is larger where episodes fail, most with one trial', () => {
+  const ratio = (trials: number) =>
+    minimumDetectableGain({ ...size, trials, failed: 0.2 }) / minimumDetectableGain({ ...size, trials });
+  expect(ratio(4)).toBeGreaterThan(1);
+  expect(ratio(1)).toBeGreaterThan(ratio(4));
+  expect(minimumDetectableGain({ ...size, failed: 0 })).toBe(minimumDetectableGain(size));
+  expect(minimumDetectableGain({ ...size, failed: 1 })).toBe(1);
+});
+
 it('is one where nothing could be proved', () => {
   expect(minimumDetectableGain({ ...size, tasks: 1, trials: 1, withinTask: 0.25 })).toBe(1);
   expect(minimumDetectableGain({ ...size, tasks: 0 })).toBe(1);
