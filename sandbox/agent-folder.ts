@@ -9,9 +9,7 @@ const TAKEN = ['/usr', '/lib', '/lib32', '/lib64', '/libx32', '/dev', '/etc', '/
 const SHARED = ['/tmp', '/var', '/var/tmp', '/opt', '/srv', '/home', '/mnt', '/media'];
 
 /**
- * The folder of an owner's module, if the module may read it in its jail; else null. It is null if the folder, or the
- * target of a link, contains more than an agent (the home directory, the state directory, a folder that programs
- * share), or is in the store. It is also null if the jail's user may not enter it. Then the module runs without its
+ * The folder of an owner's module, if the module may read it in its jail; else null. Then the module runs without its
  * folder, because its source is sent in a message.
  * @param path path of the module.
  * @returns an absolute path or null.
@@ -19,14 +17,26 @@ const SHARED = ['/tmp', '/var', '/var/tmp', '/opt', '/srv', '/home', '/mnt', '/m
 export function readableFolder(path: string): string | null {
   if (!isAbsolute(path)) return null;
   const folder = dirname(resolve(path));
+  return whyHidden(folder) === null ? folder : null;
+}
+
+/**
+ * Why a jail of the agent's owner may not show a folder: it, or the target of a link, contains more than an agent (the
+ * home directory, the state directory, a folder that programs share), or is in the store; or the jail's user may not
+ * enter it. The end of a sentence that begins with the folder; null if it may be shown.
+ * @param folder an absolute path.
+ */
+export function whyHidden(folder: string): string | null {
   const state = process.env['WHET_HOME'] || resolve('.whetstone');
   const store = process.env['WHET_STORE'] || join(state, 'store');
   for (const at of [folder, realPlace(folder)]) {
-    if (SHARED.includes(at) || TAKEN.some((place) => isWithin(at, place)) || isWithin(at, realPlace(store)))
-      return null;
-    if ([homedir(), state, store].some((kept) => isWithin(realPlace(kept), at))) return null;
+    if (SHARED.includes(at)) return 'belongs to many programs';
+    if (TAKEN.some((place) => isWithin(at, place))) return 'belongs to the system';
+    if (isWithin(at, realPlace(store))) return 'is in the store';
+    if ([homedir(), state, store].some((kept) => isWithin(realPlace(kept), at)))
+      return 'contains the home directory, or the state of whet';
   }
-  return canBeRead(folder) ? folder : null;
+  return canBeRead(folder) ? null : "cannot be read by the jail's user: it, or a folder above it, is not open to all";
 }
 
 /** The folder of a module that runs as a plain process, or null where there is none. */
@@ -44,7 +54,7 @@ function realPlace(path: string): string {
 }
 
 /** Whether a path is a folder or is in it. */
-function isWithin(path: string, folder: string): boolean {
+export function isWithin(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));
 }

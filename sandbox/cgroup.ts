@@ -36,8 +36,9 @@ let counter = Math.floor(Math.random() * 0x7fffffff);
  * Makes a control group with the limits, below this process's group. It always limits memory and processes, and also
  * processor time if the kernel allows it.
  * @param uid the jail's user id in the kernel if it differs from ours; that user must be able to join the group.
- * @returns null if control groups cannot be made. Then the jail has only rlimits. They do limit its memory, because no
- *   process inside can start a second process or keep memory outside its address space.
+ * @returns null if control groups cannot be made. Then the jail has only rlimits. They limit the memory of generated
+ *   code, which can start no second process and keep no memory outside its address space. They do not limit that of
+ *   an owner's command: it may start processes, and Node reserves more than 10 GiB of address space.
  */
 export function createJailCgroup({ layer, controllers }: JailPlan['cgroup'], uid: number | null): JailCgroup | null {
   if (layer === 'none') return null;

@@ -11,10 +11,10 @@ import {
   environmentResultSchemas,
 } from '../contracts/messages/environment-protocol';
 import { startOf } from '../contracts/clean-text';
-import { deathOf } from './death-of-process';
 import { SandboxError } from './errors';
 import type { LaunchedRuntime } from './launch';
-import { BoundedTail, nestsDeeperThan, readLines } from './line-channel';
+import { parseLine } from './line-channel';
+import { LineProcess } from './line-process';
 import type { JailProfile } from './profile';
 import { requestError } from './request-error';
 
@@ -42,9 +42,6 @@ interface InFlight {
 
 /** Bytes of a request line that are reserved for the text around the requests. */
 const ENVELOPE_BYTES = 256;
-/** How long to wait for the rest of stderr after a process has ended. */
-const STDERR_GRACE_MS = 50;
-
 /**
  * One environment in one process, with many episodes. Requests that arrive while a line is in flight are sent together
  * as one `batch` line. So concurrent episodes share a round trip, and a single episode never waits for others.
@@ -57,9 +54,7 @@ export class EnvironmentProcess {
   private inFlight: InFlight | null = null;
   private flushScheduled = false;
   private lastId = 0;
-  private failure: SandboxError | null = null;
-  private readonly log: { stdout: BoundedTail; stderr: BoundedTail };
-  private readonly exited: Promise<void>;
+  private readonly process: LineProcess;
   private described: Promise<EnvironmentResult<'describe'>> | null = null;
   /** sha256 of the source according to the runtime; empty until `start` is done. */
   sha256 = '';
@@ -69,37 +64,19 @@ export class EnvironmentProcess {
     /** Only used in messages. */
     readonly name: string,
     readonly isolation: EnvironmentIsolation,
-    private readonly launched: LaunchedRuntime,
+    launched: LaunchedRuntime,
     private readonly profile: JailProfile,
   ) {
-    const { caps } = profile;
-    const flood = (): void =>
-      this.fail('Sandbox.OutputFlood', `wrote more than ${caps.logBytes} bytes to stdout or stderr.`);
-    this.log = {
-      stdout: new BoundedTail(launched.stdout, caps.logTailBytes, caps.logBytes, flood),
-      stderr: new BoundedTail(launched.stderr, caps.logTailBytes, caps.logBytes, flood),
-    };
-    readLines(
-      launched.responses,
-      caps.lineBytes,
-      (line) => this.receive(line),
-      (fault) => {
-        const what = fault === 'not-utf8' ? 'bytes that are not UTF-8' : `a line over ${caps.lineBytes} bytes`;
-        this.fail('Sandbox.BadOutput', `answered with ${what}.`);
-      },
-    );
-    this.exited = new Promise((resolve) => {
-      launched.child.once('error', (error) => {
-        const message = `The process of environment ${name} could not be started: ${error.message}`;
-        this.end(new SandboxError('Sandbox.StartFailed', message, { cause: error }));
-      });
-      launched.child.once('exit', (code, signal) => void this.reportExit(code, signal).then(resolve));
+    this.process = new LineProcess(name, launched, profile, {
+      onLine: (line) => this.receive(line),
+      onEnd: (failure) => this.rejectAll(failure),
+      logBytes: profile.caps.logBytes,
     });
   }
 
   /** Whether requests can still be made. */
   get alive(): boolean {
-    return this.failure === null;
+    return this.process.failure === null;
   }
 
   /**
@@ -148,8 +125,9 @@ export class EnvironmentProcess {
   }
 
   /** Drops an episode, running or not. */
-  async drop(episode: string): Promise<void> {
+  async drop(episode: string): Promise<null> {
     await this.request('drop', { episode });
+    return null;
   }
 
   /** The hidden task of a seed. */
@@ -168,7 +146,8 @@ export class EnvironmentProcess {
    * `OutputFlood` and `EnvironmentClosed` concern the process.
    */
   request<M extends EnvironmentMethod>(method: M, params: EnvironmentParams[M]): Promise<EnvironmentResult<M>> {
-    if (this.failure) return Promise.reject(this.failure);
+    const { failure } = this.process;
+    if (failure) return Promise.reject(failure);
     const json = JSON.stringify({ method, params });
     const { lineBytes } = this.profile.caps;
     if (Buffer.byteLength(json) + ENVELOPE_BYTES > lineBytes) {
@@ -185,21 +164,13 @@ export class EnvironmentProcess {
    * Ends the process: closes its request pipe, then kills it. Rejects waiting requests with `EnvironmentClosed`.
    * Idempotent.
    */
-  async close(): Promise<void> {
-    if (!this.failure) {
-      this.rejectAll(new SandboxError('Sandbox.EnvironmentClosed', `Environment ${this.name} was closed.`));
-      this.launched.requests.end();
-    }
-    // While a caller waits for the process to end, the process keeps the program alive.
-    this.launched.child.ref();
-    const timer = setTimeout(() => this.launched.kill(), this.profile.wallMs.close);
-    await this.exited;
-    clearTimeout(timer);
+  close(): Promise<void> {
+    return this.process.close();
   }
 
   /** The end of the process's stdout and stderr, for messages. */
   lastLogLines(): { stdout: string; stderr: string } {
-    return { stdout: this.log.stdout.text(), stderr: this.log.stderr.text() };
+    return this.process.lastLogLines();
   }
 
   private requireFits(source: string): void {
@@ -227,7 +198,7 @@ export class EnvironmentProcess {
   }
 
   private flush(): void {
-    if (this.inFlight || this.failure || this.queue.length === 0) return;
+    if (this.inFlight || !this.alive || this.queue.length === 0) return;
     const { caps, wallMs } = this.profile;
     let bytes = ENVELOPE_BYTES;
     let taken = 0;
@@ -247,19 +218,22 @@ export class EnvironmentProcess {
     const waitMs = items[0]!.method === 'load' ? wallMs.start : wallMs.request;
     const timer = setTimeout(() => {
       const methods = [...new Set(items.map((item) => item.method))].join(', ');
-      this.fail('Sandbox.EnvironmentHung', `did not answer ${methods} within ${waitMs} ms; its process was killed.`);
+      this.process.fail(
+        'Sandbox.EnvironmentHung',
+        `did not answer ${methods} within ${waitMs} ms; its process was killed.`,
+      );
     }, waitMs);
     this.inFlight = { id, items, isBatch, timer };
-    this.launched.requests.write(`{"id":${id},${body}}\n`);
+    this.process.write(`{"id":${id},${body}}`);
   }
 
   private receive(line: string): void {
-    if (this.failure) return;
+    if (!this.alive) return;
     const inFlight = this.inFlight;
     const outcomes = inFlight && this.parse(line, inFlight);
     if (!outcomes) {
       const what = JSON.stringify(startOf(line, 200));
-      return this.fail('Sandbox.BadOutput', `answered with something the protocol does not allow: ${what}`);
+      return this.process.fail('Sandbox.BadOutput', `answered with something the protocol does not allow: ${what}`);
     }
     clearTimeout(inFlight.timer);
     this.inFlight = null;
@@ -276,14 +250,7 @@ export class EnvironmentProcess {
 
   /** Outcomes in the order of the line's requests, or null if the line is not a valid answer. */
   private parse(line: string, inFlight: InFlight): EnvironmentOutcome[] | null {
-    let document: unknown;
-    try {
-      document = JSON.parse(line);
-    } catch {
-      return null;
-    }
-    if (nestsDeeperThan(document, this.profile.caps.depth + 8)) return null;
-    const response = environmentResponseSchema.safeParse(document);
+    const response = environmentResponseSchema.safeParse(parseLine(line, this.profile.caps.depth + 8));
     if (!response.success || response.data.id !== inFlight.id) return null;
     if ('error' in response.data) {
       const { error } = response.data;
@@ -305,46 +272,7 @@ export class EnvironmentProcess {
     return valid ? outcomes : null;
   }
 
-  private async reportExit(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
-    if (!this.failure) {
-      const { stderr } = this.launched;
-      if (!stderr.readableEnded && !stderr.destroyed) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, STDERR_GRACE_MS);
-          stderr.once('close', () => {
-            clearTimeout(timer);
-            resolve();
-          });
-        });
-      }
-      this.end(
-        deathOf({
-          name: this.name,
-          code,
-          signal,
-          stderr: this.log.stderr.text().trim(),
-          brokeMemoryLimitOf: this.launched.brokeMemoryLimit() ? this.profile.cgroup.memoryBytes : null,
-        }),
-      );
-    }
-    // A process without a jail may have left children in its group.
-    this.launched.kill();
-    this.launched.release();
-  }
-
-  /** Ends the process for a fault; `what` completes the sentence that begins with the environment's name. */
-  private fail(type: SandboxError['type'], what: string): void {
-    this.end(new SandboxError(type, `Environment ${this.name} ${what}`));
-  }
-
-  private end(error: SandboxError): void {
-    if (this.failure) return;
-    this.rejectAll(error);
-    this.launched.kill();
-  }
-
   private rejectAll(error: SandboxError): void {
-    this.failure = error;
     const waiting = [...(this.inFlight?.items ?? []), ...this.queue.splice(0)];
     if (this.inFlight) clearTimeout(this.inFlight.timer);
     this.inFlight = null;

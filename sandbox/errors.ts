@@ -1,13 +1,15 @@
+import type { EnvironmentTokens } from '../contracts/artifacts/environment-use';
 import type { FailureType } from '../contracts/failures/run';
 import type { SandboxFailureType } from '../contracts/failures/sandbox';
 
-/** Types whose request may succeed in a new process. An environment that raises will raise again. */
+/** Types whose request may succeed when it is tried again. An environment that raises will raise again. */
 const RETRYABLE: ReadonlySet<string> = new Set([
   'Sandbox.StartFailed',
   'Sandbox.EnvironmentHung',
   'Sandbox.EnvironmentDied',
   'Sandbox.EnvironmentKilled',
   'Sandbox.EnvironmentClosed',
+  'Sandbox.TaskFailed',
 ] satisfies SandboxFailureType[]);
 
 /**
@@ -21,18 +23,29 @@ const RETRYABLE: ReadonlySet<string> = new Set([
 export class SandboxError extends Error {
   /** Where the environment's source failed, one `file:line in function: source` a line; null when it did not raise. */
   readonly traceback: string | null;
+  /** What failed, of `Sandbox.TaskFailed`: a word such as `simulator`. Null for every other type. */
+  readonly taskCause: string | null;
+  /** Tokens that simulator and judge spent in the episode, of `Sandbox.TaskFailed`; null where nobody says. */
+  readonly spent: EnvironmentTokens | null;
 
   constructor(
     readonly type: FailureType | SandboxFailureType,
     message: string,
-    { traceback = null, ...options }: ErrorOptions & { traceback?: string | null } = {},
+    {
+      traceback = null,
+      taskCause = null,
+      spent = null,
+      ...options
+    }: ErrorOptions & Partial<Pick<SandboxError, 'traceback' | 'taskCause' | 'spent'>> = {},
   ) {
     super(message, options);
     this.name = type.replace(/^Sandbox\./, '');
     this.traceback = traceback;
+    this.taskCause = taskCause;
+    this.spent = spent;
   }
 
-  /** Whether trying again with a new process can help. */
+  /** Whether trying again can help. */
   get retryable(): boolean {
     return RETRYABLE.has(this.type);
   }

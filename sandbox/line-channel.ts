@@ -51,8 +51,19 @@ export function readLines(
   });
 }
 
+/** The JSON of a line; undefined where it is none, or nests deeper than `depth`. */
+export function parseLine(line: string, depth: number): unknown {
+  let document: unknown;
+  try {
+    document = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  return nestsDeeperThan(document, depth) ? undefined : document;
+}
+
 /** Whether parsed JSON nests deeper than `limit` lists and objects: readers further on walk values recursively. */
-export function nestsDeeperThan(value: unknown, limit: number): boolean {
+function nestsDeeperThan(value: unknown, limit: number): boolean {
   const children = (parent: unknown): unknown[] =>
     typeof parent === 'object' && parent !== null ? Object.values(parent) : [];
   let level = [value];

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeTemporaryFolder } from '../contracts/temporary-folders';
 
 /**
  * Pipes between this process and a runtime. Node's own pipes are pairs of unix sockets. On any socket, in any
@@ -79,7 +78,7 @@ function openEnds(pipe: number, direction: 'in' | 'out'): PipeEnd {
 }
 
 async function makePipes(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'whetstone-pipes-'));
+  const folder = await makeTemporaryFolder('whetstone-pipes');
   try {
     const paths = Array.from({ length: BATCH }, (_, index) => join(folder, String(index)));
     await run('mkfifo', ['-m', '600', ...paths]);

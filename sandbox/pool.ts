@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { EnvironmentProcess } from './environment-process';
+import type { ModuleSource } from './environment-source';
 import type { SandboxError } from './errors';
 import { type LaunchedRuntime, launchRuntime } from './launch';
-import { isolationFor, openEnvironment, type OpenEnvironmentOptions } from './open-environment';
+import type { EnvironmentHandle } from './environment-handle';
+import { isolationFor } from './isolation';
+import { openEnvironment, type OpenEnvironmentOptions, type OpenModuleOptions } from './open-environment';
 import { type JailProfile, loadProfile } from './profile';
 
 /** Settings of an EnvironmentPool. */
@@ -45,9 +48,12 @@ export class EnvironmentPool {
    * unused pool starts none.
    * @throws what `openEnvironment` throws.
    */
-  async open(options: OpenEnvironmentOptions): Promise<EnvironmentProcess> {
+  open(options: OpenModuleOptions): Promise<EnvironmentProcess>;
+  open(options: OpenEnvironmentOptions): Promise<EnvironmentHandle>;
+  async open(options: OpenEnvironmentOptions): Promise<EnvironmentHandle> {
     if (this.closed) throw new Error('The environment pool is closed.');
     const loaded = loadProfile();
+    if (!('source' in options)) return openEnvironment(options);
     if (options.profile || (await isolationFor(options, loaded)) !== 'jail') return openEnvironment(options);
     const launched = this.take();
     try {
@@ -74,7 +80,7 @@ export class EnvironmentPool {
 
   private async start(
     launched: LaunchedRuntime,
-    options: OpenEnvironmentOptions,
+    options: ModuleSource,
     profile: JailProfile,
   ): Promise<EnvironmentProcess> {
     try {

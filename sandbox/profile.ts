@@ -57,8 +57,10 @@ const jailProfileSchema = z.strictObject({
 });
 export type JailProfile = z.infer<typeof jailProfileSchema>;
 
-/** `sandbox/owner-profile.json`: the differences of the jail for an environment of the agent's owner. */
+/** `sandbox/owner-profile.json`: the differences of the jail for a module of the agent's owner. */
 const ownerProfileSchema = jailProfileSchema.pick({ bubblewrap: true, rlimits: true, cgroup: true, seccomp: true });
+/** `sandbox/program-profile.json`: the same for a command of the agent's owner; `command` precedes it. */
+const programProfileSchema = ownerProfileSchema.extend({ command: jailProfileSchema.shape.command });
 
 /** A profile, and the folder where its relative file names start. */
 export interface LoadedProfile {
@@ -90,17 +92,31 @@ export function loadProfile(path: string = profilePath()): LoadedProfile {
   }
 }
 
+/** The profile for modules of the agent's owner, with the parent's limits, deadlines and users of the given profile. */
+export const ownerProfile = (loaded: LoadedProfile): LoadedProfile =>
+  changedProfile(loaded, ownerProfileSchema, 'owner-profile.json');
+
 /**
- * The profile for environments of the agent's owner, with the limits of the parent, deadlines and users of the given
- * profile.
+ * The same for commands of the agent's owner: they see the machine's /usr, their own folder and the network.
+ * @param memoryMiB memory of the control group. Default: what the profile says.
  */
-export function ownerProfile({ profile }: LoadedProfile): LoadedProfile {
+export function programProfile(loaded: LoadedProfile, memoryMiB?: number): LoadedProfile {
+  const { folder, profile } = changedProfile(loaded, programProfileSchema, 'program-profile.json');
+  if (memoryMiB === undefined) return { folder, profile };
+  return { folder, profile: { ...profile, cgroup: { ...profile.cgroup, memoryBytes: memoryMiB * 2 ** 20 } } };
+}
+
+function changedProfile(
+  { profile }: LoadedProfile,
+  schema: z.ZodType<Partial<JailProfile> & Pick<JailProfile, 'bubblewrap'>>,
+  file: string,
+): LoadedProfile {
   const folder = join(projectRoot(), 'sandbox');
-  const own = ownerProfileSchema.parse(JSON.parse(readFileSync(join(folder, 'owner-profile.json'), 'utf8')));
-  // As in profile-pod.json, because a container has no writable /proc/sys.
-  const mayWrite = profile.bubblewrap.flat().includes(NO_NESTED_NAMESPACES);
-  const bubblewrap = own.bubblewrap.map((group) =>
-    group.filter((argument) => mayWrite || argument !== NO_NESTED_NAMESPACES),
-  );
+  const own = schema.parse(JSON.parse(readFileSync(join(folder, file), 'utf8')));
+  // As in profile-pod.json: a container has no writable /proc/sys, and may mount no /proc of its own.
+  const isPod = !profile.bubblewrap.flat().includes(NO_NESTED_NAMESPACES);
+  const bubblewrap = own.bubblewrap
+    .filter(([first]) => !isPod || first !== '--proc')
+    .map((group) => group.filter((argument) => !isPod || argument !== NO_NESTED_NAMESPACES));
   return { folder, profile: { ...profile, ...own, bubblewrap } };
 }

@@ -1,6 +1,6 @@
 // unit
 import { PassThrough } from 'node:stream';
-import { BoundedTail, type ChannelFault, nestsDeeperThan, readLines } from '../../sandbox/line-channel';
+import { BoundedTail, type ChannelFault, parseLine, readLines } from '../../sandbox/line-channel';
 
 function lines(chunks: readonly (string | Buffer)[], cap = 10): { lines: string[]; faults: ChannelFault[] } {
   const stream = new PassThrough();
@@ -33,13 +33,16 @@ test('bytes that are not UTF-8 end the channel', () => {
   expect(lines([Buffer.from([0xff, 0x0a]), 'no\n'])).toEqual({ lines: [], faults: ['not-utf8'] });
 });
 
-test('nesting counts lists and objects', () => {
-  expect(nestsDeeperThan([[[]]], 3)).toBe(false);
-  expect(nestsDeeperThan([[[]]], 2)).toBe(true);
-  expect(nestsDeeperThan([{ a: [1] }], 2)).toBe(true);
-  expect(nestsDeeperThan(['[[[[[['], 2)).toBe(false);
-  expect(nestsDeeperThan([[], [], [], [], []], 2)).toBe(false);
-  expect(nestsDeeperThan(JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)), 72)).toBe(true);
+test.each([
+  ['[[[]]]', 3, [[[]]]],
+  ['[[[]]]', 2, undefined],
+  ['[{"a": [1]}]', 2, undefined],
+  ['["[[[[[["]', 2, ['[[[[[[']],
+  ['[[], [], [], [], []]', 2, [[], [], [], [], []]],
+  [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 72, undefined],
+  ['{"a": ', 3, undefined],
+])('only a line of JSON that does not nest too deep is read: row %#', (line, depth, read) => {
+  expect(parseLine(line, depth)).toEqual(read);
 });
 
 test('a flood is told once, and the end of it is kept', () => {

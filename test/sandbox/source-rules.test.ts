@@ -45,6 +45,15 @@ const TRICKS: Record<string, [name: string, source: string][]> = {
     ['the frame of a generator', 'def f():\n    yield\nx = f().gi_frame.f_back\n'],
     ['the module of a builtin', 'x = print.__self__\n'],
     ['a function made by hand', 'import types\nx = types.FunctionType\n'],
+    ['an attribute by letters', 'def f():\n    pass\nx = "%s%s" % ("__glo", "bals__")\n'],
+    ['a frame by its letters', 'NAME = chr(103) + "i_frame"\n'],
+    [
+      'how often a cache was asked',
+      'import functools\n@functools.cache\ndef f():\n    pass\nx = f.cache_info().hits\n',
+    ],
+    ['an attribute of the library that it sets', 'import random\nrandom.Random.seen = 1\n'],
+    ['an attribute of a module that it sets', 'import json\njson.seen = 1\n'],
+    ['an attribute of a class that it sets by name', 'from random import Random\nsetattr(Random, "seen", 1)\n'],
     ['the code of a function', 'def f():\n    pass\nf.__code__ = f.__code__.replace(co_consts=())\n'],
   ],
   clocks: [
@@ -55,6 +64,12 @@ const TRICKS: Record<string, [name: string, source: string][]> = {
     ['of a class under another name', 'from datetime import datetime as Moment\nx = Moment.now()\n'],
     ['of a class in a variable', 'import datetime\nD = datetime.datetime\nx = D.now()\n'],
     ['in UTC', 'import datetime\nx = datetime.datetime.utcnow()\n'],
+    ['by a text in two parts', 'import datetime\nx = getattr(datetime.datetime, "n" + "ow")()\n'],
+    ['by joined letters', 'import datetime\nx = getattr(datetime.date, "".join(["to", "day"]))()\n'],
+    ['by a text turned round', 'import datetime\nx = getattr(datetime.datetime, "won"[::-1])()\n'],
+    ['by a text in a name', 'import datetime\nWORD = "to{}".format("day")\nx = getattr(datetime.date, WORD)()\n'],
+    ['by a beginning', 'import datetime\ndef f(a):\n    return getattr(datetime.datetime, f"no{a}")()\n'],
+    ['by a text for another hand', 'import datetime\nfor name in ["n" + "ow"]:\n    pass\n'],
   ],
   randomness: [
     ['a function of it', 'from random import choice as pick\nx = pick([1])\n'],
