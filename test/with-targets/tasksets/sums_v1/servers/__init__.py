@@ -1,0 +1,1 @@
+"""Its tool servers."""
