@@ -7,11 +7,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { chatDialect } from '../dialects';
 import type { Gateway } from './gateway';
 import { Exchange } from './handlers/exchange';
 import { handleInference, INFERENCE_ROUTES, type InferenceRoute } from './handlers/inference';
 import { LOCAL_ROUTES } from './handlers/local-routes';
-import { checkContentType, checkHost, checkSender } from './http/check-sender';
+import { checkContentType, checkHost, checkSender, sentKey } from './http/check-sender';
 import { ApiError } from './http/errors';
 import { answerOddRequests, discardRest } from './http/odd-requests';
 import { sendError } from './http/respond';
@@ -89,7 +90,7 @@ export class GatewayServer {
     try {
       await this.dispatch(request, response);
     } catch (error) {
-      this.fail(response, error, {});
+      this.fail(response, error, {}, INFERENCE_ROUTES[pathOf(request)]);
     } finally {
       if (!request.complete) discardRest(request);
       this.inFlight -= 1;
@@ -111,7 +112,7 @@ export class GatewayServer {
     const method = inference === undefined ? local?.method : 'POST';
     if (methodOf(request) !== method) throw wrongMethod(path, method, request);
     if (local?.isPublic === true) return local.answer(this.gateway, request, response, null, isInside);
-    const client = this.gateway.clients.identify(request.headers.authorization);
+    const client = this.gateway.clients.identify(sentKey(request));
     if (method === 'POST') checkContentType(request);
     if (local !== undefined) return local.answer(this.gateway, request, response, client, isInside);
     client.enter();
@@ -145,7 +146,7 @@ export class GatewayServer {
     try {
       if (await handleInference(this.gateway, exchange, route)) status = String(response.statusCode);
     } catch (error) {
-      status = String(this.fail(response, error, exchange.headers()));
+      status = String(this.fail(response, error, exchange.headers(), route));
     } finally {
       exchange.memory.end();
       // A slow client has not received everything yet.
@@ -175,9 +176,14 @@ export class GatewayServer {
    * Answers with the error and returns the status. The client only sees the text of an ApiError. Any other error is a
    * fault of the gateway and is logged.
    */
-  private fail(response: ServerResponse, error: unknown, headers: Record<string, string>): number {
+  private fail(
+    response: ServerResponse,
+    error: unknown,
+    headers: Record<string, string>,
+    { dialect = chatDialect }: Pick<InferenceRoute, 'dialect'> = {},
+  ): number {
     if (error instanceof ApiError) {
-      sendError(response, error, headers);
+      sendError(response, error, headers, dialect);
       return error.status;
     }
     if (response.destroyed || response.socket === null || response.socket.destroyed) return 499;
@@ -185,7 +191,8 @@ export class GatewayServer {
       { error: error instanceof Error ? error.stack : String(error) },
       'a request failed in the gateway itself',
     );
-    sendError(response, new ApiError(500, 'The gateway failed; its log says why.', { code: 'gateway_error' }), headers);
+    const failed = new ApiError(500, 'The gateway failed; its log says why.', { code: 'gateway_error' });
+    sendError(response, failed, headers, dialect);
     return 500;
   }
 }
@@ -218,6 +225,7 @@ const OPERATIONS = {
   '/chat/completions': 'chat',
   '/completions': 'text_completion',
   '/embeddings': 'embeddings',
+  '/tokenize': 'count_tokens',
 } as const;
 
 function endSpan(exchange: Exchange, agent: string, status: string): void {

@@ -1,6 +1,6 @@
 import type { Registry, RegistryVersion } from '../../contracts/artifacts/registry';
 import type { GatewayAgent } from '../../contracts/config/gateway-config';
-import { MIXED, NONE_LABEL } from '../../contracts/names';
+import { NONE_LABEL } from '../../contracts/names';
 import type { LaterTurnsReader } from '../../routing/later-turns';
 import { emptyRegistry } from '../../store';
 import { isInCanary } from '../canary/sequential-test';
@@ -80,8 +80,6 @@ export class ServedAgent {
     const { decision, sticky } = await this.decideByOpening(conversation, opening.task);
     const version = this.version(decision.version);
     if (version === null || this.turnReaders.get(version) === null) return { decision, sticky };
-    // The mixed adapter was trained for all needs of later messages.
-    if (decision.capabilityId === MIXED) return { decision, sticky };
     const switched = await this.switched(decision, version, opening.messages).catch(() => null);
     return switched === null ? { decision, sticky } : { decision: switched, sticky: false };
   }
@@ -97,7 +95,7 @@ export class ServedAgent {
       reader = (await withinTime(this.settings.router.timeoutMs, () => this.router.open(version))).laterTurns;
       this.turnReaders.set(version, reader);
     }
-    const choice = reader?.(messages());
+    const choice = reader?.(messages(), decision.capabilityId);
     if (!choice || choice.capabilityId === decision.capabilityId) return null;
     const { capabilityId, probability, reason } = choice;
     const adapter = version.adapters.find((served) => served.capabilityId === capabilityId)?.name ?? null;

@@ -1,6 +1,7 @@
-/** POST /v1/chat/completions, /v1/completions and /v1/embeddings: resolve the model, route, forward, answer. */
+/** POST /v1/chat/completions and the other routes of a model: resolve the model, route, forward, answer. */
 import type { IncomingMessage } from 'node:http';
 import { GATEWAY_HEADERS } from '../../contracts/config/gateway-config';
+import { COUNT_TOKENS_PATH, type Dialect, messagesDialect, responsesDialect } from '../../dialects';
 import { conversationKey, wasChosen } from '../conversations';
 import { countAnswers } from '../http/check-cost';
 import { ApiError } from '../http/errors';
@@ -21,18 +22,33 @@ import { answerHeaders } from '../upstream/answer-headers';
 import { SseRelay } from '../upstream/sse-relay';
 import type { AnswerRecorder } from '../traces/sampler';
 import type { Exchange, Routed } from './exchange';
+import {
+  AnswerTranslator,
+  countRequest,
+  refusalToCount,
+  TOKEN_COUNT,
+  translateRequest,
+  type Translator,
+} from './translated';
 
 /** A route of OpenAI's API that is forwarded to a model server. */
 export interface InferenceRoute {
-  /** Without /v1. */
-  path: '/chat/completions' | '/completions' | '/embeddings';
+  /** The model server's route, without /v1. */
+  path: '/chat/completions' | '/completions' | '/embeddings' | '/tokenize';
   /** Reads the opening of the conversation. Null for requests without routing: the base model answers them. */
   opening: ((fields: Record<string, unknown>) => Opening) | null;
+  /** Translated from and to `path`. Absent: requests and answers are passed on as they are. */
+  dialect?: Dialect;
 }
+
+const counts = ({ path }: Pick<InferenceRoute, 'path'>): boolean => path === '/tokenize';
 
 /** Routes that are forwarded, by path. */
 export const INFERENCE_ROUTES: Record<string, InferenceRoute> = {
   '/v1/chat/completions': { path: '/chat/completions', opening: chatOpening },
+  [responsesDialect.path]: { path: '/chat/completions', opening: chatOpening, dialect: responsesDialect },
+  [messagesDialect.path]: { path: '/chat/completions', opening: chatOpening, dialect: messagesDialect },
+  [COUNT_TOKENS_PATH]: { path: '/tokenize', opening: null, dialect: messagesDialect },
   '/v1/completions': { path: '/completions', opening: promptOpening },
   '/v1/embeddings': { path: '/embeddings', opening: null },
 };
@@ -53,7 +69,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   const received = await exchange.waiting(
     readBody(request, config.limits.bodyBytes, config.timeouts.requestBodyMs, (bytes) => exchange.memory.take(bytes)),
   );
-  const { routed, recorder, stream, body } = await open(gateway, exchange, route, received);
+  const { routed, recorder, stream, body, translator } = await open(gateway, exchange, route, received);
   const { agent } = routed;
   const { baseModel, fallback, name } = agent.settings;
   const headers = upstreamHeaders(request, exchange.span);
@@ -68,6 +84,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
       requestFor: (model) => ({
         method: 'POST',
         path: route.path,
+        isBesideV1: counts(route),
         body: body.withModel(model),
         headers,
         model,
@@ -75,7 +92,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
         answerMemory: exchange.answerMemory,
         answerMs: config.timeouts.firstByteMs,
       }),
-      openRelay: stream ? relayOpener(exchange, recorder, config.timeouts.firstByteMs) : null,
+      openRelay: stream ? relayOpener(exchange, recorder, translator, config.timeouts.firstByteMs) : null,
       client,
       retries: config.retries,
       replicaMs: config.timeouts.replicaMs,
@@ -90,7 +107,7 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
   );
   const result = await forwarded.finally(releaseId).catch((error: unknown) => {
     recorder?.end(false);
-    throw error;
+    throw counts(route) ? refusalToCount(error) : error;
   });
   if (result.kind !== 'whole') recorder?.end(result.kind === 'streamed' && result.complete);
   if (result.kind === 'client-gone') return false;
@@ -98,9 +115,10 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
     if (!result.complete) gateway.metrics.cut.inc({ agent: name });
     return true;
   }
-  const sent = { ...answerHeaders(result.headers, 'application/json'), ...exchange.headers() };
-  sendBytes(response, result.status, result.body, sent);
   recorder?.whole(result.body);
+  const answer = translator?.whole(result.body, stream) ?? { body: result.body, type: 'application/json' as const };
+  const sent = { ...answerHeaders(result.headers, answer.type), ...exchange.headers() };
+  sendBytes(response, result.status, answer.body, sent);
   return true;
 }
 
@@ -109,10 +127,18 @@ export async function handleInference(gateway: Gateway, exchange: Exchange, rout
  * the body, while an answer may take minutes.
  */
 async function open(gateway: Gateway, exchange: Exchange, route: InferenceRoute, received: ReceivedBody) {
-  const asked = parseInference(received);
+  const sent = parseInference(received);
+  const { dialect } = route;
+  const asked = counts(route) ? countRequest(sent) : dialect === undefined ? sent : translateRequest(sent, dialect);
+  const { answerBytes } = gateway.config.limits;
+  const translator = counts(route)
+    ? TOKEN_COUNT
+    : dialect === undefined
+      ? null
+      : new AnswerTranslator(dialect, sent, answerBytes);
   exchange.client.enterFurther(countAnswers(asked.parsed, gateway.config.limits.choices) - 1);
   const { model, stream, body, parsedBytes } = asked;
-  const size = received.bytes.length;
+  const size = dialect === undefined ? received.bytes.length : body.bytes.length + sent.parsedBytes;
   exchange.memory.take(size + parsedBytes);
   const routed = await decide(gateway, exchange, route, asked);
   exchange.routed = routed;
@@ -126,7 +152,7 @@ async function open(gateway: Gateway, exchange: Exchange, route: InferenceRoute,
   const isChat = conversation !== null && route.path === '/chat/completions';
   const recorder = isChat ? gateway.traces.recorderFor(agent, conversation, answering, asked) : null;
   exchange.memory.take(body.keepsParsed ? size + parsedBytes : size);
-  return { routed, recorder, stream, body };
+  return { routed, recorder, stream, body, translator };
 }
 
 async function decide(
@@ -138,7 +164,7 @@ async function decide(
   const { client, request } = exchange;
   const { agent, pin } = resolveModel(asked.model, gateway.agents, client);
   if (route.opening === null) {
-    if (pin?.adapter != null)
+    if (pin?.adapter != null && !counts(route))
       throw new ApiError(400, 'Embeddings come from the base model: name the agent, not an adapter.', {
         param: 'model',
       });
@@ -185,7 +211,12 @@ function claimRequestId(headers: Record<string, string>, underWay: Set<string>):
   return () => underWay.delete(id);
 }
 
-function relayOpener(exchange: Exchange, recorder: AnswerRecorder | null, silentMs: number): OpenRelay {
+function relayOpener(
+  exchange: Exchange,
+  recorder: AnswerRecorder | null,
+  translator: Translator | null,
+  silentMs: number,
+): OpenRelay {
   const { response } = exchange;
   return (headers) =>
     new SseRelay(response, {
@@ -194,6 +225,7 @@ function relayOpener(exchange: Exchange, recorder: AnswerRecorder | null, silent
         response.writeHead(200, { ...answerHeaders(headers, 'text/event-stream'), ...exchange.headers() });
       },
       onPiece: recorder === null ? null : (piece) => recorder.piece(piece),
+      translation: translator?.stream() ?? null,
       silentMs,
       hold: (bytes) => exchange.answerMemory.take(bytes),
     });

@@ -106,6 +106,15 @@ export const openApi = (models: readonly string[]) => ({
       messages: { type: 'array', minItems: 1, items: message },
       stream,
     }),
+    '/v1/responses': inference(models, 'Answers a conversation, as a response', ['input'], { input: {}, stream }),
+    '/v1/messages': inference(models, 'Answers a conversation, as a message of Anthropic', ['messages', 'max_tokens'], {
+      messages: { type: 'array', minItems: 1, items: message },
+      max_tokens: { type: 'integer', minimum: 1 },
+      stream,
+    }),
+    '/v1/messages/count_tokens': inference(models, 'Counts the tokens of a conversation', ['messages'], {
+      messages: { type: 'array', minItems: 1, items: message },
+    }),
     '/v1/completions': inference(models, 'Completes a prompt', ['prompt'], { prompt: {}, stream }),
     '/v1/embeddings': inference(models, 'Embeds texts', ['input'], { input: {} }),
     '/v1/models': get('Lists the models', { 200: answer('A list.'), 401: REFUSALS[401] }),

@@ -16,6 +16,12 @@ export function checkContentType({ headers }: IncomingMessage): void {
     });
 }
 
+/** The header Authorization of a request. Clients of Anthropic's API send their key in another header. */
+export function sentKey({ headers }: IncomingMessage): string | undefined {
+  const { authorization, 'x-api-key': key } = headers;
+  return authorization ?? (typeof key === 'string' ? `Bearer ${key}` : undefined);
+}
+
 /** Throws ApiError 400 for a request of HTTP/1.1 without a header Host (RFC 9112, section 3.2). */
 export function checkHost({ headers, httpVersion }: IncomingMessage): void {
   if (headers.host === undefined && httpVersion === '1.1') throw new ApiError(400, 'Send a header Host.');

@@ -1,8 +1,8 @@
-import { openAiError, type OpenAiErrorBody } from '../../contracts/messages/openai-error';
+import type { Dialect } from '../../dialects';
 
 /**
- * An error that the client gets as an answer in OpenAI's format. Its message must not contain stacks, paths or bodies
- * of model servers.
+ * An error that the client gets as an answer in its dialect's format. Its message must not contain stacks, paths or
+ * bodies of model servers.
  */
 export class ApiError extends Error {
   /** Headers of this answer, in addition to the headers of every answer. */
@@ -19,16 +19,8 @@ export class ApiError extends Error {
   }
 
   /** The answer's body. */
-  body(): OpenAiErrorBody {
+  body(dialect: Dialect): object {
     const { param = null, code = null } = this.details;
-    return openAiError(this.message, typeOf(this.status), param, code);
+    return dialect.error(this.status, this.message, param, code);
   }
-}
-
-/** OpenAI's error type for a status. */
-function typeOf(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  if (status === 429) return 'rate_limit_error';
-  return status < 500 ? 'invalid_request_error' : 'server_error';
 }

@@ -87,10 +87,25 @@ export function chatOpening({ messages }: Record<string, unknown>): Opening {
 /** Messages that are not objects are skipped, because the model server refuses them. */
 function readMessages(messages: readonly unknown[]): ReadMessage[] {
   return messages.map((message) => {
-    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };
+    const { role, content, tool_calls } = (message ?? {}) as {
+      role?: unknown;
+      content?: unknown;
+      tool_calls?: unknown;
+    };
     const isRead = role === 'user' || role === 'tool';
-    return { role: typeof role === 'string' ? role : '', content: isRead ? saidText(content) : null };
+    const calls = role === 'assistant' && Array.isArray(tool_calls) ? tool_calls.flatMap(calledFunction) : [];
+    return {
+      role: typeof role === 'string' ? role : '',
+      content: isRead ? saidText(content) : null,
+      ...(calls.length > 0 && { tool_calls: calls }),
+    };
   });
+}
+
+/** The name of the called function. None for what is no call, because the model server refuses it. */
+function calledFunction(call: unknown): { function: { name: string } }[] {
+  const name = (call as { function?: { name?: unknown } | null } | null)?.function?.name;
+  return typeof name === 'string' ? [{ function: { name } }] : [];
 }
 
 /** Opening of a plain completion: its prompt. */

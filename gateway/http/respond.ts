@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { chatDialect, type Dialect } from '../../dialects';
 import type { ApiError } from './errors';
 
 /** Sends a JSON answer. Does nothing if an answer has begun or the client has disconnected. */
@@ -23,7 +24,15 @@ export function sendBytes(
   response.end(body);
 }
 
-/** Sends an error in OpenAI's format. Does nothing if an answer has begun or the client has disconnected. */
-export function sendError(response: ServerResponse, error: ApiError, headers: Record<string, string> = {}): void {
-  sendJson(response, error.status, error.body(), { ...headers, ...error.headers });
+/**
+ * Sends an error in the dialect of the request, by default OpenAI's. Does nothing if an answer has begun or the client
+ * has disconnected.
+ */
+export function sendError(
+  response: ServerResponse,
+  error: ApiError,
+  headers: Record<string, string> = {},
+  dialect: Dialect = chatDialect,
+): void {
+  sendJson(response, error.status, error.body(dialect), { ...headers, ...error.headers });
 }

@@ -14,7 +14,7 @@ import type { ConversationKey } from '../conversations';
 import type { Drops } from '../drops';
 import type { InferenceRequest } from '../http/inference-request';
 import type { Metrics } from '../metrics';
-import { readStream, readWhole, toChatMessage } from './openai-messages';
+import { readStream, readWhole, toChatMessage } from '../../dialects';
 import { createRedaction, type Redaction } from './redact';
 import type { TraceWriter } from './writer';
 

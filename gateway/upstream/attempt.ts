@@ -13,6 +13,8 @@ export interface UpstreamRequest {
   method: 'GET' | 'POST';
   /** Without the replica's base path: `/chat/completions`. */
   path: string;
+  /** The route is beside `/v1` and not in it, as vLLM's `/tokenize`. */
+  isBesideV1?: boolean;
   body: Buffer | null;
   headers: Record<string, string>;
   /** Served name of the model; requests in flight are counted by it. */
@@ -62,7 +64,7 @@ export function attempt(
     replica.pool.dispatch(
       {
         method,
-        path: replica.basePath + request.path,
+        path: (request.isBesideV1 ? replica.basePath.replace(/\/v1$/, '') : replica.basePath) + request.path,
         body,
         headers: { ...request.headers, ...replica.authorization },
       },

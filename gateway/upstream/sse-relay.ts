@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { hideSecretInBytes } from '../../contracts/hide-secret';
 import { openAiError } from '../../contracts/messages/openai-error';
+import type { StreamTranslation } from '../../dialects';
 import { checkEvents, type FoundEvents } from './check-events';
 import { GrowingBuffer } from './growing-buffer';
 
@@ -56,8 +57,10 @@ function after(data: Buffer, mark: string): number {
 export interface RelayOptions {
   /** Called once, before the first event is written. */
   start: () => void;
-  /** Called with every written piece. */
+  /** Called with every piece of the model server's stream. */
   onPiece: ((piece: Buffer) => void) | null;
+  /** Translates the events for the client; null: it gets them as they are. */
+  translation: StreamTranslation | null;
   /** Longest time without an event with data, in milliseconds. */
   silentMs: number;
   /** Called with the memory of an incomplete event, in bytes. May throw. */
@@ -144,7 +147,10 @@ export class SseRelay {
         return this.fail('The model server ended its answer in the middle of an event.');
       this.send(hideSecretInBytes(Buffer.concat([rest, Buffer.from('\n\n')]), this.secret));
     }
-    this.response.end();
+    const { translation } = this.options;
+    const last = translation?.end() ?? '';
+    if (translation?.hasFailed === true) this.failed = true;
+    this.response.end(last);
   }
 
   /**
@@ -185,7 +191,7 @@ export class SseRelay {
   }
 
   private hold(): void {
-    this.options.hold(this.rest.held + this.opening.held);
+    this.options.hold(this.rest.held + this.opening.held + (this.options.translation?.held ?? 0));
   }
 
   private notice(error: FoundEvents['error']): void {
@@ -197,8 +203,14 @@ export class SseRelay {
   private send(piece: Buffer): boolean {
     if (!this.started) this.options.start();
     this.started = true;
-    this.options.onPiece?.(piece);
-    return this.response.write(piece);
+    const { onPiece, translation } = this.options;
+    onPiece?.(piece);
+    if (translation === null) return this.response.write(piece);
+    const translated = translation.push(piece.toString('utf8'));
+    if (translation.hasFailed) this.failed = true;
+    this.hold();
+    // The translation of tool calls waits for the answer's end.
+    return translated === '' || this.response.write(translated);
   }
 
   private checkSilence(): void {

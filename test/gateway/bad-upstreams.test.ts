@@ -163,7 +163,9 @@ describe('bad upstreams', () => {
     await started();
     fixture.replicas[0]!.adapters.clear();
     expect((await fixture.chat('need:weigh')).json['model']).toBe(adapterName('weigh', 1));
-    expect(fixture.replicas[0]!.history).toEqual(
+    const { history } = fixture.replicas[0]!;
+    // A check that the loss overtook is done again, and so is its probe.
+    expect(history.filter((entry, index) => entry !== history[index - 1])).toEqual(
       [1, 2].flatMap(() => [`load ${adapterName('weigh', 1)}`, `probe ${adapterName('weigh', 1)}`]),
     );
   });
@@ -171,13 +173,13 @@ describe('bad upstreams', () => {
 
 test('a drain lets requests under way end and takes no new ones', async () => {
   const fixture = await new GatewayFixture().start();
-  let answer: () => void = () => undefined;
-  fixture.replicas[0]!.behaviour = (_, response) => ((answer = () => send(response, 200, { late: true })), true);
+  const asked = Promise.withResolvers<ServerResponse>();
+  fixture.replicas[0]!.behaviour = (_, response) => (asked.resolve(response), true);
   const slow = fixture.chat('hi');
-  await fixture.until(() => fixture.agent.replicas.all[0]!.inFlight === 1);
+  const response = await asked.promise;
   const drained = fixture.server.drain(60_000);
   await expect(fixture.chat('no more')).rejects.toThrow();
-  answer();
+  send(response, 200, { late: true });
   expect((await slow).json).toEqual({ late: true });
   expect(await drained).toBe(0);
   await fixture.stop();

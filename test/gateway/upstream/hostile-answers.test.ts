@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { createLog } from '../../../gateway/log';
-import { readStream } from '../../../gateway/traces/openai-messages';
+import { readStream } from '../../../dialects';
 import { readText } from '../../../gateway/upstream/replica';
 import { saysUnknownModel } from '../../../gateway/upstream/response-checks';
 import { completion, send } from '../../fakes/replica';

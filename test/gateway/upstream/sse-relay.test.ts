@@ -10,6 +10,7 @@ function relayed(chunks: readonly Buffer[]) {
   const relay = new SseRelay(response as unknown as ServerResponse, {
     start: () => undefined,
     onPiece: null,
+    translation: null,
     silentMs: 60_000,
     hold: (bytes) => {
       holds.push(bytes);

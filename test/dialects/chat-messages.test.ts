@@ -1,6 +1,6 @@
 // tier: unit
-import type { ChatMessage, LeftOut } from '../../../contracts/artifacts/trajectory';
-import { readStream, readWhole, toChatMessage } from '../../../gateway/traces/openai-messages';
+import type { ChatMessage, LeftOut } from '../../contracts/artifacts/trajectory';
+import { readStream, readWhole, toChatMessage } from '../../dialects';
 
 const event = (value: unknown) => `data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`;
 const delta = (said: object, more = {}) => ({ choices: [{ index: 0, delta: said, finish_reason: null, ...more }] });

@@ -1,7 +1,8 @@
 /** Converts requests and answers of OpenAI's API into messages of a trajectory. */
-import { type ChatMessage, chatMessageSchema, type LeftOut } from '../../contracts/artifacts/trajectory';
-import { isBrokenOff, isHeldBack } from '../../contracts/messages/read-error';
-import { eventsIn } from '../upstream/check-events';
+import { type ChatMessage, chatMessageSchema, type LeftOut } from '../contracts/artifacts/trajectory';
+import { isBrokenOff, isHeldBack } from '../contracts/messages/read-error';
+import { argumentsOf, StreamedCalls, type WireCall } from './chat-calls';
+import { eventsIn } from './server-sent-events';
 
 interface WireMessage {
   role?: unknown;
@@ -74,14 +75,8 @@ const hasContent = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0);
 
 /** The text before the answer. Servers use either name. */
-function reasoningOf({ reasoning_content: text, reasoning }: WireMessage): string {
+export function reasoningOf({ reasoning_content: text, reasoning }: WireMessage): string {
   return [text, reasoning].find((one): one is string => typeof one === 'string' && one !== '') ?? '';
-}
-
-interface WireCall {
-  id?: string | null;
-  type?: unknown;
-  function?: { name?: string | null; arguments?: unknown } | null;
 }
 
 function toToolCall(call: WireCall | null): unknown {
@@ -91,12 +86,6 @@ function toToolCall(call: WireCall | null): unknown {
     type: type ?? 'function',
     function: { name: called?.name, arguments: argumentsOf(called) || '{}' },
   };
-}
-
-/** Servers write no arguments as null or as empty text too, and some write the object itself. */
-function argumentsOf(called: WireCall['function']): unknown {
-  const given = called?.arguments ?? '';
-  return typeof given === 'object' ? JSON.stringify(given) : given;
 }
 
 /** An answer's message, and its numbers of tokens. */
@@ -180,39 +169,4 @@ export function readStream(body: string, leftOut = new Set<LeftOut>()): ReadAnsw
   const { content, refusal, reasoning } = texts;
   const said = { role: 'assistant', content, refusal, reasoning_content: reasoning, tool_calls: calls.made };
   return { message: toChatMessage({ ...beside, ...said }, leftOut), cut: end === 'length', ...usage };
-}
-
-interface StreamedCall {
-  index: number;
-  id: string;
-  function: { name: string; arguments: string };
-}
-
-/** Tool calls of a stream, which come in pieces. */
-class StreamedCalls {
-  private readonly calls: StreamedCall[] = [];
-  // A model server names the indexes: they are no places of a list.
-  private readonly newest = new Map<number, StreamedCall>();
-
-  /** Adds a piece. Some servers send no indexes, or one for all calls: another id and a name begin another call. */
-  add({ index: given, id, function: called }: WireCall & { index?: unknown }): void {
-    const index = given === undefined ? (this.calls.at(-1)?.index ?? 0) : given;
-    if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0)
-      throw new RangeError('A tool call of a streamed answer has an index that is none.');
-    let call = this.newest.get(index);
-    if (call === undefined || (call.id !== '' && id && id !== call.id && called?.name)) {
-      call = { index, id: '', function: { name: '', arguments: '' } };
-      this.calls.push(call);
-      this.newest.set(index, call);
-    }
-    // Some servers repeat both with every piece.
-    if (id !== call.id) call.id += id ?? '';
-    if (called?.name !== call.function.name) call.function.name += called?.name ?? '';
-    call.function.arguments += String(argumentsOf(called));
-  }
-
-  /** The calls in the order of their indexes. */
-  get made() {
-    return this.calls.toSorted((a, b) => a.index - b.index);
-  }
 }
