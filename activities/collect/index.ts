@@ -1,5 +1,6 @@
 import { pluralise } from '../../contracts/pluralise';
 import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
+import { failedText } from '../../contracts/failed-episodes';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { collectedTraces, layout } from '../../store';
@@ -33,10 +34,12 @@ export async function collectTrajectories(
     };
   });
   const rolledOut = await runDeployedRollouts(deps, prepared, {
+    runId,
     plans,
     concurrency: collect.concurrency,
     workKey: layout.work(runId, 'collect'),
     stage: 'collect',
+    ...(collect.tokens && { keepsTokens: true }),
   });
   const wanted = collectedTraces(collect.live, model.name);
   const read = await readLiveTraffic(deps.store, agent, wanted, { rollouts: plans.length, repetition });
@@ -60,16 +63,17 @@ export async function collectTrajectories(
  * collected, but more rollouts do not add more of it.
  */
 function tooFew(
-  { episodes, successes, failures }: RolloutSummary,
+  { episodes, successes, failures, failed }: RolloutSummary,
   live: readonly Trajectory[],
   least: number,
   tasks: number,
   trials: number,
 ): Error {
   const conversations = live.length > 0 ? ` and ${live.length} conversations of live traffic` : '';
+  const lost = failed ? `, and without a result ${failedText(failed)}` : '';
   const found =
     `${episodes - live.length} rollouts (${pluralise(tasks, 'task')} x ${pluralise(trials, 'trial')})${conversations} gave ` +
-    `${successes} successes and ${failures} failures; contrasting them needs at least ${least} of each.`;
+    `${successes} successes and ${failures} failures${lost}; contrasting them needs at least ${least} of each.`;
   const fewSuccesses = successes < failures;
   const what = fewSuccesses ? 'successes' : 'failures';
   const rareLive = live.filter(({ success }) => success === fewSuccesses).length;

@@ -1,13 +1,23 @@
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { EnvironmentMeter } from '../budget/environment-meter';
 import { runModel } from '../endpoints/run-model';
 import { readOwnerEnvironment } from '../environment';
 import { deployedSettings } from './episode';
 import type { RolloutDeps } from './rollout-deps';
 import { type FinishedRollouts, type RolloutOptions, runRollouts } from './run-rollouts';
+import type { ScriptedModel } from './scripted-model';
 import type { ServedAdapter } from './served-adapter';
 
+/** `mayFail` of a set that may have the episodes of a few tasks only: one of these may fail always. */
+export const FEW_EPISODES = 10;
+
 /** A set of rollouts in the agent's own environment. */
-export interface DeployedRollouts extends Pick<RolloutOptions, 'plans' | 'concurrency' | 'workKey' | 'stage' | 'note'> {
+export interface DeployedRollouts extends Pick<
+  RolloutOptions,
+  'plans' | 'concurrency' | 'workKey' | 'stage' | 'note' | 'mayFail' | 'keepsTokens'
+> {
+  /** The run that pays for simulated users and judges. */
+  runId: string;
   /** Adapters that plans may name. Only adapters that a plan may need are loaded. Default: none. */
   adapters?: readonly ServedAdapter[];
 }
@@ -16,15 +26,47 @@ export interface DeployedRollouts extends Pick<RolloutOptions, 'plans' | 'concur
 export async function runDeployedRollouts(
   deps: RolloutDeps,
   prepared: PreparedSpec,
-  { adapters = [], ...rollouts }: DeployedRollouts,
+  { runId, adapters = [], ...rollouts }: DeployedRollouts,
 ): Promise<FinishedRollouts> {
   const used = new Set(rollouts.plans.map(({ model }) => model));
   const anyMayBeUsed = rollouts.plans.some(({ modelAfter }) => modelAfter !== undefined);
   return runRollouts(deps, {
     ...rollouts,
-    environment: await readOwnerEnvironment(prepared),
+    ...(await ownEnvironment(deps, prepared, { ...rollouts, runId })),
     settings: deployedSettings(prepared.spec),
     model: runModel(prepared, deps.endpoints),
     adapters: adapters.filter(({ name }) => anyMayBeUsed || used.has(name)),
   });
+}
+
+/** The same with a script in place of the model. @param maxTurns of an episode. */
+export async function runScriptedRollouts(
+  deps: RolloutDeps,
+  prepared: PreparedSpec,
+  { client, model }: ScriptedModel,
+  { runId, maxTurns, ...rollouts }: Omit<DeployedRollouts, 'adapters'> & { maxTurns: number },
+): Promise<FinishedRollouts> {
+  return runRollouts(
+    { ...deps, model: client },
+    {
+      ...rollouts,
+      ...(await ownEnvironment(deps, prepared, { ...rollouts, runId })),
+      settings: { ...deployedSettings(prepared.spec), maxTurns },
+      model,
+      adapters: [],
+    },
+  );
+}
+
+/** The agent's own environment, and what counts the tokens of its simulated users and judges. */
+async function ownEnvironment(
+  { store }: RolloutDeps,
+  prepared: PreparedSpec,
+  { runId, stage, workKey }: Pick<DeployedRollouts, 'runId' | 'stage' | 'workKey'>,
+): Promise<Pick<RolloutOptions, 'environment' | 'meter'>> {
+  const environment = await readOwnerEnvironment(prepared);
+  // A class in the jail asks no model.
+  if (!('launch' in environment)) return { environment };
+  const run = { runId, budget: prepared.spec.budget };
+  return { environment, meter: new EnvironmentMeter(store, run, stage, workKey) };
 }

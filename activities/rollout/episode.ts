@@ -4,7 +4,10 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { SandboxError } from '../../sandbox';
 import type { EnvironmentHandle } from '../environment';
+import { isTaskFailure } from '../failed-task';
 import { isProcessFault } from './restarting-environment';
+import { answerMessage } from './answer-message';
+import { type Intervention, Intervening, seedOfTurn } from './intervention';
 import type { ChatAnswer, ChatRequest } from './model-client';
 import { ModelFault } from './model-errors';
 import { parseArguments } from './sent-messages';
@@ -22,6 +25,8 @@ export interface EpisodePlan {
   samplingSeed: number;
   /** Name of the model that answers after these messages; absent: `model` gives all answers. */
   modelAfter?: (messages: readonly ReadMessage[]) => string;
+  /** What an experiment changes. Absent: nothing. */
+  intervention?: Intervention;
 }
 
 /** Settings that all episodes of a set of rollouts share. */
@@ -48,20 +53,25 @@ export function deployedSettings({ environment, model }: Pick<AgentSpec, 'enviro
 export interface EpisodeParties {
   environment: EnvironmentHandle;
   chat: (request: Omit<ChatRequest, 'baseUrl'>) => Promise<ChatAnswer>;
+  /** Number of tokens of a conversation's prompt; null: the model's server does not count. Absent: it does not. */
+  countTokens?: (request: Pick<ChatRequest, 'model' | 'messages' | 'tools'>) => Promise<number | null>;
+  /** Those of an episode whose opening names none. */
   tools: readonly EnvironmentTool[];
   /** Whether the environment answers turns without tool calls; otherwise such a turn ends the episode. */
   hasSay: boolean;
   settings: EpisodeSettings;
-  /** If true, a fault of the environment's code ends the episode as `environment-error`; otherwise it is thrown. */
+  /**
+   * If true, a fault of the environment's code ends the episode as `environment-error`; otherwise it is thrown. A
+   * generated environment cannot declare that a task failed: that is a fault of its code, too.
+   */
   toleratesFaults: boolean;
   /** Called with each fault that was tolerated. */
   onFault?: (error: SandboxError) => void;
+  /** Called if something other than the agent failed, which ends the episode as `failed`. */
+  onTaskFailure?: (error: SandboxError) => void;
   /** Called if the model server refuses this conversation, which ends the episode as `refused`. */
   onRefusal?: (fault: ModelFault) => void;
 }
-
-/** The runtime refuses a longer list. No agent makes that many calls on purpose. */
-const MAX_CALLS_PER_TURN = 64;
 
 /**
  * Plays one episode from reset to reward. `name` is its name in the environment's process. Rejects with a SandboxError,
@@ -72,20 +82,30 @@ export async function runEpisode(plan: EpisodePlan, parties: EpisodeParties, nam
   try {
     await playEpisode(record, plan, parties, name);
   } catch (error) {
-    if (!(error instanceof SandboxError) || isProcessFault(error) || !parties.toleratesFaults) throw error;
-    parties.onFault?.(error);
-    await parties.environment.drop(name).catch(() => undefined);
-    record.finish = 'environment-error';
+    if (isProcessFault(error)) throw error;
+    // Whatever ended the episode, the environment need not keep it.
+    const dropped = parties.environment.drop(name).catch(() => null);
+    const isFailure = isTaskFailure(error) && !parties.toleratesFaults;
+    const isTolerated = error instanceof SandboxError && parties.toleratesFaults;
+    if (!isFailure && !isTolerated) throw error;
+    (isFailure ? parties.onTaskFailure : parties.onFault)?.(error);
+    record.environmentUsage = (await dropped) ?? error.spent ?? undefined;
+    record.finish = isFailure ? 'failed' : 'environment-error';
+    record.failedBecause = isFailure ? (error.taskCause ?? 'other') : null;
   }
   return record.toTrajectory();
 }
 
+type Answered = Pick<Trajectory, 'messages' | 'openingAnswers'>;
+
 /** Whether an episode's opening alone was too long for the model's context, so that the model gave no answer. */
-export const isTooLongToOpen = (episode: Pick<Trajectory, 'finish' | 'messages'>): boolean =>
+export const isTooLongToOpen = (episode: Answered & Pick<Trajectory, 'finish'>): boolean =>
   episode.finish === 'context-length' && hasNoAnswer(episode);
 
-const hasNoAnswer = ({ messages }: Pick<Trajectory, 'messages'>): boolean =>
-  !messages.some(({ role }) => role === 'assistant');
+const answersIn = (messages: readonly ChatMessage[]): number =>
+  messages.filter(({ role }) => role === 'assistant').length;
+
+const hasNoAnswer = ({ messages, openingAnswers = 0 }: Answered): boolean => answersIn(messages) <= openingAnswers;
 
 /** The trajectory of an episode that ended its environment's process: it has no messages, only the failure. */
 export function abandonedEpisode(plan: EpisodePlan): Trajectory {
@@ -100,27 +120,35 @@ async function playEpisode(
   parties: EpisodeParties,
   name: string,
 ): Promise<void> {
-  const { environment, settings, tools, hasSay } = parties;
+  const { environment, settings, hasSay } = parties;
   const opened = await environment.reset(name, plan.seed);
-  record.messages.push(...opened.messages);
+  const { tools = parties.tools } = opened;
+  record.open(opened.messages);
   record.tags = opened.tags;
   const known = new Set(tools.map((tool) => tool.function.name));
-  for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
-    const answer = await answerOrFault(() =>
+  const intervening = plan.intervention ? new Intervening(plan.intervention, hasSay) : null;
+  const sample = (turn: number): Promise<ChatAnswer | ModelFault> =>
+    answerOrFault(() =>
       parties.chat({
         model: plan.modelAfter?.(record.messages) ?? plan.model,
         messages: record.messages,
         tools,
         temperature: settings.temperature,
-        seed: plan.samplingSeed + turn,
+        seed: seedOfTurn(plan.samplingSeed, turn),
         maxTokens: settings.maxCompletionTokens,
       }),
     );
+  for (let turn = 0; turn < settings.maxTurns && record.finish === 'turn-limit'; turn++) {
+    const answer = await (intervening?.answer(turn, sample) ?? sample(turn));
+    record.intervened = intervening?.intervened ?? [];
     if (answer instanceof ModelFault) {
       record.finish = answer.kind === 'too-long' ? 'context-length' : 'refused';
       if (record.finish === 'refused') parties.onRefusal?.(answer);
       // There is nothing to evaluate, because the agent has not acted yet.
-      if (turn === 0) return environment.drop(name);
+      if (hasNoAnswer(record)) {
+        record.environmentUsage = (await environment.drop(name)) ?? undefined;
+        return;
+      }
       break;
     }
     const calls = record.addAnswer(answer, turn);
@@ -130,8 +158,11 @@ async function playEpisode(
       else record.messages.push({ role: 'user', content: observations[0] ?? '' });
       continue;
     }
-    for (const call of calls) {
-      const { observation, done } = await runCall(environment, name, call, known);
+    const together = environment.takesWholeTurns
+      ? await runTurn(environment, name, calls, known, answer.content)
+      : null;
+    for (const [index, call] of calls.entries()) {
+      const { observation, done } = together ? together[index]! : await runCall(environment, name, call, known);
       record.steps++;
       record.messages.push({ role: 'tool', content: observation, tool_call_id: call.id });
       if (done) {
@@ -140,9 +171,10 @@ async function playEpisode(
       }
     }
   }
-  const { reward, diagnostics } = await environment.evaluate(name);
+  const { reward, diagnostics, usage } = await environment.evaluate(name);
   record.reward = reward;
   record.diagnostics = diagnostics;
+  record.environmentUsage = usage;
 }
 
 /** The model's answer, or a fault of this conversation only: it is too long, or the server refuses it. */
@@ -177,14 +209,48 @@ async function runCall(
   }
 }
 
+/**
+ * Makes all calls of a turn in one step, with the text beside them. A call that the environment could not understand is
+ * answered here. After the call that ends the episode no other one is made.
+ */
+async function runTurn(
+  environment: EnvironmentHandle,
+  episode: string,
+  calls: readonly ToolCall[],
+  known: ReadonlySet<string>,
+  text: string | null,
+): Promise<{ observation: string; done: boolean }[]> {
+  const read = calls.map(({ function: { name, arguments: written } }) => {
+    if (!known.has(name)) return { refusal: `Error: there is no tool named ${startOf(name, 200)}.` };
+    const parsed = parseArguments(written);
+    if (!parsed) return { refusal: `Error: the arguments of ${name} are not a JSON object.` };
+    return { call: { name, arguments: parsed } };
+  });
+  const sent = read.flatMap(({ call }) => call ?? []);
+  const words = text === null || text === '' ? [] : [text];
+  const { observations, done } =
+    sent.length === 0 ? { observations: [], done: false } : await environment.step(episode, sent, ...words);
+  let next = 0;
+  return read.map(({ refusal }) => {
+    if (refusal !== undefined) return { observation: refusal, done: false };
+    const observation = observations[next++] ?? '';
+    return { observation, done: done && next >= observations.length };
+  });
+}
+
 /** An episode's messages and counts so far. */
 class EpisodeRecord {
   readonly messages: ChatMessage[] = [];
   tags: string[] = [];
+  /** Tools whose calls an experiment put in or did not carry out. */
+  intervened: string[] = [];
   diagnostics: Trajectory['diagnostics'] = {};
   finish: Trajectory['finish'] = 'turn-limit';
+  failedBecause: string | null = null;
   reward = 0;
   steps = 0;
+  environmentUsage: Trajectory['environmentUsage'];
+  openingAnswers = 0;
   private cutReplies = 0;
   private promptTokens = 0;
   private completionTokens = 0;
@@ -194,29 +260,27 @@ class EpisodeRecord {
     private readonly successReward: number,
   ) {}
 
-  /** Appends the assistant's message and returns its tool calls. Their ids depend only on their position. */
+  /** Begins with the messages of the environment, among which may be words of the agent. */
+  open(messages: readonly ChatMessage[]): void {
+    this.messages.push(...messages);
+    this.openingAnswers = answersIn(messages);
+  }
+
+  /** Appends the assistant's message and returns its tool calls. */
   addAnswer(answer: ChatAnswer, turn: number): ToolCall[] {
-    const calls = answer.toolCalls
-      .slice(0, MAX_CALLS_PER_TURN)
-      .map((call, index): ToolCall => ({ id: `call_${turn}_${index}`, type: 'function', function: call }));
-    const content = answer.content === '' && calls.length > 0 ? null : answer.content;
-    this.messages.push({
-      role: 'assistant',
-      content,
-      // The reasoning is sent back to the server with the next turn, because templates of reasoning models write it
-      // between two calls.
-      ...(answer.reasoning !== null && { reasoning_content: answer.reasoning }),
-      ...(calls.length > 0 && { tool_calls: calls }),
-    });
+    const message = answerMessage(answer, turn);
+    this.messages.push(message);
     if (answer.cut) this.cutReplies++;
     this.promptTokens += answer.promptTokens;
     this.completionTokens += answer.completionTokens;
-    return calls;
+    return message.tool_calls ?? [];
   }
 
   toTrajectory(): Trajectory {
     const { seed, split, trial, model, samplingSeed } = this.plan;
-    const { messages, reward, finish, steps, cutReplies, tags, diagnostics } = this;
+    const { messages, reward, finish, failedBecause, steps, openingAnswers, cutReplies, intervened } = this;
+    const { tags, diagnostics, environmentUsage } = this;
+    const mayPass = finish !== 'environment-error' && finish !== 'failed' && !hasNoAnswer({ messages, openingAnswers });
     const task = { seed, split };
     return {
       id: trajectoryId({ task, trial, model, messages }),
@@ -225,14 +289,18 @@ class EpisodeRecord {
       model,
       samplingSeed,
       messages,
+      ...(openingAnswers > 0 && { openingAnswers }),
       reward,
-      success: finish !== 'environment-error' && !hasNoAnswer({ messages }) && reward >= this.successReward,
+      success: mayPass && reward >= this.successReward,
       finish,
+      ...(failedBecause !== null && { failedBecause }),
       steps,
       ...(cutReplies > 0 && { cutReplies }),
+      ...(intervened.length > 0 && { intervened }),
       // The real number of cachedTokens depends on the server's other requests, but the same seed must give the same
       // bytes.
       usage: { promptTokens: this.promptTokens, completionTokens: this.completionTokens, cachedTokens: 0 },
+      ...(environmentUsage && { environmentUsage }),
       tags,
       diagnostics,
     };

@@ -1,8 +1,9 @@
-export { runDeployedRollouts } from './deployed-rollouts';
+export { FEW_EPISODES, runDeployedRollouts, runScriptedRollouts } from './deployed-rollouts';
 export type { EpisodePlan } from './episode';
 export { HttpModelClient } from './model-client';
 export { modelFailure, ModelFault } from './model-errors';
 export { PolicyModel } from './policy-model';
+export { openerWithPrograms } from './player';
 export {
   EnvironmentUnusable,
   loadRollouts,
@@ -12,3 +13,4 @@ export {
 } from './run-rollouts';
 export { samplingSeed } from './sampling-seed';
 export { storeRollouts } from './store-rollouts';
+export { doNothingModel, NEUTRAL_SENTENCE, scriptedModel } from './scripted-model';

@@ -4,10 +4,12 @@ import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import { hideSecret } from '../../contracts/hide-secret';
 import { belongsTo, keyRefusal } from '../../contracts/key-endpoints';
 import { parseLenient } from '../../contracts/lenient-json';
+import { countIn } from '../../dialects';
 import { ADDRESS_HINT, faultOfAnswer, faultOfException, ModelFault } from './model-errors';
 import type { ModelCard } from './model-identity';
 import { readCompletion } from './read-completion';
 import { requestText, sentMessages } from './sent-messages';
+import type { SampledTokens } from './token-rows';
 
 /** A request for a chat completion. */
 export interface ChatRequest {
@@ -21,8 +23,12 @@ export interface ChatRequest {
   maxTokens: number;
   /** Number of alternatives to return at each position. Default: none. */
   topLogprobs?: number;
+  /** Asks for the ids and log-probabilities of the tokens, in vLLM's form. */
+  tokens?: boolean;
   /** The answer must be one of these texts. */
   choice?: readonly string[];
+  /** Further members of the body. */
+  further?: Readonly<Record<string, unknown>>;
   /** How long the server may send nothing, before its answer and during it. Default: that of the client. */
   timeoutMs?: number;
 }
@@ -40,6 +46,8 @@ export interface ChatAnswer {
   completionTokens: number;
   /** Log-probabilities (nats) of the alternatives at the first position; empty if not requested. */
   firstToken: { token: string; logprob: number }[];
+  /** Absent: the server does not give them all. */
+  tokens?: SampledTokens;
   /** The server's name for the answering weights (`system_fingerprint`); null if it gives none. */
   fingerprint: string | null;
 }
@@ -50,6 +58,11 @@ export interface ChatAnswer {
  */
 export interface ModelClient {
   chat(request: ChatRequest, signal?: AbortSignal): Promise<ChatAnswer>;
+  /** Number of tokens that the prompt of a conversation has; null: the server does not count (`/tokenize` of vLLM). */
+  countTokens?(
+    request: Pick<ChatRequest, 'baseUrl' | 'model' | 'messages' | 'tools'>,
+    signal?: AbortSignal,
+  ): Promise<number | null>;
   /** The models and adapters that are served now. */
   models(baseUrl: string, signal?: AbortSignal): Promise<ModelCard[]>;
   /** Loads a LoRA adapter from a directory that the server can read. */
@@ -128,10 +141,27 @@ export class HttpModelClient implements ModelClient {
       seed: request.seed,
       max_tokens: request.maxTokens,
       ...(request.topLogprobs ? { logprobs: true, top_logprobs: request.topLogprobs } : {}),
+      ...(request.tokens ? { return_token_ids: true, logprobs: true } : {}),
+      ...request.further,
       ...(request.choice ? { structured_outputs: { choice: request.choice } } : {}),
     };
     const answer = await this.send('POST', url, body, signal, request.timeoutMs ?? this.timeoutMs);
     return readCompletion(answer, url, this.apiKey);
+  }
+
+  async countTokens(
+    { baseUrl, model, messages, tools = [] }: Pick<ChatRequest, 'baseUrl' | 'model' | 'messages' | 'tools'>,
+    signal?: AbortSignal,
+  ): Promise<number | null> {
+    const sent = sentMessages(messages, new Set(tools.map((tool) => tool.function.name)));
+    const body = { model, messages: sent, ...(tools.length > 0 && { tools }) };
+    try {
+      return countIn(await this.send('POST', `${baseUrl.replace(/\/v1\/?$/, '')}/tokenize`, body, signal));
+    } catch (error) {
+      // What is no route is an address without a model server, for every other question.
+      if (error instanceof ModelFault && error.kind === 'refused') return null;
+      throw error;
+    }
   }
 
   async models(baseUrl: string, signal?: AbortSignal): Promise<ModelCard[]> {

@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/common';
 import { addressRemedy, type RunModel } from '../endpoints/run-model';
 import type { Clock } from '../clock';
 import type { ChatAnswer, ChatRequest, ModelClient } from './model-client';
@@ -94,6 +95,34 @@ export class PolicyModel {
         if (!isLost || reloads >= MAX_RELOADS) throw this.asFailure(error);
         await this.ensureAdapters();
       }
+    }
+  }
+
+  /** Number of tokens of a conversation's prompt; null: the server does not count. */
+  async countTokens(request: Pick<ChatRequest, 'model' | 'messages' | 'tools'>): Promise<number | null> {
+    const { client, model, signal } = this.options;
+    try {
+      return (await client.countTokens?.({ ...request, baseUrl: model.baseUrl }, signal)) ?? null;
+    } catch (error) {
+      throw this.asFailure(error);
+    }
+  }
+
+  /**
+   * Why the server gives no tokens of prompts and answers; null: it gives them. It is asked once, because a server that
+   * refuses members that it does not know would else refuse every conversation.
+   */
+  async whyNoTokens(): Promise<string | null> {
+    const { model } = this.options;
+    const small = { ...OTHER_CONVERSATION, model: model.name };
+    try {
+      const { tokens } = await this.chat({ ...small, tokens: true });
+      return tokens ? null : `The model server at ${model.baseUrl} answers without the ids of tokens.`;
+    } catch (error) {
+      const fault = error instanceof ApplicationFailure ? error.cause : null;
+      if (!(fault instanceof ModelFault) || fault.kind !== 'conversation') throw error;
+      await this.chat(small);
+      return `The model server at ${model.baseUrl} takes no return_token_ids. ${fault.message}`;
     }
   }
 

@@ -3,6 +3,7 @@ import { startOf } from '../../contracts/clean-text';
 import { hideSecret, hideSecretInJson } from '../../contracts/hide-secret';
 import { errorInAnswer } from '../../contracts/messages/read-error';
 import type { ChatAnswer } from './model-client';
+import type { SampledTokens } from './token-rows';
 import { ADDRESS_HINT, faultOfAnswer, ModelFault } from './model-errors';
 
 /** How an answer ends at the limit of tokens: words of OpenAI, Anthropic, Gemini, Mistral and Z.AI. */
@@ -59,8 +60,13 @@ const completionSchema = z.object({
         delta: z.undefined().optional(),
         text: z.undefined().optional(),
         finish_reason: textSchema,
+        token_ids: z.unknown().optional(),
         logprobs: z
-          .object({ content: z.array(z.object({ top_logprobs: z.array(z.unknown()).nullish() })).nullish() })
+          .object({
+            content: z
+              .array(z.object({ logprob: z.unknown().optional(), top_logprobs: z.array(z.unknown()).nullish() }))
+              .nullish(),
+          })
           .nullish()
           .catch(null),
       }),
@@ -68,6 +74,7 @@ const completionSchema = z.object({
     .min(1),
   usage: z.object({ prompt_tokens: countSchema, completion_tokens: countSchema }).nullish().catch(null),
   system_fingerprint: textSchema,
+  prompt_token_ids: z.unknown().optional(),
 });
 
 /**
@@ -83,7 +90,13 @@ export function readCompletion(answer: unknown, url: string, key: string | undef
   const parsed = completionSchema.safeParse(answer);
   if (!parsed.success) throw noCompletion(answer, parsed.error, url, key);
   const { choices, usage, system_fingerprint: fingerprint } = parsed.data;
-  const { message, logprobs, finish_reason: finish } = choices.find(({ index }) => index === 0) ?? choices[0]!;
+  const choice = choices.find(({ index }) => index === 0) ?? choices[0]!;
+  const { message, logprobs, finish_reason: finish } = choice;
+  const tokens = tokensIn(
+    parsed.data.prompt_token_ids,
+    choice.token_ids,
+    logprobs?.content?.map(({ logprob }) => logprob),
+  );
   const { content, refusal, reasoning_content, reasoning, tool_calls: calls, function_call: call } = message ?? {};
   return {
     content: content?.content || refusal || (content?.content ?? null),
@@ -93,9 +106,24 @@ export function readCompletion(answer: unknown, url: string, key: string | undef
     promptTokens: usage?.prompt_tokens ?? 0,
     completionTokens: usage?.completion_tokens ?? 0,
     firstToken: (logprobs?.content?.[0]?.top_logprobs ?? []).flatMap((one) => tokenSchema.safeParse(one).data ?? []),
+    ...(tokens !== null && { tokens }),
     fingerprint: fingerprint ?? null,
   };
 }
+
+/** Tokens in vLLM's form; null unless all are there and each sampled one has a log-probability. */
+function tokensIn(prompt: unknown, answer: unknown, logprobs: unknown[] | undefined): SampledTokens | null {
+  if (!isIds(prompt) || !isIds(answer) || logprobs?.length !== answer.length) return null;
+  return logprobs.every(isLogprob) ? { prompt, answer, logprobs } : null;
+}
+
+/** They are kept as 32-bit floats, where what is too large becomes infinite: trainers read no file with such a one. */
+const isLogprob = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(Math.fround(value));
+
+const isIds = (value: unknown): value is number[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((id) => Number.isInteger(id) && (id as number) >= 0 && (id as number) < 2 ** 31);
 
 /**
  * The fault for an answer 2xx that is no chat completion. What is no JSON is a page of a proxy, or the beginning of an

@@ -1,4 +1,5 @@
 import { SandboxError } from '../../sandbox';
+import { mapInParallel } from '../in-parallel';
 import { type EnvironmentHandle, type EnvironmentSource, type OpenEnvironment, sourceFault } from '../environment';
 
 const PROCESS_FAULTS: readonly SandboxError['type'][] = [
@@ -14,6 +15,28 @@ const PROCESS_FAULTS: readonly SandboxError['type'][] = [
 /** Whether an error ended the environment's process, and so all its other episodes. */
 export function isProcessFault(error: unknown): boolean {
   return error instanceof SandboxError && PROCESS_FAULTS.includes(error.type);
+}
+
+/**
+ * Results of `work` in the order of the items, as `mapInParallel`. It is unknown which of the items that a process
+ * plays at a time ended it, so these run again one by one, after all others.
+ * @throws the signal's reason; the first error of `work` that ended no process, or that ended one again.
+ */
+export async function mapAloneIfLost<T, R>(
+  items: readonly T[],
+  limit: number,
+  signal: AbortSignal,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const found = await mapInParallel(items, limit, signal, async (item): Promise<{ result: R } | { lost: T }> => {
+    try {
+      return { result: await work(item) };
+    } catch (error) {
+      if (!isProcessFault(error)) throw error;
+      return { lost: item };
+    }
+  });
+  return mapInParallel(found, 1, signal, async (one) => ('lost' in one ? work(one.lost) : one.result));
 }
 
 /** Keeps one process of an environment available: after it ends, the next `running` starts a new one. */

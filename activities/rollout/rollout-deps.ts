@@ -1,3 +1,4 @@
+import type { LaunchProgram } from '../../sandbox';
 import type { ArtifactStore } from '../../store';
 import type { OpenEnvironment } from '../environment';
 import type { KnownEndpoints } from '../endpoints/resolve-endpoints';
@@ -7,6 +8,10 @@ import type { ModelClient } from './model-client';
 export interface RolloutDeps {
   store: ArtifactStore;
   openEnvironment: OpenEnvironment;
+  /** Starts the commands of an environment that is a program. Default: `launchProgram` of `sandbox/`. */
+  launchProgram?: LaunchProgram;
+  /** Milliseconds after which an episode counts as slow. Default: five minutes. */
+  slowEpisodeMs?: number;
   model: ModelClient;
   /** The current address of the policy server, for runs whose agent.yaml names no address. */
   endpoints: Pick<KnownEndpoints, 'modelUrl'>;

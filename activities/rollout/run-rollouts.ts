@@ -1,22 +1,29 @@
 import { setMaxListeners } from 'node:events';
 import { Context } from '@temporalio/activity';
-import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import type { EnvironmentTokens } from '../../contracts/artifacts/environment-use';
+import type { EpisodeTokens } from '../../contracts/artifacts/episode-tokens';
+import { isPlayed, type Trajectory } from '../../contracts/artifacts/trajectory';
+import { type FailedByCause, failedText } from '../../contracts/failed-episodes';
 import type { StageName } from '../../contracts/names';
-import { failure } from '../../contracts/typed-failure';
-import { SandboxError } from '../../sandbox';
+import { isFailure } from '../../contracts/typed-failure';
+import { launchProgram, SandboxError } from '../../sandbox';
+import type { EnvironmentMeter } from '../budget/environment-meter';
 import type { RolloutDeps } from './rollout-deps';
 import { type EnvironmentSource, ownerFailure, ownerTaskFailure } from '../environment';
 import { Progress } from '../progress';
-import { RestartingEnvironment, isProcessFault } from './restarting-environment';
+import { isProcessFault } from './restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
-import { abandonedEpisode, type EpisodePlan, type EpisodeSettings, runEpisode } from './episode';
+import { abandonedEpisode, type EpisodePlan, type EpisodeSettings } from './episode';
 import { systemClock } from '../clock';
 import { inParallel } from '../in-parallel';
 import type { RunModel } from '../endpoints/run-model';
-import type { ModelFault } from './model-errors';
+import { type EpisodePlayer, playerOf } from './player';
 import { PolicyModel } from './policy-model';
 import type { ServedAdapter } from './served-adapter';
-import { type EpisodeFault, FinishedEpisodes } from './finished-episodes';
+import { type EpisodeFault, episodeKey, FinishedEpisodes, type TokensOfEpisode } from './finished-episodes';
+import { SharedFaults } from './shared-faults';
+import { SlowEpisodes } from './slow-episodes';
+import { TokenRows } from './token-rows';
 
 /** The set of rollouts to run. */
 export interface RolloutOptions {
@@ -33,12 +40,27 @@ export interface RolloutOptions {
   workKey: string;
   stage: StageName;
   note?: string;
+  /** Whether the tokens of the model's answers are kept. Default: no. */
+  keepsTokens?: boolean;
+  /** With at most so many failed episodes the set does not wait, even if they are most of it. Default 0. */
+  mayFail?: number;
+  /** Counts what simulated users and judges spend. Absent: the environment has none. */
+  meter?: EnvironmentMeter;
 }
 
 /** The results of a set of rollouts. Their trajectories are in the work file. */
 export interface FinishedRollouts {
-  /** Reads them from the work file, one by one, sorted by seed, then trial. */
+  /** Reads those that have a result from the work file, one by one, sorted by seed, then trial. */
   trajectories: () => AsyncIterable<Trajectory>;
+  /** The episodes that failed, in the same way; the tokens of all tries that failed. Absent: no try failed. */
+  failed?: {
+    byCause: FailedByCause;
+    trajectories: () => AsyncIterable<Trajectory>;
+    usage: () => Promise<Pick<Trajectory['usage'], 'promptTokens' | 'completionTokens'>>;
+  };
+  /** The tokens of the episodes that have a result. Absent: nobody asked for them. */
+  tokens?: { episodes: () => AsyncIterable<TokensOfEpisode>; temperature: number; refusal: string | null };
+  /** Number of all episodes, with those that failed. */
   episodes: number;
   /** Wall-clock time, including attempts that did not finish. */
   seconds: number;
@@ -66,6 +88,13 @@ export async function loadRollouts({ trajectories, seconds, faults }: FinishedRo
 /** If more episodes than this end the environment's process, the set is given up. */
 export const MAX_PROCESS_FAULTS = 5;
 
+/**
+ * Most episodes of the owner's environment at a time that are played again after the end of their process, each in a
+ * process of its own. One at a time, a few tasks that end their process could hold up all others for hours. Those of a
+ * synthesised environment are played one at a time, because it is given up after `MAX_PROCESS_FAULTS`, always the same.
+ */
+const APART_AT_A_TIME = 8;
+
 /** This is short, because Temporal delivers a cancellation in its answer to a heartbeat. */
 const HEARTBEAT_MS = 500;
 
@@ -89,10 +118,14 @@ export class EnvironmentUnusable extends Error {
  * so that a retry plays only the rest. Must run inside an activity.
  *
  * If the environment's process hangs or crashes, all its episodes are lost, and it is unknown which episode caused
- * this. They are played again one by one. An episode that causes it again ends as `environment-error` (synthesised
- * environment) or fails the set with `Environment.Failed` (owner's environment). Repeating is safe because an episode
- * is a function of its plan. If something outside kills an episode's process, the episode is played up to three times,
- * because that is nobody's fault.
+ * this. They are played again, each in a process of its own. An episode that causes it again ends as
+ * `environment-error` (synthesised environment), fails the set with `Environment.Failed` (owner's module), or counts as
+ * one whose program failed (owner's process). Repeating is safe because an episode is a function of its plan. If
+ * something outside kills an episode's process, the episode is played up to three times, because that is nobody's
+ * fault.
+ *
+ * If the simulator, the judge or the program of the owner's environment fails in an episode, the episode is played up
+ * to `TASK_TRIES` times, over all attempts of the activity. Then it is kept as `failed`, without a result.
  * @throws ApplicationFailure `Model.*`, `Environment.*`; EnvironmentUnusable; EnvironmentKilled (synthesised); the
  *   signal's reason.
  */
@@ -101,57 +134,87 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   const { cancellationSignal, heartbeat } = Context.current();
   using progress = new Progress({ stage, unit: 'rollouts', total: plans.length, everyMs: HEARTBEAT_MS, note });
   const work = await FinishedEpisodes.open(deps.store, options.workKey);
+  await options.meter?.opened(work.environmentTokens, work.environmentTokens.length + work.damagedLines);
   progress.setDone(work.size);
   heartbeat(progress.snapshot());
-  const restarting = new RestartingEnvironment(deps.openEnvironment, options.environment);
   const stop = new AbortController();
   const signal = AbortSignal.any([cancellationSignal, stop.signal]);
   // Every call in flight adds a listener, so that more than ten of them are no leak.
   setMaxListeners(0, signal);
-  // A hanging environment must not delay a cancellation.
-  signal.addEventListener('abort', () => void restarting.close(), { once: true });
   const startedAt = systemClock.now();
   const seconds = (): number => work.secondsBefore + (systemClock.now() - startedAt) / 1000;
+  const set = new RolloutSet(deps, options, work, progress, signal, stop, seconds);
+  // A hanging environment must not delay a cancellation.
+  signal.addEventListener('abort', () => void set.close(), { once: true });
   try {
-    await new RolloutSet(deps, options, work, progress, restarting, signal, stop, seconds).run();
+    await set.run();
   } catch (error) {
     if (cancellationSignal.aborted) throw cancellationSignal.reason;
     if (!(error instanceof SandboxError) || options.environment.trust !== 'owner') throw error;
     throw ownerFailure(error);
   } finally {
-    await Promise.all([restarting.close(), work.close()]);
+    await Promise.all([set.close(), work.close()]);
+    // The caller's error, if there is one, is the one to tell.
+    await options.meter?.flush().catch(() => undefined);
   }
-  return finishedRollouts(work, seconds());
+  // A count that could not be written is written by a retry, which plays nothing again.
+  await options.meter?.flush();
+  const { keepsTokens, settings } = options;
+  const { temperature } = settings;
+  const tokens = keepsTokens && { episodes: () => work.tokens(), temperature, refusal: set.tokenRefusal };
+  return { ...finishedRollouts(work, seconds()), ...(tokens && { tokens }) };
 }
 
 const finishedRollouts = (work: FinishedEpisodes, seconds: number): FinishedRollouts => ({
   trajectories: () => work.trajectories(),
+  failed: {
+    byCause: work.failedByCause,
+    trajectories: () => work.failedTrajectories(),
+    usage: () => work.failedUsage(),
+  },
   episodes: work.size,
   seconds,
   faults: work.faults,
   damagedLines: work.damagedLines,
 });
 
-const episodeKey = ({ seed, trial }: { seed: number; trial: number }): string => `${seed}:${trial}`;
+/** Told when an episode is written, with what its simulated user and judge spent. */
+type Recorded = (spent: EnvironmentTokens | null) => void;
 
 class RolloutSet {
   private readonly model: PolicyModel;
+  private readonly player: EpisodePlayer;
+  /** All players, so that none outlives the set. */
+  private readonly players = new Set<EpisodePlayer>();
   private readonly isOwners: boolean;
+  /** Faults of the environment in episodes that are being played. */
+  private readonly faults = new Map<EpisodePlan, string>();
   private runs = 0;
-  private lastRefusal: ModelFault | null = null;
+  /** Why the model server gives no tokens; null: it gives them, or it was not asked. */
+  tokenRefusal: string | null = null;
+  /** The failure of the budget of simulated users and judges, after which no episode begins. Null: there is none. */
+  private budgetFailure: Error | null = null;
+  /** What troubles the model server; undefined: nothing. */
+  private trouble: string | undefined;
+  /** How the episodes are played; undefined: there is nothing to say. */
+  private manner: string | undefined;
+  private readonly slow: SlowEpisodes;
+  private readonly shared: SharedFaults;
 
   constructor(
     deps: RolloutDeps,
     private readonly options: RolloutOptions,
     private readonly work: FinishedEpisodes,
     private readonly progress: Progress,
-    private readonly restarting: RestartingEnvironment,
     private readonly signal: AbortSignal,
     private readonly stop: AbortController,
     private readonly seconds: () => number,
   ) {
+    this.shared = new SharedFaults(work, options);
     this.isOwners = options.environment.trust === 'owner';
-    const { model, adapters } = options;
+    const { model, adapters, environment } = options;
+    const endsAfter = 'launch' in environment ? environment.launch.seconds.episode : undefined;
+    this.slow = new SlowEpisodes(endsAfter, () => this.showNote(), deps.slowEpisodeMs);
     this.model = new PolicyModel({
       client: deps.model,
       clock: systemClock,
@@ -159,16 +222,46 @@ class RolloutSet {
       concurrency: options.concurrency,
       adapters,
       signal,
-      onTrouble: (note) => progress.setNote(note),
+      onTrouble: (note) => {
+        this.trouble = note;
+        this.showNote();
+      },
     });
+    this.player = playerOf({
+      openEnvironment: deps.openEnvironment,
+      launchProgram: deps.launchProgram ?? launchProgram,
+      set: options.workKey,
+      environment: options.environment,
+      settings: options.settings,
+      chat: this.model.chat.bind(this.model),
+      countTokens: this.model.countTokens.bind(this.model),
+      toleratesFaults: !this.isOwners,
+      onFault: (plan, { message }) => void this.faults.set(plan, message),
+      onTaskFailure: (error) => (this.shared.lastFailure = error),
+      onRefusal: (refusal) => (this.shared.lastRefusal = refusal),
+      onNote: (note) => {
+        this.manner = note;
+        this.showNote();
+      },
+      whilePlayed: this.slow.watch.bind(this.slow),
+    });
+    this.players.add(this.player);
+  }
+
+  /** Ends what plays the episodes. */
+  async close(): Promise<void> {
+    await Promise.all([...this.players].map((player) => player.close()));
   }
 
   async run(): Promise<void> {
-    const again = new Set([...this.tooLongToOpen(), ...this.refused()]);
+    const again = this.shared.episodes();
+    if (this.shared.failed.size > 0) this.work.playAgain(this.work.failed);
     const pending = this.options.plans.filter((plan) => !this.work.has(plan) || again.has(episodeKey(plan)));
     if (pending.length === 0) return;
-    if (again.size > 0) this.progress.setDone(this.work.size - again.size);
+    if (again.size > 0) this.progress.setDone(this.options.plans.length - pending.length);
+    this.showNote();
     await this.model.ensureAdapters();
+    if (this.options.keepsTokens) this.tokenRefusal = await this.model.whyNoTokens();
     const suspects: EpisodePlan[] = [];
     await inParallel(pending, this.options.concurrency, { signal: this.signal, stop: this.stop }, async (plan) => {
       try {
@@ -178,92 +271,94 @@ class RolloutSet {
         suspects.push(plan);
       }
     });
+    await this.playApart(suspects);
+    // What was begun is paid, so it is kept.
+    if (this.budgetFailure !== null) throw this.budgetFailure;
+    this.shared.throwIfAny();
+    const { lastRefusal } = this.shared;
+    if (lastRefusal !== null) Context.current().log.warn(`Rollouts end as refused. ${lastRefusal.message}`);
+  }
+
+  /** Plays episodes of which some may end their process, each in a process that plays nothing else meanwhile. */
+  private async playApart(suspects: readonly EpisodePlan[]): Promise<void> {
     const lost: string[] = [];
-    await inParallel(suspects, 1, { signal: this.signal, stop: this.stop }, async (plan) => {
-      try {
-        await againIfKilled(() => this.runOne(plan), this.signal);
-      } catch (error) {
-        if (!isProcessFault(error) || isOutsideFault(error) || this.signal.aborted) throw error;
-        if (this.isOwners) throw this.ownersFault(error as SandboxError, plan);
-        lost.push((error as SandboxError).message);
-        if (lost.length > MAX_PROCESS_FAULTS)
-          throw new EnvironmentUnusable(lost, await loadRollouts(finishedRollouts(this.work, this.seconds())));
-        await this.keep(abandonedEpisode(plan), lost.at(-1)!);
-      }
-    });
-    if (this.tooLongToOpen().size > 0) throw this.contextTooShort();
-    if (this.refused().size > 0) throw this.refusesMost();
-    if (this.lastRefusal !== null) Context.current().log.warn(`Rollouts end as refused. ${this.lastRefusal.message}`);
-  }
-
-  /**
-   * Episodes of the agent's own tasks whose opening exceeds the model's context, if these are more than half. In that
-   * case the context is wrong, not a task. Empty if there are fewer: then these episodes count as failed.
-   */
-  private tooLongToOpen(): ReadonlySet<string> {
-    return this.isOwners ? this.ifMost(this.work.tooLongToOpen) : new Set();
-  }
-
-  /**
-   * The same for conversations that the model server refused: if these are the majority, the server refuses them all.
-   */
-  private refused(): ReadonlySet<string> {
-    return this.ifMost(this.work.refused);
-  }
-
-  private ifMost(episodes: { seed: number; trial: number }[]): ReadonlySet<string> {
-    return new Set(episodes.length > this.options.plans.length / 2 ? episodes.map(episodeKey) : []);
-  }
-
-  private refusesMost(): Error {
-    const count = `${this.refused().size} of ${this.options.plans.length}`;
-    return failure(
-      'Model.Refused',
-      `The model server refused the conversations of ${count} episodes, so the cause is the server or a setting. ` +
-        `The last answer: ${this.lastRefusal?.message} Correct what it names; \`whet retry RUN\` plays these tasks again.`,
+    const free: EpisodePlayer[] = [];
+    await inParallel(
+      suspects,
+      this.isOwners ? APART_AT_A_TIME : 1,
+      { signal: this.signal, stop: this.stop },
+      async (plan) => {
+        const player = free.pop() ?? this.player.apart();
+        this.players.add(player);
+        try {
+          await againIfKilled(() => this.runOne(plan, player), this.signal);
+        } catch (error) {
+          if (!isProcessFault(error) || isOutsideFault(error) || this.signal.aborted) throw error;
+          if (this.isOwners) throw this.ownersFault(error as SandboxError, plan);
+          const sentence = (error as SandboxError).message;
+          lost.push(sentence);
+          if (lost.length > MAX_PROCESS_FAULTS)
+            throw new EnvironmentUnusable(lost, await loadRollouts(finishedRollouts(this.work, this.seconds())));
+          await this.keep(abandonedEpisode(plan), sentence);
+        } finally {
+          free.push(player);
+        }
+      },
     );
   }
 
-  private contextTooShort(): Error {
-    const { name, baseUrl, served } = this.options.model;
-    const length = served?.maxModelLength ?? null;
-    return failure(
-      'Model.ContextTooShort',
-      `${this.tooLongToOpen().size} of ${this.options.plans.length} episodes open with a prompt that is longer than the ` +
-        `context of ${name} at ${baseUrl}${length === null ? '' : ` (${length} tokens)`}.`,
-    );
+  /** The counts of failed and of slow episodes follow what else there is to say. */
+  private showNote(): void {
+    const failed = failedText(this.work.failedByCause);
+    const note = this.trouble ?? this.options.note ?? this.manner;
+    this.progress.setNote([note, failed, this.slow.text].filter(Boolean).join('; ') || undefined);
   }
 
-  private async runOne(plan: EpisodePlan): Promise<void> {
-    const environment = await this.restarting.running();
-    const { tools, hasSay } = await environment.describe();
-    let fault: string | null = null;
-    const parties = {
-      environment,
-      tools,
-      hasSay,
-      settings: this.options.settings,
-      chat: this.model.chat.bind(this.model),
-      toleratesFaults: !this.isOwners,
-      onFault: (error: SandboxError) => (fault = error.message),
-      onRefusal: (refusal: ModelFault) => (this.lastRefusal = refusal),
-    };
+  /** Plays an episode, again where something other than the agent failed in it. */
+  private async runOne(plan: EpisodePlan, player = this.player): Promise<void> {
+    // The majority will stay one, so that further episodes would be paid for in vain.
+    for (let isFinished = false; !isFinished && this.budgetFailure === null && this.shared.failed.size === 0;) {
+      this.signal.throwIfAborted();
+      await this.playIfPaid(plan, player);
+      isFinished = this.work.has(plan);
+    }
+  }
+
+  private async playIfPaid(plan: EpisodePlan, player: EpisodePlayer): Promise<void> {
+    const { meter } = this.options;
+    if (meter === undefined) return this.playOnce(plan, player);
+    try {
+      await meter.guard((recorded) => this.playOnce(plan, player, recorded));
+    } catch (error) {
+      if (!isFailure(error, 'Budget.Spent')) throw error;
+      this.budgetFailure = error;
+    }
+  }
+
+  private async playOnce(plan: EpisodePlan, player: EpisodePlayer, recorded?: Recorded): Promise<void> {
+    this.faults.delete(plan);
     // A repeated episode gets a new name, because the first one may still be open in the environment.
     const name = `${plan.seed}-${plan.trial}-${this.runs++}`;
-    const trajectory = await runEpisode(plan, parties, name).catch((error: unknown) => {
+    const rows = this.options.keepsTokens ? new TokenRows() : null;
+    const chat = rows?.recording(this.model.chat.bind(this.model), this.tokenRefusal === null);
+    const trajectory = await player.play(plan, name, chat).catch((error: unknown) => {
       const isOfTask = error instanceof SandboxError && !isProcessFault(error);
       throw this.isOwners && isOfTask ? this.ownersFault(error, plan) : error;
     });
-    await this.keep(trajectory, fault);
+    const tokens = isPlayed(trajectory) ? rows?.kept : undefined;
+    await this.keep(trajectory, this.faults.get(plan) ?? null, tokens);
+    recorded?.(trajectory.environmentUsage ?? null);
+    this.faults.delete(plan);
   }
 
   private ownersFault(error: SandboxError, { seed, trial }: EpisodePlan): Error {
     return ownerTaskFailure(error, `task ${seed} (trial ${trial})`, Context.current().info.attempt);
   }
 
-  private async keep(trajectory: Trajectory, fault: string | null): Promise<void> {
+  private async keep(trajectory: Trajectory, fault: string | null, tokens?: EpisodeTokens): Promise<void> {
     await this.model.confirm();
-    await this.work.add(trajectory, fault, this.seconds());
-    this.progress.advance();
+    await this.work.add(trajectory, fault, this.seconds(), tokens);
+    if (this.work.has({ seed: trajectory.task.seed, trial: trajectory.trial })) this.progress.advance();
+    if (!isPlayed(trajectory)) this.showNote();
   }
 }

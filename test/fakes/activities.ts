@@ -242,9 +242,21 @@ export function fakeActivities(options: FakeOptions = {}): { activities: Require
           seen(`synthesise:${c.id}:${attempt}${previous === null ? '' : ':with feedback'}`);
           return { source: artifact(`${c.id}-${attempt}.py`), promptTokens: 1, completionTokens: 1, model: 'analyst' };
         },
+        readEnvironment: async ({ capability: c, attempt }) => {
+          seen(`readEnvironment:${c.id}:${attempt}`);
+          return {
+            ...{ passed: true, outcome: 'read blind', promptTokens: 1, completionTokens: 1, model: 'analyst' },
+            detail: artifact('second-reading.json'),
+            certificate: artifact('certificate.json'),
+          };
+        },
       },
       sandbox: {
         collectTrajectories: async () => rollouts,
+        playExperiments: async () => {
+          seen('playExperiments');
+          return artifact('experiments.json');
+        },
         validateEnvironment: async () => ({
           passed: true,
           playable: true,

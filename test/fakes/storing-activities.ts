@@ -23,6 +23,7 @@ const DIRECTORY: Record<string, (runId: string) => string> = {
   tallyRun: layout.labels,
   discoverCandidates: layout.capabilities,
   contrastCapabilities: layout.capabilities,
+  playExperiments: layout.capabilities,
   readServedTraffic: layout.night,
   planEvaluation: layout.evaluation,
   chooseRouter: layout.evaluation,

@@ -40,5 +40,6 @@ export const plainRejection: RejectedAttempt = {
   validation: { passed: true, problems: [], checks: [] },
   calibration: null,
   rollouts: [],
+  reading: null,
   history: [],
 };

@@ -70,14 +70,16 @@ export function syntheticAnswer({ body }: FakeAnalystRequest): FakeAnalystAnswer
     return { content: JSON.stringify({ reason: `message 3 says ${label}`, step: label === 'NA' ? null : 3, label }) };
   }
   if (body.response_format?.json_schema.name === 'discover') {
+    const failed = [...prompt.matchAll(/^Episode (\d+): failed$/gm)].map(([, number]) => Number(number));
     const capabilities = SKILLS.map((name, i) => ({
       name,
       summary: `needs ${name}`,
       description: `The agent has ${name}.`,
-      episodes: Array.from({ length: 7 - i }, (_, e) => e + 1),
+      episodes: failed.slice(0, 7 - i),
+      notTrainable: null,
     }));
     return { content: JSON.stringify({ capabilities }) };
   }
   if (body.response_format?.json_schema.name === 'merge') return { content: '{"groups":[]}' };
-  return { content: JSON.stringify({ rationale: 'because', source: 'class Environment:\n    pass\n' }) };
+  return { content: JSON.stringify({ rationale: 'because', decline: null, source: 'class Environment:\n    pass\n' }) };
 }

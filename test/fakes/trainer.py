@@ -5,7 +5,7 @@ that job, the others go on), or nothing. Further: `stuck` (killed whenever it wo
 (killed after every iteration). FAKE_HOLD names jobs that make no fifth iteration before their directory has a
 file `go`. FAKE_LINGER keeps the process alive after its last manifest until that directory has a file `leave`, as a
 trainer is that takes its time to end. FAKE_SECONDS is the duration of an iteration. FAKE_NOTHING is why the training
-learned nothing. Every start of a job is a line of its starts.txt: the process id.
+learned nothing, FAKE_WATCH the watch in its manifest. Every start of a job is a line of its starts.txt: the process id.
 """
 
 import argparse
@@ -98,6 +98,8 @@ class Job:
             manifest["nothingLearned"] = os.environ["FAKE_NOTHING"]
         if "FAKE_PARTIAL" in os.environ:
             manifest["partialReward"] = float(os.environ["FAKE_PARTIAL"])
+        if "FAKE_WATCH" in os.environ:
+            manifest["watch"] = json.loads(os.environ["FAKE_WATCH"])
         if begins:
             manifest["beginsFrom"] = begins
         self.write("manifest.json", manifest)
