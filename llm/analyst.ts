@@ -5,7 +5,7 @@ import type { BatchOptions } from './batch';
 import type { ChangeRateState } from './rate/rate-state';
 
 /** Kinds of calls, which are counted separately. */
-type CallKind = 'discover' | 'merge' | 'label' | 'synthesise';
+type CallKind = 'discover' | 'merge' | 'label' | 'synthesise' | 'read';
 
 /** Tokens that the endpoint billed; zero if it does not say. */
 export interface AnalystUsage {

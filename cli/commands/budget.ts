@@ -1,6 +1,8 @@
 import { pluralise } from '../../contracts/pluralise';
-import { parseAnalystUse, dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
+import { dollarsForUse, parseAnalystUse, pricesOf } from '../../contracts/artifacts/analyst-use';
+import { dollarsForEnvironment, parseEnvironmentUse, sumOfStages } from '../../contracts/artifacts/environment-use';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
+import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { type BudgetSpec, budgetSpecSchema } from '../../contracts/config/analyst-spec';
 import { changeDocument, layout, LocalStore, type ArtifactStore, type StoredDocument } from '../../store';
 import type { Context } from '../context';
@@ -16,56 +18,103 @@ const DAMAGE_REMEDY = 'Restore it from a backup, or move it away.';
 export interface BudgetFlags {
   usd?: number;
   tokens?: number;
+  environmentUsd?: number;
+  environmentTokens?: number;
 }
 
 /**
- * `whet budget RUN [--usd N] [--tokens N]`: shows the run's spending, and raises or lowers its budget. Work that waits
- * for the budget then continues.
+ * `whet budget RUN [--usd N] [--tokens N] [--environment-usd N] [--environment-tokens N]`: shows the run's spending on
+ * the analyst, and on simulated users and judges, and raises or lowers its budget. Work that waits for the budget then
+ * continues.
  */
-export async function budgetCommand(
-  { settings, out }: Context,
-  runId: string,
-  { usd, tokens }: BudgetFlags,
-): Promise<void> {
+export async function budgetCommand({ settings, out }: Context, runId: string, flags: BudgetFlags): Promise<void> {
   const store = new LocalStore(settings.storeRoot);
   await withTemporal(settings, async ({ client }) => {
     const state = await readRunState(client, runId);
-    const setting: BudgetSpec = { ...(usd === undefined ? {} : { usd }), ...(tokens === undefined ? {} : { tokens }) };
+    const setting = settingOf(flags);
     const changes = Object.keys(setting).length > 0;
     if (changes) requireRunning(state, 'so its budget has no effect any more');
-    const prices = await pricesOfRun(store, runId);
-    if (usd !== undefined && prices === null) {
-      throw new CliError(
-        `--usd ${usd}: the agent.yaml of ${runId} has no prices, so dollars cannot be counted. Use --tokens, or set ` +
-          'analyst.pricePerMillionInput and analyst.pricePerMillionOutput for the next run.',
-        { type: 'Budget.NoPrices' },
-      );
-    }
-    const budget = changes ? await setBudget(store, runId, setting) : await currentBudget(store, runId);
+    const spec = await specOf(store, runId);
+    const before = await currentBudget(store, runId, spec?.budget);
+    requirePrices(runId, flags, spec, before);
+    const budget = changes ? await setBudget(store, runId, setting, spec?.budget) : before;
     const use = await readKept(store, layout.analystUse(runId), ({ value }) => parseAnalystUse(value).uses, {});
+    const prices = pricesOf(spec?.analyst ?? {});
     const kinds = Object.values(use);
     const spent = {
       calls: kinds.reduce((sum, { calls }) => sum + calls, 0),
       tokens: kinds.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0),
       usd: prices === null ? null : dollarsForUse(use, prices),
     };
+    const environment = await environmentSpent(store, runId, budget);
     const woken = changes ? await retryWaits(client, state, (reason) => reason.startsWith('Budget.Spent:')) : [];
-    const limits = [
-      ...(budget.usd === undefined ? [] : [`$${budget.usd}`]),
-      ...(budget.tokens === undefined ? [] : [`${budget.tokens} tokens`]),
-    ];
+    const ofEnvironment = budget.environment ?? {};
     const text = [
-      `${runId}: ${spent.tokens} tokens${spent.usd === null ? '' : `, $${spent.usd.toFixed(4)}`} spent ` +
-        `on ${pluralise(spent.calls, 'call')} to the analyst; budget: ${limits.join(', ') || 'none'}`,
+      `${runId}: ${amounts(spent)} spent on ${pluralise(spent.calls, 'call')} to the analyst; ` +
+        `budget: ${limitsText(budget)}`,
+      ...(environment === null && Object.keys(ofEnvironment).length === 0
+        ? []
+        : [
+            `${amounts(environment ?? { tokens: 0, usd: null })} spent on simulated users and judges in ` +
+              `${pluralise(environment?.episodes ?? 0, 'episode')}; budget: ${limitsText(ofEnvironment)}`,
+          ]),
       ...(woken.length === 0 ? [] : [`goes on: ${woken.join(', ')}`]),
     ];
-    out.result({ runId, budget, spent, resumed: woken }, text.join('\n'));
+    out.result({ runId, budget, spent, environment, resumed: woken }, text.join('\n'));
   });
 }
 
-async function currentBudget(store: ArtifactStore, runId: string): Promise<BudgetSpec> {
+/** The limits that the flags set. */
+function settingOf({ usd, tokens, environmentUsd, environmentTokens }: BudgetFlags): BudgetSpec {
+  const environment = {
+    ...(environmentUsd !== undefined && { usd: environmentUsd }),
+    ...(environmentTokens !== undefined && { tokens: environmentTokens }),
+  };
+  return {
+    ...(usd !== undefined && { usd }),
+    ...(tokens !== undefined && { tokens }),
+    ...(Object.keys(environment).length > 0 && { environment }),
+  };
+}
+
+/** @throws CliError for dollars of a run that has no prices. */
+function requirePrices(runId: string, flags: BudgetFlags, spec: AgentSpec | undefined, budget: BudgetSpec): void {
+  const refuse = (flag: string, section: string, tokens: string): CliError =>
+    new CliError(
+      `${flag}: the agent.yaml of ${runId} has no prices, so dollars cannot be counted. Use ${tokens}, or set ` +
+        `${section}.pricePerMillionInput and ${section}.pricePerMillionOutput for the next run.`,
+      { type: 'Budget.NoPrices' },
+    );
+  const { usd, environmentUsd } = flags;
+  if (usd !== undefined && pricesOf(spec?.analyst ?? {}) === null) throw refuse(`--usd ${usd}`, 'analyst', '--tokens');
+  if (environmentUsd !== undefined && pricesOf(budget.environment ?? {}) === null)
+    throw refuse(`--environment-usd ${environmentUsd}`, 'budget.environment', '--environment-tokens');
+}
+
+/** What simulated users and judges spent; null before the first episode. */
+async function environmentSpent(store: ArtifactStore, runId: string, { environment }: BudgetSpec) {
+  const key = layout.environmentUse(runId);
+  const use = await readKept(store, key, ({ value }) => parseEnvironmentUse(value).uses, {});
+  if (Object.keys(use).length === 0) return null;
+  const sum = sumOfStages(use);
+  return {
+    episodes: sum.episodes,
+    unknown: sum.unknown,
+    tokens: sum.promptTokens + sum.completionTokens,
+    usd: dollarsForEnvironment(use, environment),
+  };
+}
+
+const amounts = ({ tokens, usd }: { tokens: number; usd: number | null }): string =>
+  `${tokens} tokens${usd === null ? '' : `, $${usd.toFixed(4)}`}`;
+
+const limitsText = ({ usd, tokens }: Pick<BudgetSpec, 'usd' | 'tokens'>): string =>
+  [...(usd === undefined ? [] : [`$${usd}`]), ...(tokens === undefined ? [] : [`${tokens} tokens`])].join(', ') ||
+  'none';
+
+async function currentBudget(store: ArtifactStore, runId: string, ofSpec: BudgetSpec | undefined): Promise<BudgetSpec> {
   const set = await readKept(store, layout.budget(runId), ({ value }) => budgetSpecSchema.parse(value), null);
-  return set ?? budgetSpecSchema.parse((await specOf(store, runId))?.spec.budget ?? {});
+  return set ?? budgetSpecSchema.parse(ofSpec ?? {});
 }
 
 /** The content of a document of the run; `absent` if it does not exist. @throws CliError if it is damaged. */
@@ -80,26 +129,30 @@ const readKept = <T, A>(
     return document === null ? absent : read(document);
   });
 
-async function setBudget(store: ArtifactStore, runId: string, setting: BudgetSpec): Promise<BudgetSpec> {
+async function setBudget(
+  store: ArtifactStore,
+  runId: string,
+  setting: BudgetSpec,
+  ofSpec: BudgetSpec = {},
+): Promise<BudgetSpec> {
   const key = layout.budget(runId);
-  const ofSpec = (await specOf(store, runId))?.spec.budget ?? {};
   return readDamageable(store.localPath(key), DAMAGE_REMEDY, () =>
-    changeDocument(store, key, (before) => {
-      const budget: BudgetSpec = { ...budgetSpecSchema.parse(before ?? ofSpec), ...setting };
+    changeDocument(store, key, (stored) => {
+      const before = budgetSpecSchema.parse(stored ?? ofSpec);
+      const environment = { ...before.environment, ...setting.environment };
+      const budget = { ...before, ...setting, ...(Object.keys(environment).length > 0 && { environment }) };
       return { value: budget, result: budget };
     }),
   );
 }
 
-const pricesOfRun = async (store: ArtifactStore, runId: string) =>
-  pricesOf((await specOf(store, runId))?.spec.analyst ?? {});
-
-/** The run's frozen spec; null before the run has one. */
-async function specOf(store: ArtifactStore, runId: string) {
+/** The run's frozen spec; undefined before the run has one. */
+async function specOf(store: ArtifactStore, runId: string): Promise<AgentSpec | undefined> {
   const name = (await store.list(layout.run(runId))).find((entry) => /^spec-[0-9a-f]{12}\.json$/.test(entry));
-  if (name === undefined) return null;
+  if (name === undefined) return undefined;
   const key = `${layout.run(runId)}/${name}`;
-  return readDamageable(store.localPath(key), DAMAGE_REMEDY, async () =>
+  const prepared = await readDamageable(store.localPath(key), DAMAGE_REMEDY, async () =>
     preparedSpecSchema.parse(JSON.parse(String(await store.getNamed(key)))),
   );
+  return prepared.spec;
 }

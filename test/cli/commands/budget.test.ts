@@ -72,8 +72,15 @@ test('a run whose budget is spent waits with the reason, in every stage, and goe
     await expect(budget(runId, { usd: 5 })).rejects.toMatchObject({ exitCode: 2, type: 'Budget.NoPrices' });
     expect(await budget(runId, { tokens: 100 })).toMatchObject({ budget: { tokens: 100 }, resumed: ['identify'] });
     await untilWaits(/^[ab]: Budget\.Spent[^]*\n[ab]: Budget\.Spent/);
-    const { resumed } = (await budget(runId, { tokens: 200 })) as { resumed: string[] };
-    expect(resumed.sort()).toEqual(['a', 'b']);
+    await expect(budget(runId, { environmentUsd: 5 })).rejects.toMatchObject({ exitCode: 2, type: 'Budget.NoPrices' });
+    const use = { collect: { episodes: 8, unknown: 3, promptTokens: 900, completionTokens: 100 } };
+    await store.swapDocument(layout.environmentUse(runId), { uses: use, counted: {} }, null);
+    const raised = (await budget(runId, { tokens: 200, environmentTokens: 5_000 })) as { resumed: string[] };
+    expect(raised).toMatchObject({
+      budget: { tokens: 200, environment: { tokens: 5_000 } },
+      environment: { episodes: 8, unknown: 3, tokens: 1_000, usd: null },
+    });
+    expect(raised.resumed.sort()).toEqual(['a', 'b']);
     await server.client.workflow.getHandle(runId).result();
   });
   await expect(budget(runId, { tokens: 300 })).rejects.toMatchObject({ type: 'Run.Ended' });
