@@ -6,12 +6,16 @@ import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import type { DiscoveryResult, IdentifyInput } from '../../contracts/messages/identify-stage';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
+import { startOf } from '../../contracts/clean-text';
 import { contentKey } from '../../llm';
 import { changeDocument, layout, putJson, readDictionary, type ArtifactStore, type StoredLines } from '../../store';
 import { RecordedCalls, sumCalls } from '../analyst/recorded-calls';
+import { wordsOf } from '../environment-checks/words';
 import { Progress } from '../progress';
 import { discoveryBatches, poolCandidates, selectCandidates, type PooledCandidate } from './discovery/candidate-pool';
 import { mergeCandidates } from './discovery/merge-candidates';
+import { type ShownEpisode, withSimilarSuccesses } from './discovery/similar-successes';
+import { withEarlierNights } from './earlier-nights';
 import type { IdentifyArtifacts } from './identify-artifacts';
 import { DISCOVER_PROMPT_VERSION, discoverAnswerSchema, discoverMessages } from './prompts/discover';
 import { MERGE_PROMPT_VERSION, mergeAnswerSchema, mergeMessages } from './prompts/merge';
@@ -28,10 +32,10 @@ export const discoveryDetailSchema = z.strictObject({
 type DiscoveryDetail = z.infer<typeof discoveryDetailSchema>;
 
 /**
- * Activity: asks the analyst for candidate capabilities. They come from batches of failures and from the dictionary of
- * earlier runs. The batches go one after the other, because each sees the earlier names. Otherwise one capability would
- * get another name in each batch. One more call then merges names with the same meaning. Answers are written to a
- * segment, so that a retry does not pay again.
+ * Activity: asks the analyst for candidate capabilities. They come from batches of failures, with a few successes of
+ * similar tasks, and from the dictionary of earlier runs. The batches go one after the other, because each sees the
+ * earlier names. Otherwise one capability would get another name in each batch. If several batches gave new names, one
+ * more call merges names with the same meaning. Answers are written to a segment, so that a retry does not pay again.
  */
 export async function discoverCandidates(
   artifacts: IdentifyArtifacts,
@@ -45,7 +49,14 @@ export async function discoverCandidates(
   const analyst = artifacts.analyst(prepared, context);
   const { discoveryBatches: batches, batchSize, maxCandidates } = prepared.spec.identify;
   const file = await artifacts.trajectories(collected.trajectories);
-  const chosen = discoveryBatches(await failedOf(file), context.seed, batches, batchSize);
+  const episodes = await readEpisodes(file);
+  const chosen = discoveryBatches(
+    episodes.filter(({ success }) => !success),
+    context.seed,
+    batches,
+    batchSize,
+  );
+  const successes = comparedSuccesses(episodes, context.seed);
   const dictionary: Dictionary = independent
     ? { agent: context.agent, entries: [] }
     : await frozenDictionary(store, context, measures);
@@ -59,31 +70,31 @@ export async function discoverCandidates(
   });
   using progress = new Progress({ stage: 'identify', unit: 'discovery calls', total: chosen.length });
   let pool = knownCandidates(dictionary);
-  for (const batch of chosen) {
+  let naming = 0;
+  for (const failures of chosen) {
+    const batch = withSimilarSuccesses(failures, successes);
     const messages = discoverMessages(await Promise.all(batch.map(({ index }) => file.at(index))), pool);
     const key = contentKey('discover', DISCOVER_PROMPT_VERSION, analyst.model, JSON.stringify(messages));
     const { value } = await calls.ask({ kind: 'discover', key, messages, schema: discoverAnswerSchema });
-    pool = poolCandidates(
-      pool,
-      value,
-      batch.map(({ id }) => id),
-    );
+    const named = poolCandidates(pool, value, batch);
+    if (named.length > pool.length) naming++;
+    pool = named;
     progress.advance();
   }
   // The prompt of a single call asks for names that differ in meaning, so there is nothing to merge.
   const merged =
-    chosen.length > 1 || dictionary.entries.length > 0
-      ? await mergePool(analyst.model, calls, pool)
-      : { pool, merges: [] };
+    naming > 1 || dictionary.entries.length > 0 ? await mergePool(analyst.model, calls, pool) : { pool, merges: [] };
   const inState = (state: string) => dictionary.entries.filter((entry) => entry.state === state).map(({ id }) => id);
   const candidates = selectCandidates(merged.pool, maxCandidates, inState('lacking'), inState('fixed'));
   const detail: DiscoveryDetail = { merges: merged.merges, dictionary };
   const directory = layout.capabilities(context.runId);
+  const pooled = measures ? await withEarlierNights(store, context, collected) : null;
   return {
     candidates: await putJson(store, directory, 'candidates.json', candidates),
     detail: await putJson(store, directory, 'discovery.json', detail),
     count: candidates.length,
     calls: sumCalls(calls.records).asks,
+    ...(pooled !== null && { pooled }),
   };
 }
 
@@ -124,16 +135,30 @@ async function mergePool(model: string, calls: RecordedCalls, pool: PooledCandid
   return mergeCandidates(pool, value);
 }
 
+/** Largest number of successes among which discovery looks for those that resemble failures. */
+const MOST_SUCCESSES = 300;
+/** The words of an opening are read from so many of its first characters. */
+const OPENING_CHARS = 4_000;
+
 /**
- * Ids and indices of the failures. The trajectories themselves are parsed again when their batch is needed, so that
- * they are not all held in memory.
+ * What discovery has to know of every episode. The trajectories themselves are parsed again when their batch is needed,
+ * so that they are not all held in memory.
  */
-async function failedOf(file: StoredLines<Trajectory>): Promise<{ id: string; index: number }[]> {
-  const failed: { id: string; index: number }[] = [];
-  let index = 0;
-  for await (const { id, success } of file) {
-    if (!success) failed.push({ id, index });
-    index++;
+async function readEpisodes(file: StoredLines<Trajectory>): Promise<ShownEpisode[]> {
+  const episodes: ShownEpisode[] = [];
+  for await (const { id, success, task, messages } of file) {
+    const opening = messages.find(({ role }) => role === 'user')?.content ?? '';
+    const words = new Set(wordsOf(startOf(opening, OPENING_CHARS)));
+    episodes.push({ id, index: episodes.length, task: task.seed, success, opening: words });
   }
-  return failed;
+  return episodes;
 }
+
+/** A sample of the successes that depends only on the seed and the ids. */
+const comparedSuccesses = (episodes: readonly ShownEpisode[], seed: number): ShownEpisode[] =>
+  episodes
+    .filter(({ success }) => success)
+    .map((episode) => ({ episode, rank: contentKey('discovery-success', String(seed), episode.id) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+    .slice(0, MOST_SUCCESSES)
+    .map(({ episode }) => episode);

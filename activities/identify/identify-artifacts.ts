@@ -8,6 +8,7 @@ import type { AnalystFactory } from '../../llm';
 import { getJson, LineFile, RecentCache, storedLines, type ArtifactStore } from '../../store';
 import type { ClaimTiming } from '../analyst/claim';
 import { OneAttempt } from '../analyst/one-attempt';
+import type { SolutionPlayer } from '../target-profile/play-solutions';
 import { trajectoryOutcomes } from './verdicts/task-sums';
 import { labelPlanSchema, type Chunk } from './labelling/label-plan';
 
@@ -15,6 +16,8 @@ import { labelPlanSchema, type Chunk } from './labelling/label-plan';
 export interface IdentifyDeps {
   store: ArtifactStore;
   analyst: AnalystFactory;
+  /** Plays the solutions of the agent's environment. */
+  player: SolutionPlayer;
   /** How claims of questions are renewed. Default: CLAIM_TIMING. */
   claimTiming?: ClaimTiming;
 }
@@ -23,7 +26,7 @@ export interface IdentifyDeps {
 export type IdentifyArtifacts = ReturnType<typeof openIdentifyArtifacts>;
 
 /** Opens the artifacts of a store. */
-export function openIdentifyArtifacts({ store, analyst, claimTiming }: IdentifyDeps) {
+export function openIdentifyArtifacts({ store, analyst, player, claimTiming }: IdentifyDeps) {
   let priority = 0;
   const cache = new RecentCache<unknown>(12);
   const json = <T>(ref: ArtifactRef, schema: z.ZodType<T>) =>
@@ -32,6 +35,7 @@ export function openIdentifyArtifacts({ store, analyst, claimTiming }: IdentifyD
   return {
     store,
     analyst,
+    player,
     claimTiming,
     prepared: ({ spec }: RunContext) => json(spec, preparedSpecSchema),
     trajectories,

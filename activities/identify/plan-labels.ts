@@ -12,7 +12,7 @@ import type { IdentifyArtifacts } from './identify-artifacts';
 import { writeFoundLabels } from './labelling/found-labels';
 import { LabelCache, labelKey, labelSetName } from './labelling/label-cache';
 import { type Chunk, labelPlaceSchema, type LabelPlanDocument } from './labelling/label-plan';
-import { LABEL_PROMPT_VERSION } from './prompts/label';
+import { LABEL_PROMPT_VERSION } from '../label-prompt/label-messages';
 
 /**
  * Number of chunks in flight beyond those that use the analyst's concurrency: they bridge the time until the next one

@@ -1,15 +1,11 @@
 /** Verdicts that a handful of tasks allow, where a contrast of rates has too few of them. */
-import { chanceOfAtLeast, fisherExact } from '../../statistics/exact-tails';
+import { chanceOfAtLeast, fisherExact } from '../../../contracts/statistics/exact-tails';
+import { DECISIVE } from '../../../contracts/statistics/rarest-need';
 import { mean } from '../../statistics/mean';
 import { LABEL_CODES } from '../verdicts/label-codes';
 import { successChance } from './causes-of-failure';
 import type { LabelledEpisodes } from './labelled-episodes';
 
-/**
- * What a lack that decides must show: so many tasks that lack it, so much more risk than the other lacks explain, and
- * this share of the least coverage.
- */
-const DECISIVE = { lackingTasks: 5, excessRisk: 0.5, coverage: 0.5 };
 /**
  * Fewest episodes and tasks that call for a capability before it is said that the agent hardly ever shows it, and the
  * largest share of these episodes that show it or succeed: a few wrong labels must not hide the finding.

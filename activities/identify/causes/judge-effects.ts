@@ -6,7 +6,7 @@ import { labelledEpisodes } from './labelled-episodes';
 import { partialEffect } from './partial-effect';
 
 /** Least partial effect of a kept capability, as a share of `minGap`: less is within the errors of the labels. */
-const LEAST_EFFECT = 0.5;
+export const LEAST_EFFECT = 0.5;
 
 /** A candidate as its own contrast sees it. */
 export interface ContrastedCandidate {

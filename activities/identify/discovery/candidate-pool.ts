@@ -6,6 +6,7 @@ import type { DiscoverAnswer } from '../prompts/discover';
 const MAX_NAME = 80;
 const MAX_SUMMARY = 120;
 const MAX_DESCRIPTION = 2_000;
+const MAX_NOT_TRAINABLE = 300;
 
 /** A candidate, with the failed episodes in which the analyst found it lacking. */
 export interface PooledCandidate extends Candidate {
@@ -28,17 +29,21 @@ export function candidateId(name: string): string {
 
 /**
  * Adds a discovery answer to the pool. Names with the same id are one candidate: it keeps the first wording and has the
- * episodes of both. `batch` has the ids of the trajectories that were shown as episodes 1, 2, ...
+ * episodes of both. The first reason why it is not trainable stays. `batch` has the trajectories that were shown as
+ * episodes 1, 2, ...; an episode that succeeded shows nothing lacking.
  */
 export function poolCandidates(
   pool: readonly PooledCandidate[],
   answer: DiscoverAnswer,
-  batch: readonly string[],
+  batch: readonly { id: string; success: boolean }[],
 ): PooledCandidate[] {
   const merged = new Map(pool.map((candidate) => [candidate.id, candidate]));
-  for (const { name, summary, description, episodes } of answer.capabilities) {
+  for (const { name, summary, description, episodes, notTrainable } of answer.capabilities) {
     const id = candidateId(name);
-    const shown = episodes.flatMap((episode) => batch[episode - 1] ?? []);
+    const shown = episodes.flatMap((episode) => {
+      const { id, success = true } = batch[episode - 1] ?? {};
+      return id === undefined || success ? [] : [id];
+    });
     const candidate = merged.get(id) ?? {
       id,
       name: cut(name, MAX_NAME),
@@ -47,7 +52,12 @@ export function poolCandidates(
       episodes: [],
       known: false,
     };
-    merged.set(id, { ...candidate, episodes: [...new Set([...candidate.episodes, ...shown])] });
+    const reason = candidate.notTrainable ?? (notTrainable?.trim() ? cut(notTrainable, MAX_NOT_TRAINABLE) : undefined);
+    merged.set(id, {
+      ...candidate,
+      episodes: [...new Set([...candidate.episodes, ...shown])],
+      ...(reason !== undefined && { notTrainable: reason }),
+    });
   }
   return [...merged.values()];
 }
@@ -68,7 +78,7 @@ export function selectCandidates(
   shown.sort((a, b) => b.episodes.length - a.episodes.length || (a.id < b.id ? -1 : 1));
   return [...new Set([...named(first), ...shown, ...named(last)])]
     .slice(0, max)
-    .map(({ id, name, summary, description }) => ({ id, name, summary, description }));
+    .map(({ episodes: _, known: __, ...candidate }) => candidate);
 }
 
 /**

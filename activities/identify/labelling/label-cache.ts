@@ -8,7 +8,7 @@ import { contentKey } from '../../../llm';
 import { layout, readSegment, type ArtifactStore, type DamagedLines } from '../../../store';
 import { callRecordSchema } from '../../../contracts/artifacts/call-record';
 import { warnOfDamage } from '../../warn-of-damage';
-import { LABEL_PROMPT_VERSION } from '../prompts/label';
+import { LABEL_PROMPT_VERSION } from '../../label-prompt/label-messages';
 import { LabelIndex } from './label-index';
 import type { Chunk, LabelPlace } from './label-plan';
 

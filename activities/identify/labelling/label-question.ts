@@ -13,7 +13,12 @@ import {
 } from '../../../llm';
 import type { LineFile } from '../../../store';
 import { callRecord } from '../../analyst/recorded-calls';
-import { labelAnswerSchema, labelMessagesFor, renderEpisodeWithin, type LabelAnswer } from '../prompts/label';
+import {
+  labelAnswerSchema,
+  labelMessagesFor,
+  renderEpisodeWithin,
+  type LabelAnswer,
+} from '../../label-prompt/label-messages';
 import { labelKey, type StoredLabel } from './label-cache';
 import type { LabelPlanDocument } from './label-plan';
 

@@ -53,7 +53,8 @@ export interface RunFindings {
  */
 export function rememberRun(dictionary: Dictionary, { runId, candidates, contrasts, merges }: RunFindings): Dictionary {
   const entries = new Map(dictionary.entries.map((entry) => [entry.id, entry]));
-  for (const candidate of candidates) {
+  // Whether it can be trained is the analyst's word in one run.
+  for (const { notTrainable: _, ...candidate } of candidates) {
     const contrast = contrasts.find(({ capabilityId }) => capabilityId === candidate.id);
     const before = entries.get(candidate.id);
     if (!contrast || before?.history.some((event) => event.runId === runId)) continue;

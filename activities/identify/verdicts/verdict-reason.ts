@@ -5,15 +5,27 @@ import type { VerdictRule } from './verdict-rule';
 
 /** One sentence for people: the verdict and the numbers behind it. */
 export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
-  const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures, missed, partial } = contrast;
-  if (partial.hardlyShown !== null) {
-    const { calledFor, exceptions } = partial.hardlyShown;
-    const butFor = exceptions === 0 ? '' : `but for ${exceptions}, `;
+  const { verdict, missed, partial } = contrast;
+  if (verdict === 'not-trainable') return notTrainable(partial);
+  if (partial.decidesNothing) {
+    const { tool, tasks } = partial.decidesNothing;
     return (
-      `Not trainable: ${calledFor} episodes call for it, and ${butFor}all lack it and fail. Training has no success to ` +
-      'learn from. Perhaps no tool gives what it needs.'
+      "Rejected: it does not decide in the target. The agent's environment accepts its own solutions of all " +
+      `${tasks} tried tasks that the agent failed, without ${tool} as well.`
     );
   }
+  const { experiment } = partial;
+  if (experiment !== undefined && experiment.finding !== 'undecided') {
+    if (verdict === 'kept') return `Kept: decided by an experiment. ${experimentInWords(partial)}`;
+    if (missed.includes('effect')) return `Rejected: decided by an experiment. ${experimentInWords(partial)}`;
+  }
+  const undecided = experiment === undefined ? '' : 'An experiment does not decide it. ';
+  return `${byLabels(contrast, rule)} ${undecided}${experimentInWords(partial)}`.trimEnd();
+}
+
+/** The verdict that follows from the labels. */
+function byLabels(contrast: Contrast, rule: VerdictRule): string {
+  const { verdict, errorRateFailure, errorRateSuccess, coverage, moreFailures, missed, partial } = contrast;
   if (missed.includes('effect')) return `Rejected: it goes along with ${partial.goesWith}. ${ownEffect(contrast)}`;
   if (missed.includes('separation')) {
     const more =
@@ -30,7 +42,7 @@ export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
       (missed.length === 0
         ? ''
         : 'The contrast alone cannot tell, but its lacks fail more often than the rest explains. ') +
-      ownEffect(contrast)
+      `${ownEffect(contrast)}${refutedClaim(partial)}`
     ).trimEnd();
   }
   const sentence = `${head(contrast)}: ${shortcomings(contrast, rule).join(' and ')}${passed(contrast, rule)}.`;
@@ -40,6 +52,60 @@ export function verdictReason(contrast: Contrast, rule: VerdictRule): string {
     ? sentence
     : `${sentence} It lies so near the threshold that more data will hardly tell.`;
 }
+
+/** What an experiment found, or why there was none. Empty if the labels leave nothing open. */
+function experimentInWords({ experiment, noExperiment }: Contrast['partial']): string {
+  if (noExperiment !== undefined) return `No experiment: ${noExperiment}.`;
+  if (experiment === undefined) return '';
+  const { step, tools, held, pairs, passedWith, passedWithout } = experiment;
+  const tool = tools.join(', ');
+  const both = held.length === 0 ? '' : `, beside ${held.join(', ')} on both sides`;
+  const passed = (count: number) => `${count} of ${pairs}`;
+  const counts =
+    step === 'forced'
+      ? `With ${tool} put in where the solution calls it${both}, ${passed(passedWith)} rollouts succeed, and ` +
+        `${passed(passedWithout)} without.`
+      : `${passed(passedWith)} rollouts succeed, and ${passed(passedWithout)} if the calls of ${tool} are not carried ` +
+        `out${both}.`;
+  return counts;
+}
+
+function notTrainable({ hardlyShown, missingValue, claim }: Contrast['partial']): string {
+  const { calledFor, exceptions } = hardlyShown ?? { calledFor: 0, exceptions: 0 };
+  const butFor = exceptions === 0 ? '' : `but for ${exceptions}, `;
+  const never =
+    calledFor === 0
+      ? ''
+      : ` ${calledFor} episodes call for it, and ${butFor}all lack it and fail. Training has no success to learn from.`;
+  if (missingValue === undefined && claim === undefined)
+    return `Not trainable:${never} Perhaps no tool gives what it needs.`;
+  return `Not trainable:${never}${missingInWords(missingValue)}${claimInWords(claim)}`;
+}
+
+function missingInWords(missing: Contrast['partial']['missingValue']): string {
+  if (missing === undefined) return '';
+  const { argument, episodes, succeeded, solutions } = missing;
+  return (
+    ` In ${pluralise(episodes, 'episode')} the agent gives ${argument} a value that no message before it contains, and ` +
+    `${succeeded === 0 ? 'none' : succeeded} of these ${succeeded === 1 ? 'succeeds' : 'succeed'}. ` +
+    (solutions === null
+      ? 'Perhaps no tool returns the value.'
+      : `No tool seems to return the value: in ${pluralise(solutions, 'solution')} of the agent's environment, no message ` +
+        'contains it either.')
+  );
+}
+
+function claimInWords(claim: Contrast['partial']['claim']): string {
+  if (claim === undefined) return '';
+  const { reason, shown, calledFor } = claim;
+  return ` The analyst says: ${reason.replace(/\.?$/, '.')} ${shown} of ${pluralise(calledFor, 'episode')} that call for it show it and succeed.`;
+}
+
+const refutedClaim = ({ claim }: Contrast['partial']): string =>
+  claim === undefined
+    ? ''
+    : ` The analyst says that it cannot be trained, but ${claim.shown} of ${pluralise(claim.calledFor, 'episode')} ` +
+      'that call for it show it and succeed.';
 
 function ownEffect({ partial: { effect } }: Contrast): string {
   return effect === null

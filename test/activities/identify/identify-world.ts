@@ -1,5 +1,6 @@
 import { CLAIM_TIMING, type ClaimTiming } from '../../../activities/analyst/claim';
 import { createIdentifyActivities } from '../../../activities/identify';
+import type { SolutionPlayer } from '../../../activities/target-profile/play-solutions';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
@@ -51,9 +52,10 @@ export class IdentifyWorld {
     analyst: (store: ArtifactStore) => AnalystFactory = () => impatient,
     claimTiming: ClaimTiming = CLAIM_TIMING,
     readonly fixture = new RunFixture(),
+    player: SolutionPlayer = { withoutTools: async () => null, messages: async () => null },
   ) {
     const { store } = fixture;
-    this.activities = createIdentifyActivities({ store, analyst: analyst(store), claimTiming });
+    this.activities = createIdentifyActivities({ store, analyst: analyst(store), player, claimTiming });
   }
 
   /** Input of the stage for a run over `episodes` synthetic trajectories. */

@@ -229,6 +229,42 @@ test('a refused key ends the chunk at once with Analyst.Unauthorised', async () 
   expect(stub.requests.filter(isLabel).length).toBeLessThanOrEqual(8);
 });
 
+describe('several batches', () => {
+  const kinds = () => stub.requests.map(({ body }) => body.response_format?.json_schema.name);
+  const discover = async () => {
+    await world.fixture.dispose();
+    world = new IdentifyWorld(stub.url, { identify: { discoveryBatches: 2, batchSize: 8 } });
+    return world.fixture.run(world.activities.discoverCandidates, await world.input(60));
+  };
+
+  test('that give the same names need no call that merges names', async () => {
+    await discover();
+    expect(kinds()).toEqual(['discover', 'discover']);
+  });
+
+  test('that give other names need it', async () => {
+    let asked = 0;
+    special = (request) => {
+      const given = syntheticAnswer(request);
+      if (request.body.response_format?.json_schema.name !== 'discover' || ++asked === 1) return given;
+      return JSON.parse(JSON.stringify(given).replaceAll('Skill seven', 'Skill eight')) as FakeAnalystAnswer;
+    };
+    await discover();
+    expect(kinds()).toEqual(['discover', 'discover', 'merge']);
+  });
+
+  test('show successes beside failures', async () => {
+    await discover();
+    for (const { body } of stub.requests) {
+      const shown = body.messages.at(-1)!.content.match(/^Episode \d+: .*/gm)!;
+      expect(shown.map((line) => line.split(': ')[1]).sort()).toEqual([
+        ...Array<string>(8).fill('failed'),
+        ...Array<string>(2).fill('succeeded'),
+      ]);
+    }
+  });
+});
+
 test('a discovery answer that stays malformed is kept and named', async () => {
   special = () => ({ content: '{"capabilities":"none"}' });
   const error = await world.fixture

@@ -157,6 +157,7 @@ describe('from night to night', () => {
         summary: n,
         description: `The agent has ${n}.`,
         episodes: [1, 2, 3, 4, 5, 6, 7, 8, 9],
+        notTrainable: null,
       });
       if (kindOf(request) === 'discover')
         return { content: JSON.stringify({ capabilities: [name('The first skill'), name('Skill nine')] }) };

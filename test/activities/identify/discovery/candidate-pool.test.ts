@@ -7,12 +7,13 @@ import {
 } from '../../../../activities/identify/discovery/candidate-pool';
 import { candidateSchema } from '../../../../contracts/artifacts/identification';
 
-const batch = Array.from({ length: 50 }, (_, i) => `t${i + 1}`);
+const batch = Array.from({ length: 50 }, (_, i) => ({ id: `t${i + 1}`, success: i === 49 }));
 const named = (name: string, episodes: number[], description = `what ${name} is`) => ({
   name,
   summary: `needs ${name}`,
   description,
   episodes,
+  notTrainable: null as string | null,
 });
 
 test.each([
@@ -34,9 +35,18 @@ test('names with the same id are one candidate: first wording, episodes of both'
   ]);
 });
 
-test('an episode counts once and only when it was shown', () => {
-  const [candidate] = poolCandidates([], { capabilities: [named('A', [2, 2, 0, 51, -1])] }, batch);
+test('an episode counts once and only when it was shown and failed', () => {
+  const [candidate] = poolCandidates([], { capabilities: [named('A', [2, 2, 0, 51, -1, 50])] }, batch);
   expect(candidate?.episodes).toEqual(['t2']);
+});
+
+test('the first reason why a capability cannot be trained stays with it', () => {
+  const claim = (reason: string | null) => ({ capabilities: [{ ...named('A', [1]), notTrainable: reason }] });
+  let pool = poolCandidates([], claim(' '), batch);
+  expect(selectCandidates(pool, 1)[0]).not.toHaveProperty('notTrainable');
+  pool = poolCandidates(pool, claim('No tool gives the code.'), batch);
+  pool = poolCandidates(pool, claim('Too hard.'), batch);
+  expect(selectCandidates(pool, 1)[0]).toMatchObject({ notTrainable: 'No tool gives the code.' });
 });
 
 test('the most frequent are kept, ties by id, without the counts', () => {
@@ -49,7 +59,14 @@ test('wordings that are too long are cut to what a candidate may be', () => {
   const pool = poolCandidates(
     [],
     {
-      capabilities: [{ name: 'n'.repeat(500), summary: 's'.repeat(500), description: 'd'.repeat(5000), episodes: [1] }],
+      capabilities: [
+        {
+          ...named('n'.repeat(500), [1]),
+          summary: 's'.repeat(500),
+          description: 'd'.repeat(5000),
+          notTrainable: 't'.repeat(5000),
+        },
+      ],
     },
     batch,
   );

@@ -1,7 +1,7 @@
 // tier: unit
 import { createHash } from 'node:crypto';
 import { DISCOVER_PROMPT_VERSION, discoverMessages } from '../../../../activities/identify/prompts/discover';
-import { LABEL_PROMPT_VERSION, labelMessages } from '../../../../activities/identify/prompts/label';
+import { LABEL_PROMPT_VERSION, labelMessages } from '../../../../activities/label-prompt/label-messages';
 import { MERGE_PROMPT_VERSION, mergeMessages } from '../../../../activities/identify/prompts/merge';
 import type { Candidate } from '../../../../contracts/artifacts/identification';
 import { syntheticEpisode } from '../../../fakes/synthetic-episodes';
@@ -22,7 +22,7 @@ test('a changed prompt text needs a new version: labels are reused by version', 
   };
   expect(prompts).toMatchInlineSnapshot(`
    {
-     "discover-2": "e138be6aca2f",
+     "discover-3": "217b39427a77",
      "label-2": "af926ae4d0af",
      "merge-1": "3a990f7622a5",
    }
@@ -44,12 +44,18 @@ test('the common system message is shown once in discovery', () => {
   expect(text).toContain('Episode 2: failed\n[1] user: Please do number 2.');
 });
 
+test('each episode says whether it failed', () => {
+  const episodes = [true, false].map((success, i) => ({ ...syntheticEpisode(i), success }));
+  const text = discoverMessages(episodes, [])[1]?.content ?? '';
+  expect(text.match(/^Episode .*/gm)).toEqual(['Episode 1: succeeded', 'Episode 2: failed']);
+});
+
 test('a batch that is too long for one call is shown in part', () => {
   const long = Array.from({ length: 400 }, (_, i) => syntheticEpisode(i, 3_000));
   const text = discoverMessages(long, [])[1]?.content ?? '';
   expect(text.length).toBeLessThan(400_000);
-  expect(text).toContain('Episode 100: failed');
-  expect(text).not.toContain('Episode 400: failed');
+  expect(text).toMatch(/^Episode 100: /m);
+  expect(text).not.toMatch(/^Episode 400: /m);
 });
 
 test('names given before are shown, so that they are used again', () => {

@@ -1,6 +1,6 @@
-import { type ChatMessage, withTexts } from '../../../contracts/artifacts/trajectory';
-import { endOf, startOf } from '../../../contracts/clean-text';
-import { renderMessages, type RenderOptions } from '../../render-messages';
+import { type ChatMessage, withTexts } from '../../contracts/artifacts/trajectory';
+import { endOf, startOf } from '../../contracts/clean-text';
+import { renderMessages, type RenderOptions } from '../render-messages';
 
 /** An episode's text, and how much of it was left out. */
 export interface FittedEpisode {

@@ -1,6 +1,6 @@
 // tier: unit
-import { fitEpisode } from '../../../../activities/identify/prompts/fit-episode';
-import type { ChatMessage } from '../../../../contracts/artifacts/trajectory';
+import { fitEpisode } from '../../../activities/label-prompt/fit-episode';
+import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 
 const call = (text: string): ChatMessage => ({
   role: 'assistant',
