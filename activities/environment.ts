@@ -1,42 +1,51 @@
-import { createHash } from 'node:crypto';
 import type { ArtifactRef } from '../contracts/artifacts/artifact-ref';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
+import { type EnvironmentFacts, MODULE_FACTS } from '../contracts/config/environment-kinds/facts';
 import { failure } from '../contracts/typed-failure';
-import { type EnvironmentProcess, type OpenEnvironmentOptions, SandboxError, SandboxUnavailable } from '../sandbox';
-import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../loaders/read-bounded';
+import {
+  type EnvironmentHandle,
+  type EnvironmentSource,
+  type ModuleSource,
+  SandboxError,
+  SandboxUnavailable,
+} from '../sandbox';
+import { AgentSpecError } from '../loaders/agent-spec';
+import { UnreadableFileError } from '../loaders/read-bounded';
 import type { ArtifactStore } from '../store';
+import { NamedFilesError } from '../loaders/named-files';
+import { type OwnerEnvironment, ownerEnvironment } from '../loaders/owner-environment';
 
-/** A running environment, as far as activities use it. */
-export type EnvironmentHandle = Omit<EnvironmentProcess, 'start' | 'request' | 'lastLogLines'>;
+export type { EnvironmentHandle, EnvironmentSource };
 
-/** The source of an environment, who wrote it, its name in messages, and its clock. */
-export type EnvironmentSource = Pick<OpenEnvironmentOptions, 'source' | 'trust' | 'name' | 'agent' | 'laterBySeconds'>;
+/** What code may rely on in a running environment. */
+export function factsOf({ facts, hello }: Pick<EnvironmentHandle, 'facts' | 'hello'>): EnvironmentFacts {
+  if (hello === undefined) return facts ?? MODULE_FACTS;
+  return { ...hello.facts, playable: true, trainable: false, steppable: true, packages: hello.packages };
+}
 
 /** Starts an environment's process; normally `openEnvironment` of `sandbox/`. */
 export type OpenEnvironment = (environment: EnvironmentSource) => Promise<EnvironmentHandle>;
 
 /**
  * Reads the agent's own environment.
- * @throws Environment.Failed if its file cannot be read or has changed since the run began: results of two versions
+ * @throws Environment.Failed if its files cannot be read or have changed since the run began: results of two versions
  *   must not be mixed.
  */
-export async function readOwnerEnvironment({
-  environmentPath,
-  environmentSha256,
-  spec,
-}: PreparedSpec): Promise<EnvironmentSource> {
-  let source: string;
+export async function readOwnerEnvironment(prepared: PreparedSpec): Promise<EnvironmentSource> {
+  const { environmentPath, environmentSha256, spec, facts } = prepared;
+  let read: OwnerEnvironment;
   try {
-    source = readBounded(environmentPath, LARGEST_SOURCE_BYTES).toString('utf8');
+    read = ownerEnvironment(spec, environmentPath);
   } catch (error) {
-    if (!(error instanceof UnreadableFileError)) throw error;
+    const why = unreadable(error);
+    if (why === null) throw error;
     throw failure(
       'Environment.Failed',
-      `The environment ${environmentPath}: ${error.sentence} Restore it, then \`whet retry RUN\`.`,
+      `The environment ${environmentPath}: ${why} Restore it, then \`whet retry RUN\`.`,
       { nonRetryable: true },
     );
   }
-  if (createHash('sha256').update(source).digest('hex') !== environmentSha256) {
+  if (read.sha256(facts.packages) !== environmentSha256) {
     throw failure(
       'Environment.Failed',
       `The environment ${environmentPath} was changed since this run began. Restore it, then \`whet retry RUN\`; or ` +
@@ -44,7 +53,15 @@ export async function readOwnerEnvironment({
       { nonRetryable: true },
     );
   }
-  return { source, trust: 'owner', name: environmentPath, agent: spec.name };
+  return 'launch' in read.source && facts.packages !== undefined && read.source.plays === 'process'
+    ? { ...read.source, packages: facts.packages }
+    : read.source;
+}
+
+/** Why the files of an environment cannot be read, as a sentence; null for every other error. */
+function unreadable(error: unknown): string | null {
+  if (error instanceof UnreadableFileError) return error.sentence;
+  return error instanceof AgentSpecError || error instanceof NamedFilesError ? error.message : null;
 }
 
 /** After this many attempts of an activity, about three minutes, a fault in a task waits for the agent's owner. */
@@ -102,6 +119,6 @@ export async function readSynthesisedEnvironment(
   store: ArtifactStore,
   ref: ArtifactRef,
   name: string,
-): Promise<EnvironmentSource> {
+): Promise<ModuleSource> {
   return { source: (await store.get(ref)).toString('utf8'), trust: 'synthesised', name };
 }

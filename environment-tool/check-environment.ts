@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { certificateOf } from '../activities/environment-checks/certificate';
 import { runChecks } from '../activities/environment-checks/run-checks';
 import { readTargetProfile } from '../activities/environment-checks/target-profile';
+import { ownerEnvironment, placeOfEnvironment } from '../loaders/owner-environment';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { isUnsafeAllowed, openEnvironment } from '../sandbox';
 import { writeLine } from './output';
@@ -15,11 +15,10 @@ import { writeLine } from './output';
 export async function checkEnvironment(file: string, agentPath: string): Promise<boolean> {
   const spec = loadAgentSpec(agentPath);
   const source = readFileSync(file, 'utf8');
-  const ownerPath = resolve(dirname(agentPath), spec.environment.path);
   const { signal } = new AbortController();
   const target = await readTargetProfile({
     openEnvironment,
-    environment: { source: readFileSync(ownerPath, 'utf8'), trust: 'owner', name: ownerPath, agent: spec.name },
+    environment: ownerEnvironment(spec, placeOfEnvironment(spec, agentPath)).source,
     spec: spec.environment,
     signal,
   });

@@ -1,8 +1,9 @@
 /**
- * Entry point of `whet env check`, `whet env run` and `whet validate`. The command line starts it as a process of its
- * own: they need the jail and the checks of `activities/`, which the command line does not import.
+ * Entry point of `whet env check`, `whet env run`, `whet env tasks` and `whet validate`. The command line starts it as
+ * a process of its own: they need the jail and the checks of `activities/`, which the command line does not import.
  *
  *     node dist/environment-tool/main.js check FILE AGENT_YAML | play FILE SEED [--reference] | try AGENT_YAML
+ *     | tasks AGENT_YAML
  *
  * Standard output has one EnvironmentToolLine a line. Exit code 0: done, and every check passed. 1: a check failed.
  * 3: it could not be done; the last line says why.
@@ -10,6 +11,7 @@
 import { SandboxError } from '../sandbox';
 import { checkEnvironment } from './check-environment';
 import { writeLine } from './output';
+import { listTasks } from './list-tasks';
 import { playEpisode } from './play-episode';
 import { tryEnvironment } from './try-environment';
 
@@ -17,6 +19,10 @@ async function main([command, file = '', ...rest]: string[]): Promise<number> {
   if (command === 'check') return (await checkEnvironment(file, rest[0] ?? '')) ? 0 : 1;
   if (command === 'try') {
     await tryEnvironment(file);
+    return 0;
+  }
+  if (command === 'tasks') {
+    await listTasks(file);
     return 0;
   }
   await playEpisode(file, Number(rest[0]), rest.includes('--reference'));

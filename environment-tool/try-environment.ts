@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { tasksToTry, tryTasks } from '../activities/environment-checks/try-tasks';
+import { openerWithPrograms } from '../activities/rollout/player';
+import { ownerEnvironment, placeOfEnvironment } from '../loaders/owner-environment';
 import { loadAgentSpec } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
 import { writeLine } from './output';
@@ -12,10 +12,8 @@ import { writeLine } from './output';
  */
 export async function tryEnvironment(agentPath: string): Promise<void> {
   const spec = loadAgentSpec(agentPath);
-  const path = resolve(dirname(agentPath), spec.environment.path);
-  const source = readFileSync(path, 'utf8');
-  const environment = { source, trust: 'owner', name: path, agent: spec.name } as const;
-  await tryTasks(openEnvironment, environment, tasksToTry(spec.environment), {
+  const { source } = ownerEnvironment(spec, placeOfEnvironment(spec, agentPath));
+  await tryTasks(openerWithPrograms(openEnvironment), source, tasksToTry(spec.environment), {
     onLoad: async (loaded) => writeLine({ type: 'loaded', tools: (await loaded.describe()).tools }),
     onBegin: (task) => writeLine({ type: 'trying', ...task }),
     onEnd: (task) => writeLine({ type: 'tried', ...task }),

@@ -3,6 +3,9 @@ import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import type { OpenEnvironment } from '../environment';
 
+/** Files whose functions a file uses: they stand before it. */
+const PRECEDING = { 'inspect_source.py': ['fold_constants.py'], 'kept_state.py': [] } as const;
+
 /**
  * Runs a Python file of this folder as an environment in its own jail, and returns the value of its function `answer`.
  * @param name name of the process, for messages.
@@ -10,12 +13,12 @@ import type { OpenEnvironment } from '../environment';
  */
 export async function askPython<T>(
   openEnvironment: OpenEnvironment,
-  file: 'inspect_source.py' | 'kept_state.py',
+  file: keyof typeof PRECEDING,
   name: string,
   given: Record<string, unknown>,
   answerSchema: z.ZodType<T>,
 ): Promise<T> {
-  const source = `${readPythonSource(file)}\n\n${readPythonSource('answering_environment.py')}`;
+  const source = [...PRECEDING[file], file, 'answering_environment.py'].map(readPythonSource).join('\n\n');
   const environment = await openEnvironment({ source, trust: 'synthesised', name });
   try {
     await environment.reset('ask', 0);

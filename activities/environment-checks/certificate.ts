@@ -12,7 +12,7 @@ interface CertificateFacts {
   source: Pick<ArtifactRef, 'sha256' | 'bytes'>;
   /** `jail` or `unsafe`. */
   isolation: string;
-  settings: AgentSpec['certificate'];
+  settings: Pick<AgentSpec['certificate'], 'seeds' | 'diversitySeeds'>;
 }
 
 /** A calibration, its thresholds in agent.yaml, and the transfer estimate. */
@@ -29,26 +29,34 @@ export function certificateOf(
   calibrated?: Calibrated,
 ): Certificate {
   const checks = [...validation.checks, ...(calibrated ? [calibrationCheck(calibrated)] : [])];
-  const failed = checks.filter(({ passed }) => !passed).map(({ name }) => name);
-  const certified = failed.length === 0 && calibrated !== undefined;
-  const passed = `${checks.length} checks passed`;
+  const { seeds, diversitySeeds } = settings;
   return {
     schemaVersion: 1,
     capability,
     environment: { sha256: source.sha256, bytes: source.bytes },
-    certified,
-    summary:
-      failed.length > 0
-        ? `Not certified: ${failed.join(', ')} failed.`
-        : certified
-          ? `Certified: ${passed}.`
-          : `Not calibrated; ${passed}.`,
+    ...verdictOf(checks, calibrated !== undefined),
     isolation,
-    settings: { ...settings, firstSeed: SYNTHETIC_SEEDS.validation },
+    settings: { seeds, diversitySeeds, firstSeed: SYNTHETIC_SEEDS.validation },
     checks,
     calibration: calibrated?.result ?? null,
     transfer: calibrated?.transfer ?? null,
   };
+}
+
+/** The certificate with one more check at its end. */
+export function withCheck(certificate: Certificate, check: EnvironmentCheck): Certificate {
+  const checks = [...certificate.checks, check];
+  return { ...certificate, ...verdictOf(checks, certificate.calibration !== null), checks };
+}
+
+function verdictOf(
+  checks: readonly EnvironmentCheck[],
+  isCalibrated: boolean,
+): Pick<Certificate, 'certified' | 'summary'> {
+  const failed = checks.filter(({ passed }) => !passed).map(({ name }) => name);
+  const passed = `${checks.length} checks passed`;
+  if (failed.length > 0) return { certified: false, summary: `Not certified: ${failed.join(', ')} failed.` };
+  return { certified: isCalibrated, summary: isCalibrated ? `Certified: ${passed}.` : `Not calibrated; ${passed}.` };
 }
 
 function calibrationCheck({ result, thresholds }: Calibrated): EnvironmentCheck {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CHECKED_TRAINING_TASKS, SYNTHETIC_SEEDS } from '../../contracts/limits';
 import type { EnvironmentMove, OpeningMessage } from '../../contracts/messages/environment-protocol';
-import type { EnvironmentHandle } from '../environment';
+import { type EnvironmentHandle, factsOf } from '../environment';
 import { mapInParallel } from '../in-parallel';
 import { seededRandom } from '../statistics/random';
 import { openEpisode } from './play';
@@ -10,13 +10,15 @@ import { openEpisode } from './play';
 export interface EnvironmentTask {
   seed: number;
   messages: OpeningMessage[];
-  /** The reference solution. */
+  /** The reference solution; empty where the environment has none. */
   reference: EnvironmentMove[];
   /**
    * Positions in `reference` of the moves that show the capability, from `skill_calls` of `generate_task`. Empty for a
    * task that must not show the capability. Null if `generate_task` has no such list or names invalid positions.
    */
   skillCalls: number[] | null;
+  /** What `generate_task` gave, which the agent does not see; absent where it is not needed. */
+  hidden?: Record<string, unknown>;
 }
 
 /**
@@ -45,6 +47,12 @@ export function bySeedRange<T extends { seed: number }>(tasks: readonly T[]): { 
   ].filter((range) => range.tasks.length > 0);
 }
 
+/** The groups of `bySeedRange`, and before them all tasks together if there are two. */
+export function allAndBySeedRange<T extends { seed: number }>(tasks: readonly T[]): { name: string; tasks: T[] }[] {
+  const ranges = bySeedRange(tasks);
+  return ranges.length < 2 ? ranges : [{ name: 'at all seeds', tasks: [...tasks] }, ...ranges];
+}
+
 /**
  * Number of tasks read at a time. One process must answer all pending requests within its request deadline
  * (sandbox/profile.json).
@@ -60,12 +68,16 @@ export function readTasks(
   seeds: readonly number[],
   signal: AbortSignal,
 ): Promise<EnvironmentTask[]> {
-  return mapInParallel(seeds, TASKS_AT_ONCE, signal, async (seed) => {
-    const { episode, messages } = await openEpisode(environment, seed);
-    await environment.drop(episode);
-    const [reference, task] = await Promise.all([environment.reference(seed), environment.task(seed)]);
-    return { seed, messages, reference, skillCalls: skillCallsOf(task, reference.length) };
-  });
+  return mapInParallel(seeds, TASKS_AT_ONCE, signal, (seed) => readTask(environment, seed));
+}
+
+/** Reads one task, as `readTasks` does. */
+export async function readTask(environment: EnvironmentHandle, seed: number): Promise<EnvironmentTask> {
+  const { episode, messages } = await openEpisode(environment, seed);
+  await environment.drop(episode);
+  const isKnown = factsOf(environment).hasReferences;
+  const [reference, task] = await Promise.all([isKnown ? environment.reference(seed) : [], environment.task(seed)]);
+  return { seed, messages, reference, skillCalls: skillCallsOf(task, reference.length), hidden: task };
 }
 
 function skillCallsOf(task: Record<string, unknown>, calls: number): number[] | null {

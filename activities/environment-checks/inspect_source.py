@@ -64,6 +64,8 @@ WITH_CLOCKS = {"calendar", "datetime"}
 FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[]\s*(__\w+__|" + "|".join(sorted(INTERNALS)) + r")")
 # One of the interpreter's names, or a part of one, with its underscores.
 WORD = re.compile(r"__[a-z]+_{0,2}|[a-z]+__")
+# They tell how many episodes there were.
+CACHE_FACTS = {"cache_info", "cache_parameters"}
 PREFIX = 'a text that begins with a letter of its own, such as f"do_{name}"'
 
 
@@ -71,7 +73,7 @@ class Inspector(ast.NodeVisitor):
     """Collects findings as (line, sentence) while it walks the syntax tree.
 
     `modules` maps the imported names to objects of the library. `own` has the attributes that the source sets on
-    `self`, and `classes` the names of its own classes.
+    `self`, `classes` the names of its own classes, and `constants` the values of names that are set once.
     """
 
     def __init__(self, allowed, tree):
@@ -81,11 +83,37 @@ class Inspector(ast.NodeVisitor):
         self.own = set()
         self.classes = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
         self.has_clock = False
+        self.constants = {}
         for node in ast.walk(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.note_import(node)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
                 self.own.add(node.attr)
+        self.note_constants(tree)
+
+    def note_constants(self, tree):
+        """Records the names that are bound once in the whole source, to a text that is known."""
+        bound = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                bound[node.id] = bound.get(node.id, 0) + 1
+            elif isinstance(node, ast.arg):
+                bound[node.arg] = bound.get(node.arg, 0) + 2
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                text = folded(node.value, self.constants)  # noqa: F821
+                if isinstance(text, str) and bound[node.targets[0].id] == 1:
+                    self.constants[node.targets[0].id] = text
+
+    def visit(self, node):
+        """Judges a text that is put together of constants like the constant that it is."""
+        if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Call, ast.Subscript)):
+            text = folded(node, self.constants)  # noqa: F821
+            if isinstance(text, str):
+                self.check_text(node, text)
+                if self.has_clock and text in CLOCKS:
+                    self.add(node, f"puts the name {text} together, which an environment must not.")
+        return super().visit(node)
 
     def note_import(self, node):
         """Records which names refer to which objects of the library."""
@@ -156,6 +184,10 @@ class Inspector(ast.NodeVisitor):
         found, through_random = self.resolve(node)
         if node.attr in INTERNALS or (is_dunder(node.attr) and node.attr not in HARMLESS):
             self.add(node, f"reaches for {node.attr}, which an environment must not.")
+        elif node.attr in CACHE_FACTS:
+            self.add(node, f"uses {node.attr}, which tells of other episodes.")
+        elif not isinstance(node.ctx, ast.Load) and self.is_of_library(node.value):
+            self.add(node, f"changes {node.attr} of the library; keep what an episode needs in the instance.")
         elif through_random:
             self.add(node, f"uses random.{node.attr}: {SHARED_GENERATOR}")
         elif self.is_of_types(node) and node.attr not in HARMLESS_TYPES:
@@ -169,6 +201,12 @@ class Inspector(ast.NodeVisitor):
         # A module's name may be used only in front of a dot.
         if not isinstance(node.value, ast.Name) or node.value.id not in self.modules:
             self.visit(node.value)
+
+    def is_of_library(self, node):
+        """Whether an expression is an object of the library: a module, or something in it."""
+        if isinstance(node, ast.Attribute):
+            return self.resolve(node)[0] is not None
+        return isinstance(node, ast.Name) and node.id in self.modules
 
     def is_of_types(self, node):
         return isinstance(node.value, ast.Name) and self.modules.get(node.value.id) is types
@@ -202,6 +240,8 @@ class Inspector(ast.NodeVisitor):
             plain = isinstance(node.args[1], (ast.Name, ast.Attribute, ast.Subscript))
             if not (plain and owner in {"self", "cls", *self.classes}):
                 self.check_named(node, node.args[1])
+        elif name in ("setattr", "delattr") and node.args and self.is_of_library(node.args[0]):
+            self.add(node, "changes the library; keep what an episode needs in the instance.")
         elif name in ("attrgetter", "methodcaller"):
             for argument in node.args if name == "attrgetter" else node.args[:1]:
                 self.check_named(node, argument)
@@ -215,21 +255,26 @@ class Inspector(ast.NodeVisitor):
 
     def check_named(self, node, argument):
         """An attribute named by a text: the text, or its beginning, must be readable in the source."""
-        begin = beginning(argument)
-        if begin is None or not re.match(r"_?[A-Za-z]", begin):
-            self.add(node, f"names an attribute by a text that is put together; use {PREFIX}.")
-        elif isinstance(argument, ast.Constant):
-            for part in argument.value.split("."):
-                if part in INTERNALS or part in CLOCKS or (is_dunder(part) and part not in HARMLESS):
+        text = folded(argument, self.constants)  # noqa: F821
+        if isinstance(text, str):
+            for part in text.split("."):
+                if part in {*INTERNALS, *CLOCKS, *CACHE_FACTS} or (is_dunder(part) and part not in HARMLESS):
                     self.add(node, f"reaches for {part}, which an environment must not.")
+            return
+        begin = beginning(argument)
+        names = {*INTERNALS, *CLOCKS, *CACHE_FACTS}
+        if begin is None or not re.match(r"_?[A-Za-z]", begin) or any(name.startswith(begin) for name in names):
+            self.add(node, f"names an attribute by a text that is put together; use {PREFIX}.")
 
     def visit_Constant(self, node):  # noqa: N802
-        if not isinstance(node.value, str):
-            return
-        if found := FORMAT_FIELD.search(node.value):
+        if isinstance(node.value, str):
+            self.check_text(node, node.value)
+
+    def check_text(self, node, text):
+        if found := FORMAT_FIELD.search(text):
             self.add(node, f"reaches for {found[1]} in a format, which an environment must not.")
-        elif node.value in INTERNALS or (WORD.fullmatch(node.value) and node.value.strip("_") in self.internal_words()):
-            self.add(node, f"names {node.value}, which an environment must not.")
+        elif text in INTERNALS or (WORD.fullmatch(text) and text.strip("_") in self.internal_words()):
+            self.add(node, f"names {text}, which an environment must not.")
 
     @staticmethod
     def internal_words():

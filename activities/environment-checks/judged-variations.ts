@@ -1,17 +1,23 @@
+import type { EnvironmentMove } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
 import { SandboxError } from '../../sandbox';
 import { mapInParallel } from '../in-parallel';
 import { type EnvironmentTask, TASKS_AT_ONCE } from './environment-task';
 import { SUCCESS } from './limits';
 import { type Format, formatDifference } from './observation-format';
+import { givenValues, observedValues } from './observed-values';
 import { play } from './play';
-import { type Material, type Variation, variationsOf } from './variations';
+import type { Material, Variation } from './variation-parts';
+import { variationsOf } from './variations';
+import { textOf } from './words';
 import { startOf } from '../../contracts/clean-text';
 
 /** How an environment judged one variation. */
-export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'part' | 'kind' | 'given'> {
+export interface JudgedVariation extends Pick<Variation, 'change' | 'about' | 'part' | 'kind' | 'given' | 'said'> {
   seed: number;
   succeeded: boolean;
+  /** A further call changed nothing. */
+  wasIdle?: boolean;
   /** Kind of the marked move's answer; null without a marked move or an answer. */
   answer: string | null;
   /** The marked move's answer, at most its first `MAX_EXAMPLE_CHARS` characters. */
@@ -39,6 +45,9 @@ export interface ShownChange extends Pick<JudgedVariation, 'change' | 'about'>, 
   answers: { kind: string; count: number; example: string }[];
 }
 
+/** Kind of an answer that has the form of a refusal. */
+const REFUSED = 'a refusal';
+
 /** Longest example of an answer, in characters. */
 const MAX_EXAMPLE_CHARS = 200;
 
@@ -59,9 +68,10 @@ export async function judgeVariations(
   refusal: Format | null,
   signal: AbortSignal,
 ): Promise<JudgedVariation[]> {
-  const judged = await mapInParallel(tasks, TASKS_AT_ONCE, signal, async (task) => {
+  const places = tasks.map((task, place) => ({ task, place }));
+  const judged = await mapInParallel(places, TASKS_AT_ONCE, signal, async ({ task, place }) => {
     const played = await Promise.all(
-      variationsOf(task, material).map((variation) => judge(environment, task, variation, refusal)),
+      variationsOf(task, material, place).map((variation) => judge(environment, task, variation, refusal)),
     );
     return played.flatMap((one) => one ?? []);
   });
@@ -71,7 +81,7 @@ export async function judgeVariations(
 async function judge(
   environment: EnvironmentHandle,
   task: EnvironmentTask,
-  { change, about, part, kind, given, moves, mark }: Variation,
+  { change, about, part, kind, given, said, moves, mark, further }: Variation,
   refusal: Format | null,
 ): Promise<JudgedVariation | null> {
   try {
@@ -83,8 +93,11 @@ async function judge(
       part,
       kind,
       given,
+      said,
       seed: task.seed,
       succeeded: reward >= SUCCESS,
+      wasIdle:
+        further !== undefined && isIdle(moves[further.position]!, observations[further.position], refusal, further),
       answer: observation === undefined ? null : kindOfAnswer(observation, refusal),
       observation: observation === undefined ? undefined : startOf(observation, MAX_EXAMPLE_CHARS),
     };
@@ -99,7 +112,7 @@ async function judge(
  * between tasks.
  */
 function kindOfAnswer(observation: string, refusal: Format | null): string {
-  if (refusal !== null && formatDifference(refusal, observation) === null) return 'a refusal';
+  if (refusal !== null && formatDifference(refusal, observation) === null) return REFUSED;
   try {
     const document: unknown = JSON.parse(observation);
     const said = Object.entries((document ?? {}) as Record<string, unknown>).filter(
@@ -112,12 +125,28 @@ function kindOfAnswer(observation: string, refusal: Format | null): string {
   return 'an answer';
 }
 
+/** Whether a call changed nothing: it was refused, or its answer shows something else than that it went well. */
+function isIdle(
+  move: EnvironmentMove,
+  observation: string | undefined,
+  refusal: Format | null,
+  { mayLookUp }: { mayLookUp: boolean },
+): boolean {
+  if (observation === undefined || kindOfAnswer(observation, refusal) === REFUSED) return true;
+  if (!mayLookUp) return false;
+  const given = new Set(givenValues(move).map(({ value }) => textOf(value)));
+  const shown = observedValues(move, observation);
+  return shown.length === 0 || shown.some(({ value }) => typeof value !== 'boolean' && !given.has(textOf(value)));
+}
+
 /** Summarises the verdicts of the agent's own environment on variations. */
 export function judgementOf(judged: readonly JudgedVariation[]): Judgement {
   const changes = new Map<string, Tally>();
   const answers = new Map<string, Map<string, number>>();
   const byChange = new Map<string, ShownChange>();
   for (const one of judged) {
+    // Idle, it is no fault: the tool of another environment may carry the call out.
+    if (one.kind === 'fault' && one.wasIdle === true) continue;
     addTo(byChange, one);
     const known = changes.get(judgementKey(one)) ?? { tried: 0, succeeded: 0 };
     changes.set(judgementKey(one), { tried: known.tried + 1, succeeded: known.succeeded + Number(one.succeeded) });

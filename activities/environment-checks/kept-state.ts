@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ALLOWED_MODULES } from '../allowed-modules';
 import type { OpenEnvironment } from '../environment';
 import { askPython } from './ask-python';
 import { type CheckResult, resultOf } from './check';
@@ -10,8 +11,8 @@ const keptSchema = z.strictObject({ kept: z.array(z.string()) });
 const TASKS = 8;
 
 /**
- * Checks that an environment keeps no state between episodes. It is played in a separate process, which compares the
- * module before and after.
+ * Checks that an environment keeps no state between episodes: in its module, in what its caches return, in the library
+ * or in the interpreter. It is played in a separate process, which compares them before and after.
  * @throws SandboxError when the environment crashes that process.
  */
 export async function checkKeptState(
@@ -21,7 +22,7 @@ export async function checkKeptState(
   texts: readonly string[],
 ): Promise<CheckResult> {
   const seeds = tasks.slice(0, TASKS).map(({ seed }) => seed);
-  const given = { source, seeds, texts };
+  const given = { source, seeds, texts, modules: [...ALLOWED_MODULES] };
   const { kept } = await askPython(openEnvironment, 'kept_state.py', `${name}, played twice,`, given, keptSchema);
   const problem =
     `${kept.slice(0, 5).join(', ')} ${kept.length === 1 ? 'is' : 'are'} changed by episodes. Keep what an ` +

@@ -1,5 +1,6 @@
 import type { EnvironmentCall, EnvironmentMove, OpeningMessage } from '../../contracts/messages/environment-protocol';
 import type { EnvironmentHandle } from '../environment';
+import { againIfTaskFailed } from '../failed-task';
 import { meanOrZero } from '../statistics/mean';
 
 /** One step of a script: a tool call, or text without a call. */
@@ -22,26 +23,28 @@ const MAX_CALLS = 64;
 let episodes = 0;
 
 /**
- * Opens an episode. Its name is unique in this process and looks like a rollout's, so that an environment cannot detect
- * a check. Rejects as `EnvironmentHandle` does.
+ * Opens an episode, again where its task failed. Its name is unique in this process and looks like a rollout's, so that
+ * an environment cannot detect a check. Rejects as `EnvironmentHandle` does.
  */
 export async function openEpisode(
   environment: EnvironmentHandle,
   seed: number,
 ): Promise<{ episode: string; messages: OpeningMessage[] }> {
-  const episode = `${seed}-0-${episodes++}`;
-  const { messages } = await environment.reset(episode, seed);
-  return { episode, messages };
+  return againIfTaskFailed(async () => {
+    const episode = `${seed}-0-${episodes++}`;
+    const { messages } = await environment.reset(episode, seed);
+    return { episode, messages };
+  });
 }
 
 /**
- * Plays a script until it or the episode ends. Rejects as `EnvironmentHandle` does, after it has dropped the episode.
+ * Plays a script until it or the episode ends, again where its task failed. Rejects as `EnvironmentHandle` does, after
+ * it has dropped the episode.
  */
-export async function play(
-  environment: EnvironmentHandle,
-  seed: number,
-  moves: readonly Move[],
-): Promise<PlayedEpisode> {
+export const play = (environment: EnvironmentHandle, seed: number, moves: readonly Move[]): Promise<PlayedEpisode> =>
+  againIfTaskFailed(() => playOnce(environment, seed, moves));
+
+async function playOnce(environment: EnvironmentHandle, seed: number, moves: readonly Move[]): Promise<PlayedEpisode> {
   const { episode, messages } = await openEpisode(environment, seed);
   const observations: string[] = [];
   try {

@@ -4,13 +4,15 @@ import type { EnvironmentTool } from '../../contracts/messages/environment-proto
 import { DeduplicatedFaults } from '../../contracts/deduplicate-faults';
 import { failure } from '../../contracts/typed-failure';
 import { startOf } from '../../contracts/clean-text';
-import { SandboxError, SandboxUnavailable } from '../../sandbox';
+import { type ModuleSource, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { ALLOWED_MODULES } from '../allowed-modules';
-import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
+import type { EnvironmentHandle, OpenEnvironment } from '../environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { RestartingEnvironment } from '../rollout/restarting-environment';
 import { type CheckInput, type CheckResult, resultOf } from './check';
 import { checkAnswers } from './checks/answers';
+import { checkDependence } from './checks/dependence';
+import { checkDerivable } from './checks/derivable';
 import { checkDeterminism, type Processes } from './checks/deterministic';
 import { checkDiversity } from './checks/diverse';
 import { checkHeldOutText } from './checks/held-out-text';
@@ -18,6 +20,7 @@ import { checkIsolation } from './checks/isolated';
 import { checkAlternatives, checkFaults, checkToolAnswers } from './checks/judged-alike';
 import { checkMalformedCalls } from './checks/malformed-calls';
 import { checkObservationFormat } from './checks/observation-format';
+import { checkSafeReward } from './checks/safe-reward';
 import { checkSolvable } from './checks/solvable';
 import { checkSolutions } from './checks/solved-alike';
 import { checkTextGain } from './checks/text-gain';
@@ -28,15 +31,18 @@ import { inspectSource } from './inspect-source';
 import { interfaceDifferences } from './interface-differences';
 import { type JudgedVariation, judgeVariations } from './judged-variations';
 import { checkKeptState } from './kept-state';
+import { type KnownArguments, learnSources } from './known-sources';
 import { AHEAD_SECONDS } from './limits';
+import { speakingTools } from './moves';
 import { NEUTRAL } from './scripted-policies';
+import { playReferences, type SolvedTask } from './solved-tasks';
 import type { TargetProfile } from './target-profile';
 import { materialOf } from './variations';
 
 /** The environment to check, and the reference for the comparison. */
 interface RunChecksOptions {
   openEnvironment: OpenEnvironment;
-  environment: EnvironmentSource;
+  environment: ModuleSource;
   /** The agent's own environment, with which this one is compared. */
   target: TargetProfile;
   settings: AgentSpec['certificate'];
@@ -46,8 +52,8 @@ interface RunChecksOptions {
 }
 
 /**
- * Processes in addition to two, of which one answers requests for solutions and the other gets none: the seconds by
- * which their clocks are ahead.
+ * Processes in addition to three (one answers requests for solutions, one gets none, one gets training seeds only): the
+ * seconds by which their clocks are ahead.
  */
 const FRESH_PROCESSES = [0, AHEAD_SECONDS];
 /** Tasks whose solutions are changed. */
@@ -68,7 +74,7 @@ const trivial = (...policies: TrivialPolicy[]): Record<string, Check> =>
  * would only repeat the fault. The checks of the other groups find out whether the environment is worth training in.
  * They all run, so that one attempt reports every fault.
  */
-const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> = {
+const CHECKS: Record<Exclude<CheckGroup, 'calibrated' | 'read-blind'>, Record<string, Check>> = {
   form: {
     parses: (run) => run.parse(),
     imports: (run) => run.checkRules(),
@@ -85,6 +91,7 @@ const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> =
   'reward-hacks': {
     ...trivial('claim-success', 'tool-spam', 'injected-text'),
     'text-gain': async (run) => checkTextGain(await run.played(), run.input()),
+    'safe-reward': async (run) => checkSafeReward(await run.played(), run.input()),
     'malformed-calls': async (run) => checkMalformedCalls(await run.played(), run.input()),
   },
   deterministic: {
@@ -105,7 +112,11 @@ const CHECKS: Record<Exclude<CheckGroup, 'calibrated'>, Record<string, Check>> =
   'like-the-target': {
     'system-message': (run) => checkSystemMessage(run.input().tasks, run.target),
     wording: (run) => checkWording(run.input().tasks, run.target),
-    solutions: (run) => checkSolutions(run.input(), run.target),
+    // All tasks that were read: few of them would have each kind of opening.
+    solutions: (run) => checkSolutions({ tools: run.tools, tasks: run.tasks }, run.target),
+    derivable: async (run) => checkDerivable(await run.solvedTasks(), await run.knownArguments(), run.speaking()),
+    dependence: async (run) =>
+      checkDependence(await run.solvedTasks(), run.target.solved, await run.knownArguments(), run.speaking()),
     'tool-answers': async (run) => checkToolAnswers(await run.judgedVariations(), run.target.judgement),
     alternatives: async (run) => checkAlternatives(await run.judgedVariations(), run.target.judgement),
     faults: async (run) => checkFaults(await run.judgedVariations(), run.target.judgement),
@@ -125,7 +136,8 @@ export async function runChecks(options: RunChecksOptions): Promise<Validation> 
   const { openEnvironment, environment, signal, onCheck } = options;
   const open = (laterBySeconds = 0): RestartingEnvironment =>
     new RestartingEnvironment(openEnvironment, laterBySeconds === 0 ? environment : { ...environment, laterBySeconds });
-  const processes = { asked: open(), played: open(), fresh: FRESH_PROCESSES.map(open) };
+  const fresh = FRESH_PROCESSES.map(open);
+  const processes = { asked: open(), played: open(), trained: open(), fresh };
   const run = new CheckRun(options, processes);
   const done: EnvironmentCheck[] = [];
   try {
@@ -139,7 +151,8 @@ export async function runChecks(options: RunChecksOptions): Promise<Validation> 
     }
     return validationOf(done);
   } finally {
-    await Promise.all([processes.asked, processes.played, ...processes.fresh].map((process) => process.close()));
+    const all = [processes.asked, processes.played, processes.trained, ...fresh];
+    await Promise.all(all.map((process) => process.close()));
   }
 }
 
@@ -177,6 +190,8 @@ class CheckRun {
   texts: string[] = [];
   private rules: string[] = [];
   private judged: JudgedVariation[] | null = null;
+  private solved: SolvedTask[] | null = null;
+  private known: Promise<KnownArguments> | null = null;
 
   constructor(
     readonly options: RunChecksOptions,
@@ -213,10 +228,13 @@ class CheckRun {
   }
 
   async checkDeterminism(): Promise<CheckResult> {
-    const { asked, played, fresh } = this.processes;
+    const { asked, played, trained, fresh } = this.processes;
     const others = await Promise.all(fresh.map((process) => process.running()));
+    const [askedNow, playedNow, trainedNow] = await Promise.all(
+      [asked, played, trained].map((process) => process.running()),
+    );
     return checkDeterminism(
-      { asked: await asked.running(), played: await played.running(), fresh: others },
+      { asked: askedNow!, played: playedNow!, trained: trainedNow!, fresh: others },
       this.input(),
     );
   }
@@ -229,6 +247,24 @@ class CheckRun {
     const varied = tasks.slice(0, VARIED_TASKS);
     this.judged ??= await judgeVariations(await this.played(), varied, material, target.refusal, signal);
     return this.judged;
+  }
+
+  /** All tasks that were read, with the answers to the moves of their solutions. */
+  async solvedTasks(): Promise<SolvedTask[]> {
+    return (this.solved ??= await playReferences(await this.played(), this.tasks, this.options.signal));
+  }
+
+  /** Where the arguments of the agent's own solutions come from. */
+  knownArguments(): Promise<KnownArguments> {
+    return (this.known ??= learnSources(this.target.solved, this.speaking()));
+  }
+
+  /** The tools through which the agent speaks. */
+  speaking(): Set<string> {
+    return speakingTools(
+      this.tools,
+      [...this.target.solved, ...this.tasks].map(({ reference }) => reference),
+    );
   }
 
   played(): Promise<EnvironmentHandle> {

@@ -8,6 +8,8 @@ export interface SolvedOpening {
   /** The request. */
   prompt: string;
   reference: EnvironmentMove[];
+  /** The answers to the solution's moves, in order; fewer if the episode ended before. */
+  observations: string[];
 }
 
 /** Words in a run; openings are compared by their word runs. */
@@ -21,7 +23,10 @@ const NEARLY = 0.05;
  * The words of all values in the solutions. They differ between tasks and say nothing about the kind of request. What
  * the agent says to the user does not count.
  */
-export function valueWords(tasks: readonly SolvedOpening[], speaking: ReadonlySet<string>): Set<string> {
+export function valueWords(
+  tasks: readonly Pick<SolvedOpening, 'reference'>[],
+  speaking: ReadonlySet<string>,
+): Set<string> {
   const calls = tasks.flatMap(({ reference }) => reference.map(asCall)).filter(({ name }) => !speaking.has(name));
   return new Set(
     calls.flatMap(({ arguments: given }) => Object.values(given).flatMap((value) => wordsOf(textOf(value)))),
@@ -42,7 +47,10 @@ export function openingRuns(prompt: string, values: ReadonlySet<string>): Set<st
  * opening gives it or it must be looked up. Calls of one form count once, so that two items have the same form as
  * three. What the agent says to the user does not count.
  */
-export function solutionForm({ prompt, reference }: SolvedOpening, speaking: ReadonlySet<string>): string {
+export function solutionForm(
+  { prompt, reference }: Pick<SolvedOpening, 'prompt' | 'reference'>,
+  speaking: ReadonlySet<string>,
+): string {
   const opening = spacedWords(prompt);
   const forms = reference
     .map(asCall)

@@ -1,19 +1,22 @@
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
+import { startOf } from '../../contracts/clean-text';
 import { SandboxError } from '../../sandbox';
-import type { EnvironmentSource, OpenEnvironment } from '../environment';
+import { type EnvironmentSource, factsOf, type OpenEnvironment } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
-import { RestartingEnvironment, isProcessFault } from '../rollout/restarting-environment';
+import { RestartingEnvironment, isProcessFault, mapAloneIfLost } from '../rollout/restarting-environment';
+import { isTaskFailure } from '../failed-task';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { mapInParallel } from '../in-parallel';
-import { type EnvironmentTask, promptOf, readTasks, systemOf, TASKS_AT_ONCE } from './environment-task';
+import { type EnvironmentTask, promptOf, readTask, systemOf, TASKS_AT_ONCE } from './environment-task';
 import { type JudgedVariation, type Judgement, judgementOf, judgeVariations } from './judged-variations';
 import { asCall } from './moves';
 import { type Format, learnFormat } from './observation-format';
 import { openEpisode, play, type Script } from './play';
 import { malformedCalls, policyView, randomCalls } from './scripted-policies';
 import type { SolvedOpening } from './solution-forms';
-import { familyOf, materialOf } from './variations';
+import { familyOf } from './variation-parts';
+import { materialOf } from './variations';
 
 /** Facts about the agent's own environment, which the checks compare with a synthesised one. */
 export interface TargetProfile {
@@ -27,11 +30,13 @@ export interface TargetProfile {
    * understand.
    */
   refusal: Format | null;
+  /** Malformed calls with their answers, one for each different answer. */
+  refused: RefusedCall[];
   /** The first train tasks. */
   tasks: EnvironmentTask[];
   /** The distinct system messages of train tasks. */
   system: string[];
-  /** Requests and solutions of further train tasks. */
+  /** Requests and solutions of train tasks, with the answers to their moves. */
   solved: SolvedOpening[];
   /** The environment's verdicts on changed solutions. */
   judgement: Judgement;
@@ -39,6 +44,14 @@ export interface TargetProfile {
   train: string[];
   /** The request of each held-out task. */
   heldOut: string[];
+}
+
+/** A call that the environment cannot understand, and its answer. */
+interface RefusedCall {
+  name: string;
+  /** JSON. */
+  arguments: string;
+  observation: string;
 }
 
 /** The environment to read, and its seeds. */
@@ -65,6 +78,9 @@ const VARIED_AT_ONCE = 8;
 const VARIATIONS_MS = 60_000;
 /** Number of tasks of each split whose openings are read. */
 const MAX_OPENINGS = 1000;
+/** The same of an environment that pays for its episodes, and number of its tasks that are played. */
+const PAID_OPENINGS = 30;
+const PAID_TASKS = 8;
 
 /**
  * Reads the profile of the agent's environment: the requests of train and held-out tasks, and the tools' answers to
@@ -104,25 +120,58 @@ async function read(
 ): Promise<TargetProfile> {
   const environment = await restarting.running();
   const { tools, hasSay } = await environment.describe();
-  const read = await readTasks(environment, seedsOf(spec.trainSeeds).slice(0, SOLVED_TASKS), signal);
-  const tasks = read.slice(0, PLAYED_TASKS);
+  const { costsTokens, hasReferences } = factsOf(environment);
+  const solvedTasks = costsTokens ? PAID_TASKS : SOLVED_TASKS;
+  const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
+    Array.from({ length: Math.min(count, costsTokens ? PAID_OPENINGS : MAX_OPENINGS) }, (_, i) => start + i);
+  const read = await ofPlayable(seedsOf(spec.trainSeeds).slice(0, solvedTasks), signal, (seed) =>
+    readTask(environment, seed),
+  );
+  const tasks = read.slice(0, PLAYED_TASKS).map(({ hidden: _hidden, ...task }) => task);
   const openings = (seeds: readonly number[]): Promise<string[]> =>
-    mapInParallel(seeds, TASKS_AT_ONCE, signal, async (seed) => {
+    ofPlayable(seeds, signal, async (seed) => {
       const { episode, messages } = await openEpisode(environment, seed);
       await environment.drop(episode);
       return promptOf({ messages });
     });
-  const train = [...read.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(SOLVED_TASKS)))];
+  const train = [...read.map(promptOf), ...(await openings(seedsOf(spec.trainSeeds).slice(solvedTasks)))];
   const heldOut = await openings(seedsOf(spec.heldOutSeeds));
-  const solved = read.map((task) => ({ prompt: promptOf(task), reference: task.reference }));
   const system = [...new Set(read.map(systemOf))].filter((text) => text !== '');
-  const { formats, refusal } = await observedFormats(restarting, tools, read, signal);
-  const judgement = await judgementOfTarget(restarting, { tools, tasks: read, refusal }, signal);
-  return { tools, hasSay, tasks, system, solved, judgement, train, heldOut, formats, refusal };
+  const { formats, refusal, refused, answers } = await observedFormats(restarting, tools, read, signal);
+  // Without solutions there is nothing to compare a synthesised environment's solutions with.
+  const solvedOf = hasReferences ? read : [];
+  const solved = solvedOf.map((task, index) => ({
+    prompt: promptOf(task),
+    reference: task.reference,
+    observations: answers[index] ?? [],
+  }));
+  const judgement = await judgementOfTarget(restarting, { tools, tasks: solvedOf, refusal }, signal);
+  return { tools, hasSay, tasks, system, solved, judgement, train, heldOut, formats, refusal, refused };
 }
 
-const seedsOf = ({ start, count }: { start: number; count: number }): number[] =>
-  Array.from({ length: Math.min(count, MAX_OPENINGS) }, (_, i) => start + i);
+/**
+ * Reads tasks, without those that fail because of something other than the environment's code, such as a simulator.
+ * Rejects with such a failure if they all fail.
+ */
+async function ofPlayable<T>(
+  seeds: readonly number[],
+  signal: AbortSignal,
+  readOne: (seed: number) => Promise<T>,
+): Promise<T[]> {
+  let failure: SandboxError | null = null;
+  const found = await mapAloneIfLost(seeds, TASKS_AT_ONCE, signal, async (seed) => {
+    try {
+      return [await readOne(seed)];
+    } catch (error) {
+      if (!isTaskFailure(error)) throw error;
+      failure = error;
+      return [];
+    }
+  });
+  const read = found.flat();
+  if (read.length === 0 && failure !== null) throw failure as SandboxError;
+  return read;
+}
 
 /** A few tasks of every family, with the most frequent families first. */
 function variedTasks(tasks: readonly EnvironmentTask[]): EnvironmentTask[] {
@@ -161,16 +210,18 @@ async function judgementOfTarget(
   return judgementOf(judged);
 }
 
+/** Plays solutions, random calls and malformed calls. `answers` has the observations of each task's solution. */
 async function observedFormats(
   restarting: RestartingEnvironment,
   tools: EnvironmentTool[],
   tasks: readonly EnvironmentTask[],
   signal: AbortSignal,
-): Promise<Pick<TargetProfile, 'formats' | 'refusal'>> {
-  const wellFormed = tasks.flatMap((task, index): Script[] => [
-    { seed: task.seed, moves: task.reference },
-    ...(index < PLAYED_TASKS ? [{ seed: task.seed, moves: randomCalls(policyView(task, tools)) }] : []),
-  ]);
+): Promise<Pick<TargetProfile, 'formats' | 'refusal' | 'refused'> & { answers: string[][] }> {
+  const solutions = tasks.map((task): Script => ({ seed: task.seed, moves: task.reference }));
+  const random = tasks
+    .slice(0, PLAYED_TASKS)
+    .map((task): Script => ({ seed: task.seed, moves: randomCalls(policyView(task, tools)) }));
+  const wellFormed = [...solutions, ...random];
   // The answer to a malformed call hardly depends on the task, so one task is enough.
   const malformed = malformedCalls(tools).map((call): Script => ({ seed: tasks[0]!.seed, moves: [call] }));
   const scripts = [...wellFormed, ...malformed];
@@ -202,7 +253,29 @@ async function observedFormats(
       else refusal = learnFormat(refusal, observation);
     }
   }
-  return { formats, refusal };
+  const answers = seen
+    .slice(0, tasks.length)
+    .map((observations) => (observations instanceof SandboxError ? [] : observations));
+  return { formats, refusal, refused: refusedCalls(malformed, seen.slice(wellFormed.length)), answers };
+}
+
+/** Longest shown arguments and answers of a malformed call, in characters. */
+const MAX_REFUSED_CHARS = 200;
+
+/** The first malformed call with each answer. What ended the process has none. */
+function refusedCalls(scripts: readonly Script[], seen: readonly (string[] | SandboxError)[]): RefusedCall[] {
+  const byAnswer = new Map<string, RefusedCall>();
+  for (const [index, observations] of seen.entries()) {
+    const [observation] = observations instanceof SandboxError ? [] : observations;
+    const call = asCall(scripts[index]!.moves[0]!);
+    if (observation === undefined || call.name === '' || byAnswer.has(observation)) continue;
+    byAnswer.set(observation, {
+      name: call.name,
+      arguments: startOf(JSON.stringify(call.arguments), MAX_REFUSED_CHARS),
+      observation: startOf(observation, MAX_REFUSED_CHARS),
+    });
+  }
+  return [...byAnswer.values()];
 }
 
 /** Plays a script. Returns its observations, none if the environment raised, or the error that ended the process. */

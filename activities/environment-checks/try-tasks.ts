@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import { wholeWords } from '../../contracts/clean-text';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { type EnvironmentFacts, MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import type { TaskToTry, TaskTrial } from '../../contracts/solvable-tasks';
 import { SandboxError } from '../../sandbox';
 import { type Clock, systemClock } from '../clock';
-import type { EnvironmentHandle, EnvironmentSource, OpenEnvironment } from '../environment';
+import { type EnvironmentHandle, type EnvironmentSource, factsOf, type OpenEnvironment } from '../environment';
 import { AHEAD_SECONDS } from './limits';
 import { moveText } from './moves';
-import { type Move, play } from './play';
+import { type Move, openEpisode, play } from './play';
 
 /** Largest number of moves that are played of a reference solution. */
 const MOST_MOVES = 64;
@@ -61,7 +62,8 @@ interface TryOptions {
 
 /**
  * Plays tasks one after the other, and again in further processes, in reverse order. Returns the results of those that
- * began in time. Rejects as `OpenEnvironment` and `play` do.
+ * began in time. An environment that pays for its episodes plays the first task of each range, and one that does not
+ * promise the same bytes is not compared with itself. Rejects as `OpenEnvironment` and `play` do.
  */
 export async function tryTasks(
   open: OpenEnvironment,
@@ -70,17 +72,20 @@ export async function tryTasks(
   { onLoad, onBegin, onEnd, clock = systemClock }: TryOptions = {},
 ): Promise<TaskTrial[]> {
   const tried: Tried[] = [];
+  let facts = MODULE_FACTS;
   await inProcess(open, source, async (environment) => {
     await onLoad?.(environment);
+    facts = factsOf(environment);
     const began = clock.now();
-    for (const task of tasks) {
-      if (clock.now() - began > MOST_MS) break;
+    const ranges = new Set(tasks.map(({ range }) => range));
+    for (const task of facts.costsTokens ? tasks.slice(0, ranges.size) : tasks) {
+      if (clock.now() - began > MOST_MS && (!facts.costsTokens || tried.length === ranges.size)) break;
       onBegin?.(task);
-      tried.push(await tryTask(environment, task));
+      tried.push(await tryTask(environment, task, facts));
     }
   });
   const changes = tried.some(({ trial }) => trial.changes !== null);
-  if (!changes) await compareElsewhere(open, source, tried, onBegin, clock);
+  if (!changes && facts.deterministic) await compareElsewhere({ open, source, facts }, tried, onBegin, clock);
   for (const { trial } of tried) onEnd?.(trial);
   return tried.map(({ trial }) => trial);
 }
@@ -97,7 +102,7 @@ const PARTS = [
 /** A trial, the moves that were played, and what is compared, each part as JSON. */
 interface Tried {
   trial: TaskTrial;
-  moves: Move[];
+  moves: Move[] | null;
   parts: string[];
 }
 
@@ -114,31 +119,49 @@ async function inProcess(
   }
 }
 
-async function tryTask(environment: EnvironmentHandle, task: TaskToTry): Promise<Tried> {
-  const solution = await environment.reference(task.seed);
-  const moves = solution.slice(0, MOST_MOVES);
-  const { solved, idle, parts } = await playTask(environment, task.seed, moves);
+async function tryTask(environment: EnvironmentHandle, task: TaskToTry, facts: EnvironmentFacts): Promise<Tried> {
+  if (!facts.steppable) return tryOpening(environment, task);
+  const solution = facts.hasReferences ? await environment.reference(task.seed) : null;
+  const moves = solution?.slice(0, MOST_MOVES) ?? null;
+  const { solved, idle, parts } = await playTask(environment, task.seed, moves, facts);
   const again = [canonicalJson(idle.messages), parts[1], canonicalJson(solution)];
   const trial = {
     ...task,
-    moves: solved.observations.length,
-    reward: solved.reward,
+    moves: moves === null ? 0 : solved.observations.length,
+    reward: moves === null ? null : solved.reward,
     idleReward: idle.reward,
     diagnostics: Object.keys(solved.diagnostics),
-    changes: changesOf('when it is made again', parts, again),
+    changes: facts.deterministic ? changesOf('when it is made again', parts, again) : null,
     sha256: createHash('sha256').update(JSON.stringify(solved.messages)).update(JSON.stringify(moves)).digest('hex'),
-    played: describe(moves, solved.observations),
+    played: describe(moves ?? SILENCE, solved.observations),
   };
   return { trial, moves, parts };
 }
 
-async function playTask(environment: EnvironmentHandle, seed: number, moves: readonly Move[]) {
-  const solved = await play(environment, seed, moves);
-  const idle = await play(environment, seed, SILENCE);
+/** Opens a task that only the agent's own program can play. */
+async function tryOpening(environment: EnvironmentHandle, task: TaskToTry): Promise<Tried> {
+  const { episode, messages } = await openEpisode(environment, task.seed);
+  await environment.drop(episode);
+  const nothing = { moves: 0, reward: null, idleReward: null, diagnostics: [], changes: null, played: 'nothing' };
+  const sha256 = createHash('sha256').update(JSON.stringify(messages)).digest('hex');
+  return { trial: { ...task, ...nothing, sha256 }, moves: null, parts: [] };
+}
+
+/** Plays the solution of a task, if it has one, and an agent that says nothing. */
+async function playTask(
+  environment: EnvironmentHandle,
+  seed: number,
+  moves: readonly Move[] | null,
+  { deterministic, hasReferences }: EnvironmentFacts,
+) {
+  const idleFirst = moves === null ? await play(environment, seed, SILENCE) : null;
+  const solved = idleFirst ?? (await play(environment, seed, moves!));
+  const idle = idleFirst ?? (await play(environment, seed, SILENCE));
+  if (!deterministic) return { solved, idle, parts: [] };
   const parts = [
     solved.messages,
     await environment.task(seed),
-    await environment.reference(seed),
+    hasReferences ? await environment.reference(seed) : null,
     solved.observations,
     [solved.reward, solved.diagnostics, idle.reward],
   ].map(canonicalJson);
@@ -153,8 +176,7 @@ function changesOf(where: string, parts: readonly string[], other: readonly (str
 
 /** Plays the tasks again in further processes, until one has a task differently, and notes how. */
 async function compareElsewhere(
-  open: OpenEnvironment,
-  source: EnvironmentSource,
+  { open, source, facts }: { open: OpenEnvironment; source: EnvironmentSource; facts: EnvironmentFacts },
   tried: readonly Tried[],
   onBegin: TryOptions['onBegin'],
   clock: Pick<Clock, 'now'>,
@@ -168,11 +190,12 @@ async function compareElsewhere(
         ? 'in another process whose clock is ahead'
         : 'in another process, with the tasks in another order';
     try {
-      await inProcess(open, { ...source, laterBySeconds }, async (environment) => {
+      const later = 'source' in source ? { ...source, laterBySeconds } : source;
+      await inProcess(open, later, async (environment) => {
         for (const [index, { trial, moves, parts }] of [...tried].reverse().entries()) {
           if (index > 0 && passed() > MOST_MS_ELSEWHERE) return;
           onBegin?.(trial);
-          const other = await playTask(environment, trial.seed, moves);
+          const other = await playTask(environment, trial.seed, moves, facts);
           trial.changes ??= changesOf(where, parts, other.parts);
         }
       });

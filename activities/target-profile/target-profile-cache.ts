@@ -39,7 +39,7 @@ export class TargetProfileCache {
     return changeDocument(this.store, key, (value) => {
       const faster = known(value);
       return faster === null
-        ? { value: storedProfileSchema.encode({ version: 4, profile }), result: profile }
+        ? { value: storedProfileSchema.encode({ version: 6, profile }), result: profile }
         : { result: faster };
     });
   }

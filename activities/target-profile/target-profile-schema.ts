@@ -32,6 +32,7 @@ const profileSchema = z.strictObject({
   hasSay: z.boolean(),
   formats: mapOf(formatSchema),
   refusal: formatSchema.nullable(),
+  refused: z.array(z.strictObject({ name: z.string(), arguments: z.string(), observation: z.string() })),
   tasks: z.array(
     z.strictObject({
       seed: z.int(),
@@ -41,7 +42,13 @@ const profileSchema = z.strictObject({
     }),
   ),
   system: z.array(z.string()),
-  solved: z.array(z.strictObject({ prompt: z.string(), reference: z.array(environmentMoveSchema) })),
+  solved: z.array(
+    z.strictObject({
+      prompt: z.string(),
+      reference: z.array(environmentMoveSchema),
+      observations: z.array(z.string()),
+    }),
+  ),
   judgement: z.strictObject({
     changes: mapOf(z.strictObject({ tried: z.number(), succeeded: z.number() })),
     answers: mapOf(mapOf(z.number())),
@@ -60,4 +67,4 @@ const profileSchema = z.strictObject({
 });
 
 /** A target profile as the store keeps it. */
-export const storedProfileSchema = z.strictObject({ version: z.literal(4), profile: profileSchema });
+export const storedProfileSchema = z.strictObject({ version: z.literal(6), profile: profileSchema });

@@ -5,6 +5,7 @@ import type { EnvironmentHandle } from '../../environment';
 import { seededRandom } from '../../statistics/random';
 import { type CheckInput, type CheckResult, resultOf, wholePercent } from '../check';
 import { bySeedRange, type EnvironmentTask, promptOf } from '../environment-task';
+import { CHECK_LIMITS } from '../limits';
 import { asCall, speakingTools } from '../moves';
 import { play } from '../play';
 import { isGiven } from '../solution-forms';
@@ -15,23 +16,13 @@ import { argumentValues, withOneWrongArgument } from '../wrong-arguments';
 /** Number of tasks on which calls with a wrong argument are made, to see whether the answer names the right value. */
 const TASKS = 20;
 /** If the openings of less than this share of the agent's tasks give an argument, the agent has to look it up. */
-const RARELY_GIVEN = 0.5;
-/** The environment gives such an argument away when the openings of at least this share of its tasks give it. */
-const MOSTLY_GIVEN = 0.9;
+const RARELY_GIVEN = CHECK_LIMITS.minOpeningsThatGive;
 /** The agent's openings usually give an argument if at least this share of its tasks do. */
 const ALWAYS_GIVEN = 0.9;
-/** A value to look up counts as constant if at least this share of the tasks have it ... */
-const CONSTANT = 0.9;
-/** ... and if at most this share of the agent's own tasks share one value. */
+/** A value to look up varies in the agent's own tasks if at most this share of them have the same one. */
 const VARIED = 0.5;
 /** An argument is judged only if at least this many tasks use it, here and in the agent's own environment. */
 const FEWEST_USES = 10;
-/**
- * Share of tasks that may leak by chance: the opening states a call of the solution (beyond the share among the agent's
- * own tasks), or the answer to a wrong call names the right value.
- */
-const CHANCE = 0.05;
-
 /** Checks that neither the openings nor the observations reveal the answers. Its result names every leak. */
 export async function checkAnswers(
   environment: EnvironmentHandle,
@@ -68,7 +59,7 @@ function callsSpelledOut(tasks: readonly EnvironmentTask[], target: TargetProfil
   const shareOf = (some: readonly EnvironmentTask[]): number =>
     some.filter(spellsOutCall).length / Math.max(1, some.length);
   const [share, usual] = [shareOf(tasks), shareOf(target.tasks)];
-  const limit = Math.min(1, usual + CHANCE);
+  const limit = Math.min(1, usual + CHECK_LIMITS.maxAnswersTold);
   const compared = `in ${wholePercent(share)} of the tasks, and in ${wholePercent(usual)} of the agent's own`;
   return {
     problem: share > limit ? `The opening spells out calls of the solution ${compared}.` : null,
@@ -92,7 +83,7 @@ function usedInBoth<T extends { uses: number }>(some: ReadonlyMap<string, T>, ot
 /** Arguments that the agent must look up in its own tasks, but that the openings of these tasks give. */
 function argumentsGivenAway({ tasks }: Range, target: TargetProfile): Finding {
   const given = usedInBoth(givenArguments(tasks), givenArguments(target.tasks)).filter(
-    ({ one, other }) => one.share >= MOSTLY_GIVEN && other.share < RARELY_GIVEN,
+    ({ one, other }) => one.share >= CHECK_LIMITS.maxOpeningsThatGive && other.share < RARELY_GIVEN,
   );
   const [first] = given;
   if (first === undefined) return { problem: null, figure: null };
@@ -103,7 +94,11 @@ function argumentsGivenAway({ tasks }: Range, target: TargetProfile): Finding {
   );
   return {
     problem: sentences.join(' '),
-    figure: { name: `openings that give ${first.argument}`, value: first.one.share, atMost: MOSTLY_GIVEN },
+    figure: {
+      name: `openings that give ${first.argument}`,
+      value: first.one.share,
+      atMost: CHECK_LIMITS.maxOpeningsThatGive,
+    },
   };
 }
 
@@ -132,7 +127,7 @@ function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: Targe
     [...tasks, ...target.tasks].map(({ reference }) => reference),
   );
   const same = usedInBoth(foundOut(tasks, speaking), foundOut(target.tasks, speaking)).find(
-    ({ one, other }) => one.share >= CONSTANT && other.share <= VARIED,
+    ({ one, other }) => one.share >= CHECK_LIMITS.maxSameFoundOut && other.share <= VARIED,
   );
   if (same === undefined) return { problem: null, figure: null };
   const { argument, one: found } = same;
@@ -140,7 +135,7 @@ function sameAnswer({ tasks, name }: Range, { tools }: CheckInput, target: Targe
     problem:
       `What has to be found out for ${argument} is ${JSON.stringify(found.value)} in ` +
       `${wholePercent(found.share)} of the tasks ${name}: it need not be looked up.`,
-    figure: { name: `tasks with the same ${argument}`, value: found.share, atMost: CONSTANT },
+    figure: { name: `tasks with the same ${argument}`, value: found.share, atMost: CHECK_LIMITS.maxSameFoundOut },
   };
 }
 
@@ -175,8 +170,8 @@ function foundOut(
 async function rightValuesRevealed(environment: EnvironmentHandle, input: CheckInput): Promise<Finding> {
   const { tasks, example } = await revealingTasks(environment, input);
   const share = tasks / Math.min(TASKS, input.tasks.length);
-  const figure = { name: 'tasks whose observations tell', value: share, atMost: CHANCE };
-  if (share <= CHANCE) return { problem: null, figure };
+  const figure = { name: 'tasks whose observations tell', value: share, atMost: CHECK_LIMITS.maxAnswersTold };
+  if (share <= CHECK_LIMITS.maxAnswersTold) return { problem: null, figure };
   const call = startOf(JSON.stringify(example!.call), 160);
   const answered = `${call} is answered with ${JSON.stringify(startOf(example!.observation, 160))}`;
   return {

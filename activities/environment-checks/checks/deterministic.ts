@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../../contracts/artifacts/trajectory-id';
+import { SYNTHETIC_SEEDS } from '../../../contracts/limits';
 import type { EnvironmentHandle } from '../../environment';
 import { type CheckInput, type CheckResult, resultOf } from '../check';
 import type { EnvironmentTask } from '../environment-task';
@@ -30,38 +31,50 @@ export interface Processes<T> {
   played: T;
   /** Others, which only this check uses; the clock of the last one is ahead. */
   fresh: T[];
+  /** This process plays training seeds only and is asked for nothing else, like a trainer's from its beginning. */
+  trained: T;
 }
 
 /**
  * Checks that the same seed gives the same task, messages, solution, observations and rewards. It compares several
  * passes over the tasks. Two passes are in a process that gives each reference solution first. One pass is in a process
- * that never gives a reference solution. Each further process makes one pass and gives the reference solution after
- * playing the task. The second pass runs in reverse order with all episodes open at once, which shows state shared
- * between episodes. Each process has its own hash seed, because the jail does not set PYTHONHASHSEED.
+ * that never gives a reference solution. One process plays training seeds only. Each further process makes one pass and
+ * gives the reference solution after playing the task. The second pass runs in reverse order with all episodes open at
+ * once, which shows state shared between episodes. Each process has its own hash seed, because the jail does not set
+ * PYTHONHASHSEED.
  */
 export async function checkDeterminism(
-  { asked, played, fresh }: Processes<EnvironmentHandle>,
+  { asked, played, fresh, trained }: Processes<EnvironmentHandle>,
   { tools, tasks }: CheckInput,
 ): Promise<CheckResult> {
   const record = async (environment: EnvironmentHandle, task: EnvironmentTask, asks: boolean): Promise<TaskRecord> => {
     const random = randomCalls(policyView(task, tools));
     const tried = await play(environment, task.seed, random);
+    const lacking = task.reference.filter((_, position) => task.skillCalls?.includes(position) !== true);
+    const lacked = await play(environment, task.seed, lacking);
     const solved = await play(environment, task.seed, task.reference);
     return [
       solved.messages,
       asks ? await environment.task(task.seed) : undefined,
       asks ? await environment.reference(task.seed) : undefined,
-      [solved.observations, tried.observations],
-      [solved.reward, tried.reward],
+      [solved.observations, tried.observations, lacked.observations],
+      [solved.reward, tried.reward, lacked.reward],
     ].map((part) => (part === undefined ? null : canonicalJson(part)));
   };
   const first: TaskRecord[] = [];
   for (const task of tasks) first.push(await record(asked, task, true));
   const pass = async (environment: EnvironmentHandle, some: readonly EnvironmentTask[], asks: boolean) =>
     (await Promise.all([...some].reverse().map((task) => record(environment, task, asks)))).reverse();
-  const passes = [
+  const training = tasks.filter(({ seed }) => seed >= SYNTHETIC_SEEDS.training);
+  const places = new Map(training.map(({ seed }, place) => [seed, place]));
+  const ofTraining = await pass(trained, training, false);
+  const passes: { where: string; records: (TaskRecord | undefined)[] }[] = [
     { where: 'when asked again in another order', records: await pass(asked, tasks, true) },
     { where: 'in a process that is not asked for its solutions', records: await pass(played, tasks, false) },
+    {
+      where: 'in a process that has seen nothing but training seeds',
+      records: tasks.map(({ seed }) => ofTraining[places.get(seed) ?? -1]),
+    },
     ...(await Promise.all(fresh.map((environment) => pass(environment, tasks.slice(0, ELSEWHERE), true)))).map(
       (records) => ({ where: 'in another process with another hash seed, whose clock may be ahead', records }),
     ),
@@ -80,7 +93,7 @@ export async function checkDeterminism(
   }
   return resultOf(
     example === null ? [] : [example],
-    `${tasks.length} tasks were the same in ${2 + fresh.length} processes with different hash seeds.`,
+    `${tasks.length} tasks were the same in ${3 + fresh.length} processes with different hash seeds.`,
     [{ name: 'tasks that differed', value: different, atMost: 0 }],
   );
 }

@@ -12,8 +12,6 @@ import { wilson } from '../../statistics/intervals';
 const RUN_WORDS = 13;
 /** Shorter texts, in words, are too common to prove anything. */
 const SHORTEST = 8;
-/** The share of held-out tasks that occur word for word may be at most this many times the share of train tasks. */
-const HELD_OUT_FACTOR = 3;
 
 /**
  * Checks that the environment contains nothing of the held-out tasks. The source may contain no word run of a held-out
@@ -39,7 +37,7 @@ export function checkHeldOutText(
       (runs) => runs.length > 0 && openings.some((opening) => runs.every((run) => opening.includes(` ${run} `))),
     ).length / Math.max(1, texts.length);
   const [share, usual] = [shareAsked(heldOut), shareAsked(train)];
-  const limit = Math.max(CHECK_LIMITS.maxHeldOutTexts, HELD_OUT_FACTOR * usual);
+  const limit = Math.max(CHECK_LIMITS.maxHeldOutTexts, CHECK_LIMITS.maxHeldOutFactor * usual);
   // Chance makes a few: the lower end of the 95 % interval must be above the limit.
   const { low } = wilson(share, Math.max(1, heldOut.length));
   const figures = [

@@ -16,8 +16,6 @@ const FEWEST_OTHERWISE = 3;
 const ALWAYS = 0.9;
 /** The kinds of answers of the agent's tool to a kind of call are known after this many answers. */
 const FEWEST_ANSWERS = 12;
-/** A kind of answer with at least this share among the agent's answers must occur here as well. */
-const OFTEN = 0.2;
 /** Error rate: the share of validations that may report a difference of answers although there is none. */
 const BY_CHANCE = 0.01;
 
@@ -42,9 +40,14 @@ export function checkAlternatives(judged: readonly JudgedVariation[], target: Ju
   });
 }
 
-/** Checks that a fault gets no reward here if the agent's own environment never rewards it. */
+/**
+ * Checks that a fault gets no reward here if the agent's own environment never rewards it. A further call that
+ * changes nothing here is none.
+ */
 export function checkFaults(judged: readonly JudgedVariation[], target: Judgement): CheckResult {
-  const known = judged.filter((one) => one.kind !== 'way' && verdictOf(one, target) === 'refused');
+  const known = judged.filter(
+    (one) => one.kind !== 'way' && one.wasIdle !== true && verdictOf(one, target) === 'refused',
+  );
   return compared(known, ({ succeeded }) => succeeded, {
     name: 'a fault that is paid',
     limit: CHECK_LIMITS.maxFaultsPaid,
@@ -77,7 +80,13 @@ function compared(
   isOtherwise: (one: JudgedVariation) => boolean,
   { name, limit, sentence, fine }: Words,
 ): CheckResult {
-  const groups = bySeedRange(known).flatMap(({ tasks }) => [...Map.groupBy(tasks, ({ change }) => change).values()]);
+  const groups = [
+    ...bySeedRange(known).flatMap(({ tasks }) => [...Map.groupBy(tasks, ({ change }) => change).values()]),
+    ...Map.groupBy(
+      known.filter((one) => one.said !== undefined),
+      ({ said }) => said,
+    ).values(),
+  ];
   const shares = groups
     .filter((group) => group.length >= FEWEST)
     .map((group) => {
@@ -172,7 +181,7 @@ function missingAnswer(
   const { about, seed } = group[0]!;
   return {
     share: known / total,
-    matters: known / total >= OFTEN,
+    matters: known / total >= CHECK_LIMITS.minFrequentAnswer,
     chance: allInOneGroup(known, total, group.length),
     sentence:
       `${about} never gets ${answer} in ${group.length} calls, as with seed ${seed}; ` +

@@ -1,39 +1,35 @@
+import { isAbove } from '../beyond-chance';
 import { type CheckInput, type CheckResult, resultOf, wholePercent } from '../check';
 import { bySeedRange, type EnvironmentTask, promptOf } from '../environment-task';
 import { CHECK_LIMITS } from '../limits';
 import { SAID, speakingTools } from '../moves';
-import { fitOpeningModel, numberOpenings, type OpeningModel } from '../opening-model';
+import { fitOpeningModel, numberOpenings } from '../opening-model';
 import { openingRuns, sameOpenings, solutionForm, solutionParts, valueWords } from '../solution-forms';
+import { amongPractice, type Foretelling, trustedVerdict } from '../step-verdicts';
 import type { TargetProfile } from '../target-profile';
+import { chanceOfAtLeast } from '../../../contracts/statistics/exact-tails';
 import { startOf } from '../../../contracts/clean-text';
 
 /** Solutions are compared if at least this many tasks have a request like one of the agent's tasks. */
 const FEWEST_ALIKE = 10;
 /** A task is compared if at least this many of the agent's tasks have the same request. */
 const FEWEST_NEIGHBOURS = 2;
-/** A form of solution counts if at least this many of the agent's tasks have it; fewer may be chance. */
+/** Another ending counts if at least this many of the agent's tasks have it; fewer may be chance. */
 const FEWEST_OF_A_FORM = 3;
-/** If at least this share of the agent's tasks has a form of solution, this form must occur ... */
-const COMMON = 0.2;
-/** ... at least with this fraction of that frequency. */
-const MET = 0.2;
-/** The solution is predicted if the agent's openings contain at least this share of the opening's word runs. */
-const FAMILIAR = 0.8;
-/** A step of the solution is certain above this probability, and ruled out below one minus it. */
-const SURE = 0.9;
-/** Folds of the cross-validation over the agent's tasks, and the allowed error rate of a model there. */
-const FOLDS = 3;
-const MOST_ERRORS = 0.03;
-/** A form of solution with a share below this counts as absent. */
-const NEVER = 0.01;
+/** The share of validations that may miss another ending by chance. */
+const BY_CHANCE = 0.01;
+const FORETELLING: Foretelling = { fit: fitOpeningModel, sure: 0.9, mostErrors: 0.03, adjust: amongPractice };
 
 /**
- * Makes three checks. Tasks worded like the agent's must have solutions like the agent's. Every ending of such tasks
- * must occur. Most solutions must reuse steps of the agent's own solutions. Values are not compared, and tasks without
- * a similar request of the agent are left out.
+ * Makes four checks. Most openings must be worded like the agent's, because other openings are not compared. Tasks
+ * worded like the agent's must have solutions like the agent's. They must not all end in one way if the agent's end in
+ * several. Most solutions must reuse steps of the agent's own solutions. Values are not compared, and tasks without a
+ * similar request of the agent are left out.
  */
 export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfile): CheckResult {
   const { solved } = target;
+  if (solved.length === 0)
+    return resultOf([], "Nothing to compare with: the agent's own environment has no reference solutions.", []);
   const speaking = speakingTools(
     tools,
     [...solved, ...tasks].map(({ reference }) => reference),
@@ -42,25 +38,27 @@ export function checkSolutions({ tools, tasks }: CheckInput, target: TargetProfi
   const values = valueWords([...solved, ...here], speaking);
   const openings = solved.map(({ prompt }) => openingRuns(prompt, values));
   const forms = solved.map((task) => solutionForm(task, speaking));
+  const known = new Set(openings.flatMap((runs) => [...runs]));
   const surpriseOf = surpriseFinder(openings, forms);
   const compared = here.map((task): Compared => {
     const runs = openingRuns(task.prompt, values);
     const form = solutionForm(task, speaking);
     const neighbours = sameOpenings(runs, openings).map((place) => ({ place, form: forms[place]! }));
-    return { ...task, form, surprise: surpriseOf(runs, form), neighbours };
+    return { ...task, form, isFamiliar: isFamiliar(runs, known), surprise: surpriseOf(runs, form), neighbours };
   });
   const ranges = bySeedRange(compared);
   const findings = [
+    ...ranges.map(({ name, tasks: inRange }) => otherWords(name, inRange)),
     ...ranges.map(({ name, tasks: inRange }) => otherTools(name, inRange)),
     strangeParts(tasks, target, speaking),
     ...ranges.flatMap(({ name, tasks: inRange }) => {
       const alike = inRange.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS);
-      return alike.length < FEWEST_ALIKE ? [] : missingForms(name, alike);
+      return alike.length < FEWEST_ALIKE ? [] : otherEndings(name, alike);
     }),
   ];
   const problems = findings.flatMap(({ problem }) => problem ?? []);
   return resultOf(
-    [...new Set(problems)].slice(0, 3),
+    [...new Set(problems)],
     `Of ${tasks.length} tasks ${compared.filter(({ neighbours }) => neighbours.length >= FEWEST_NEIGHBOURS).length} ` +
       "ask as the agent's own do, and are solved alike.",
     [...findings]
@@ -78,6 +76,8 @@ interface Finding {
 /** A task, with the solution forms of the agent's tasks that have the same request. */
 interface Compared extends EnvironmentTask {
   form: string;
+  /** The opening is worded like the agent's. */
+  isFamiliar: boolean;
   surprise: Surprise | null;
   neighbours: Neighbour[];
 }
@@ -86,6 +86,25 @@ interface Compared extends EnvironmentTask {
 interface Neighbour {
   place: number;
   form: string;
+}
+
+/** Whether most word runs of an opening are known from the agent's openings. */
+const isFamiliar = (runs: ReadonlySet<string>, known: { has: (run: string) => boolean }): boolean =>
+  [...runs].filter((run) => known.has(run)).length >= CHECK_LIMITS.minFamiliarPairs * runs.size;
+
+/** Tasks that ask in other words than the agent's, where nothing tells whether they are solved like the agent's. */
+function otherWords(range: string, tasks: readonly Compared[]): Finding {
+  const strange = tasks.filter((task) => !task.isFamiliar);
+  const limit = CHECK_LIMITS.maxUnfamiliarOpenings;
+  const share = strange.length / tasks.length;
+  return {
+    problem: isAbove(strange.length, tasks.length, limit)
+      ? `${wholePercent(share)} of the tasks ${range} ask in other words than the agent's own, such as ` +
+        `${JSON.stringify(startOf(promptOf(strange[0]!), 120))}: most pairs of neighbouring words have to be in openings ` +
+        "of the agent's own tasks, so that what these ask for can be compared."
+      : null,
+    figure: { name: `tasks ${range} in other words`, value: share, atMost: limit },
+  };
 }
 
 /** Tasks whose opening predicts a tool that the solution lacks, or rules out a tool that it uses. */
@@ -124,12 +143,12 @@ function surpriseFinder(
   const { rows, features } = numberOpenings(openings);
   const foretold = [...new Set(forms.flatMap(stepsOf))].flatMap((step) => {
     const has = forms.map((form) => stepsOf(form).includes(step));
-    const verdict = trustedVerdict(rows, has, features.size);
-    return verdict === null ? [] : [{ step, verdict }];
+    const model = trustedVerdict(rows, has, features.size, FORETELLING);
+    return model === null ? [] : [{ step, verdict: model.verdict }];
   });
   return (runs, form) => {
+    if (!isFamiliar(runs, features)) return null;
     const row = Int32Array.from([...runs].flatMap((run) => features.get(run) ?? []));
-    if (row.length < FAMILIAR * runs.size) return null;
     const steps = stepsOf(form);
     for (const { step, verdict } of foretold) {
       const expected = verdict(row);
@@ -139,75 +158,51 @@ function surpriseFinder(
   };
 }
 
-const verdictOf = (chance: number): boolean | null => (chance >= SURE ? true : chance <= 1 - SURE ? false : null);
-
 /**
- * Adjusts a probability for a prior shift (Saerens et al. 2002): from tasks of which `share` have the step to tasks of
- * which at least half have it. An environment for a capability may require the step that often.
+ * Whether the openings alone tell what to do: the agent's tasks with such openings end in several ways, and those here
+ * nearly always in one. Which other ways occur is free, because another way may be the skill of another capability.
  */
-function amongPractice(chance: number, share: number): number {
-  const shift = Math.max(1, (1 - share) / share);
-  return (chance * shift) / (chance * shift + 1 - chance);
-}
-
-/** The prediction for a step: the solution has it, lacks it, or (null) unknown. */
-type Verdict = (row: Int32Array) => boolean | null;
-
-/**
- * Predicts which tasks have a step. The models of all folds must agree, because a few tasks that are alike by chance
- * predict nothing. Null if the models make too many errors on the tasks that they were not fitted to.
- */
-function trustedVerdict(rows: readonly Int32Array[], has: readonly boolean[], size: number): Verdict | null {
-  const models: OpeningModel[] = [];
-  let errors = 0;
-  for (let fold = 0; fold < FOLDS; fold++) {
-    const inside = rows.flatMap((_, place) => (place % FOLDS === fold ? [] : [place]));
-    const model = fitOpeningModel(
-      inside.map((place) => rows[place]!),
-      inside.map((place) => has[place]!),
-      size,
-    );
-    models.push(model);
-    for (let place = fold; place < rows.length; place += FOLDS) {
-      const said = verdictOf(model(rows[place]!));
-      errors += Number(said !== null && said !== has[place]);
-    }
-  }
-  if (errors > MOST_ERRORS * rows.length) return null;
-  const share = has.filter(Boolean).length / has.length;
-  return (row) => {
-    const verdicts = new Set(
-      models.map((model) => {
-        const chance = model(row);
-        // The shift applies only to steps that were not certain before.
-        return verdictOf(chance) === true ? true : verdictOf(amongPractice(chance, share)) === false ? false : null;
-      }),
-    );
-    return verdicts.size === 1 ? [...verdicts][0]! : null;
-  };
-}
-
-/** Each solution form that is frequent among the agent's tasks with the same openings, but (nearly) absent here. */
-function missingForms(range: string, alike: readonly Compared[]): Finding[] {
-  const expected = new Map<string, number>();
-  const places = new Map<string, Set<number>>();
-  for (const { neighbours } of alike)
-    for (const { place, form } of neighbours) {
-      expected.set(form, (expected.get(form) ?? 0) + 1 / (neighbours.length * alike.length));
-      places.set(form, (places.get(form) ?? new Set()).add(place));
-    }
-  return [...expected]
-    .filter(([form, share]) => share >= COMMON && places.get(form)!.size >= FEWEST_OF_A_FORM)
-    .map(([form, share]) => ({ form, share, met: alike.filter((task) => task.form === form).length / alike.length }))
-    .map((one) => ({ ...one, least: Math.max(NEVER, MET * one.share) }))
-    .filter(({ met, least }) => met < least)
-    .map(({ form, share, met, least }) => ({
+function otherEndings(range: string, alike: readonly Compared[]): Finding[] {
+  const groups = [...Map.groupBy(alike, ({ neighbours }) => neighbours.map(({ place }) => place).join()).values()]
+    .filter((group) => group.length > 1)
+    .map(endingsOf);
+  const tasks = groups.reduce((sum, { size }) => sum + size, 0);
+  const others = groups.flatMap((group) => group.others.map((one) => ({ ...one, weight: group.size / tasks })));
+  if (new Set(others.map(({ place }) => place)).size < FEWEST_OF_A_FORM) return [];
+  const usual = others.reduce((sum, { share, weight }) => sum + share * weight, 0);
+  const least = CHECK_LIMITS.minOtherEndings * usual;
+  const most = groups.reduce((sum, { count }) => sum + count, 0);
+  const met = 1 - most / tasks;
+  // As many or more of the most frequent forms, if only the least share had another one.
+  const chance = chanceOfAtLeast(most, new Array<number>(tasks).fill(1 - least));
+  const figure = { name: `tasks ${range} that end otherwise than most`, value: met, atLeast: least };
+  if (met >= least || chance >= BY_CHANCE) return [{ problem: null, figure }];
+  const here = [...new Set(groups.filter((group) => group.others.length > 0).map(({ form }) => form))];
+  const shares = [...Map.groupBy(others, ({ form }) => form)]
+    .map(([form, some]) => ({ form, share: some.reduce((sum, { share, weight }) => sum + share * weight, 0) }))
+    .sort((a, b) => b.share - a.share);
+  const ways = shares.map(({ form, share }) => `${form || 'words alone'} (${wholePercent(share)})`).join(', ');
+  return [
+    {
       problem:
-        `The agent's tasks with the same openings are solved by ${form || 'words alone'} in ${wholePercent(share)} of ` +
-        `the cases. Here it solves ${wholePercent(met)} of the tasks ${range}, and at least ${wholePercent(least)} are ` +
-        'wanted, so that the openings alone do not tell what to do.',
-      figure: { name: `tasks ${range} solved by ${form || 'words alone'}`, value: met, atLeast: least },
-    }));
+        `Of the tasks ${range} whose openings are like the agent's, ${wholePercent(1 - met)} are solved in the most ` +
+        `frequent way for the opening: ${here.map((form) => form || 'words alone').join(' or ')}. Of the agent's own, ` +
+        `${wholePercent(usual)} are solved otherwise: ${ways}. Let at least ${wholePercent(least)} end in one or more ` +
+        'other ways, so that the openings alone do not tell what to do. It need not be all of them: steps that ' +
+        'another need asks for may be left out.',
+      figure,
+    },
+  ];
+}
+
+/** The most frequent form of tasks with one opening, and the agent's tasks with such an opening and another form. */
+function endingsOf(group: readonly Compared[]) {
+  const [form, count] = [...Map.groupBy(group, (task) => task.form)]
+    .map(([name, tasks]) => [name, tasks.length] as const)
+    .reduce((a, b) => (b[1] > a[1] ? b : a));
+  const { neighbours } = group[0]!;
+  const others = neighbours.filter((one) => one.form !== form).map((one) => ({ ...one, share: 1 / neighbours.length }));
+  return { form, count, size: group.length, others };
 }
 
 /**

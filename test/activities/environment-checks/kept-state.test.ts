@@ -20,6 +20,10 @@ test('an environment that keeps nothing passes, and so does one with a cache', a
   await expect(check(good)).resolves.toMatchObject({ passed: true });
   const cached = keeping('import functools\n\n\n@functools.cache\ndef square(n):\n    return n * n', 'square(seed)');
   await expect(check(cached)).resolves.toMatchObject({ passed: true });
+  const asked = keeping('import abc\n\n\nclass Kind(abc.ABC):\n    pass', 'isinstance(seed, Kind)');
+  await expect(check(asked)).resolves.toMatchObject({ passed: true });
+  const instance = keeping('class Kind:\n    pass\n\n\nONE = Kind()', 'isinstance(seed, Kind)');
+  await expect(check(instance)).resolves.toMatchObject({ passed: true });
 });
 
 test.each([
@@ -33,6 +37,12 @@ test.each([
   ],
   ['a default', 'def note(seed, seen=[]):\n    seen.append(seed)', 'note(seed)', 'note'],
   ['an attribute of a class', 'class Log:\n    count = 0', 'Log.count += 1', 'Log'],
+  [
+    'a class that is registered with an abstract one',
+    'import abc\n\n\nclass Kind(abc.ABC):\n    pass',
+    'Kind.register(type(f"K{seed}", (), {}))',
+    'Kind',
+  ],
   ['a closure', 'def maker():\n    n = [0]\n    return lambda: n.append(1)\n\n\nADD = maker()', 'ADD()', 'ADD'],
   ['a generator of random numbers', 'LUCK = random.Random(1)', 'LUCK.random()', 'LUCK'],
   [
@@ -45,4 +55,27 @@ test.each([
   const { passed, detail } = await check(keeping(line, use));
   expect(passed).toBe(false);
   expect(detail).toContain(`${name} is changed by episodes`);
+});
+
+test.each([
+  [
+    'a list that a cache returns',
+    'import functools\n\n\n@functools.cache\ndef log():\n    return []',
+    'log().append(1)',
+    'what log returns',
+  ],
+  [
+    'a list that a cache of limited size returns for a seed',
+    'import functools\n\n\n@functools.lru_cache(maxsize=99)\ndef log(n):\n    return []',
+    'log(seed).append(1)',
+    'what log returns',
+  ],
+  ['an attribute of a class of the library', '', 'random.Random.seen = seed', 'random.Random'],
+  ['an attribute of a function of the library', '', 'json.dumps.seen = seed', 'json.dumps'],
+  ['an attribute of a module', '', 'json.seen = seed', 'json.seen'],
+  ['the shared generator', '', 'random.random()', 'random.getstate()'],
+])('%s that episodes change is named', async (_what, line, use, name) => {
+  const { passed, detail } = await check(keeping(line, use));
+  expect(passed).toBe(false);
+  expect(detail).toContain(`${name} `);
 });

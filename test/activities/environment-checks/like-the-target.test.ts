@@ -54,9 +54,10 @@ const target: TargetProfile = {
   hasSay: false,
   formats: new Map(),
   refusal: null,
+  refused: [],
   tasks: own.slice(0, 60),
   system: [TOLD],
-  solved: own.map((task) => ({ prompt: asks(task), reference: task.reference })),
+  solved: own.map((task) => ({ prompt: asks(task), reference: task.reference, observations: [] })),
   judgement: { changes: new Map(), answers: new Map(), byChange: [] },
   train: own.map(asks),
   heldOut: [],
@@ -121,22 +122,57 @@ describe('solutions', () => {
     expect(detail).toMatch(/solved otherwise than the agent's own .*pickup.* with look, there without it/);
   });
 
+  test.each([
+    [3, true],
+    [2, false],
+  ])('may ask in other words in every %d. task: %s', (every, passed) => {
+    const other = (seed: number) => ({
+      ...(seed % every === 0 ? { asked: `today please for good: my pickup of order 4${seed % 100} stop` } : {}),
+    });
+    const found = check(tasksOf(other));
+    expect(found.passed).toBe(passed);
+    if (!passed)
+      expect(found.detail).toMatch(/^50 % of the tasks at other seeds ask in other words than the agent's own/);
+  });
+
   test('may not all end in the same way', () => {
     const { passed, detail } = check(tasksOf(() => ({ late: true })));
     expect(passed).toBe(false);
-    expect(detail).toMatch(/solved by look; stop in \d+ % of the cases\. Here it solves 0 % of the tasks/);
+    expect(detail).toMatch(
+      /100 % are solved .* for the opening: look\. Of the agent's own, \d+ % are solved otherwise: look; stop \(/,
+    );
   });
 
   test('are compared at training seeds, too', () => {
     const mixed = [...tasksOf(), ...tasksOf(() => ({ late: true }), 1_000_000)];
-    expect(check(mixed).detail).toMatch(
-      /Here it solves 0 % of the tasks at training seeds, and at least \d+ % are wanted/,
+    expect(check(mixed).detail).toMatch(/^Of the tasks at training seeds whose openings are like the agent's, /);
+  });
+
+  test('may leave out what other needs ask for', () => {
+    // Silent openings: a quarter each is plain, spun, moved and reported; the environment has plain and moved ones.
+    const asked = 'please deal with the samples of bench four';
+    const steps = [[], ['spin'], ['move'], ['report']];
+    const sample = (seed: number, kind: number): EnvironmentTask => ({
+      ...taskOf(seed, { asked }),
+      reference: ['look', ...steps[kind]!, 'store'].map((name) => call(name, { order: '41' })),
+    });
+    const solved = seeds(200).map((seed) => sample(seed, seed % 4));
+    const check = (kindOf: (seed: number) => number) =>
+      checkSolutions(
+        { tools: TOOLS, tasks: seeds(120, 500_000).map((seed) => sample(seed, kindOf(seed))) },
+        targetOf(solved),
+      );
+    expect(check((seed) => (seed % 6 === 0 ? 0 : 2))).toMatchObject({ passed: true });
+    const { passed, detail } = check(() => 2);
+    expect(passed).toBe(false);
+    expect(detail).toMatch(
+      /look .*; store .* \(25 %\), .*spin.* \(25 %\), .*report.* \(25 %\)\. .*It need not be all of them/,
     );
   });
 
   const targetOf = (tasks: EnvironmentTask[]): TargetProfile => ({
     ...target,
-    solved: tasks.map((task) => ({ prompt: asks(task), reference: task.reference })),
+    solved: tasks.map((task) => ({ prompt: asks(task), reference: task.reference, observations: [] })),
   });
 
   test('may be others than those of two tasks, which have ended so by chance', () => {
@@ -245,6 +281,16 @@ describe('changed solutions', () => {
     const refuses = judgementOf(judged({ succeeded: false }));
     expect(checkFaults(judged({ succeeded: false }), refuses).passed).toBe(true);
     expect(checkFaults(judged({}), refuses).detail).toMatch(/^A look first succeeds in 100 % of the cases/);
+    expect(checkFaults(judged({ wasIdle: true }), refuses).passed).toBe(true);
+  });
+
+  test('in other words are judged text by text', () => {
+    const refuses = judgementOf(judged({ succeeded: false }));
+    const wordy = seeds(40).flatMap((text) => judged({ said: `text ${text}`, succeeded: text === 7 }, 4));
+    const { passed, detail } = checkFaults(wordy, refuses);
+    expect(passed).toBe(false);
+    expect(detail).toMatch(/succeeds in 100 % of the cases/);
+    expect(checkFaults(judged({ said: 'text', succeeded: false }), refuses).passed).toBe(true);
   });
 
   test('of which it knows too little are not judged', () => {

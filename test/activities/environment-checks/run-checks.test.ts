@@ -69,6 +69,20 @@ describe('certificate', () => {
     expect(checks.map((check) => check.name)).toEqual([...CHECK_NAMES]);
   });
 
+  test('a good environment passes where its agent has no reference solutions', async () => {
+    // As readTargetProfile gives it of a process that has none: a few tasks, their openings and answers.
+    const judgement = { changes: new Map(), answers: new Map(), byChange: [] };
+    const without = {
+      ...target,
+      solved: [],
+      judgement,
+      tasks: target.tasks.map((task) => ({ ...task, reference: [] })),
+    };
+    const { problems, passed } = await check('without', sourceOf('replaying_class.py'), without);
+    expect(problems).toEqual([]);
+    expect(passed).toBe(true);
+  });
+
   test('booleans, choices that an error lists, and what the agent is told as well give nothing away', async () => {
     const against = await profileOf(edited(office, OFFICE_WITH_CHOICES));
     const { checks } = await check('choices', edited(sourceOf('replaying_class.py'), GOOD_WITH_CHOICES), against);

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
+import type { OpenEnvironment } from '../../../activities/environment';
 import { loadProfile, openEnvironment } from '../../../sandbox';
 import { fixture as fixturePath } from '../run-fixture';
+import { failingEnvironment, type TaskFailure } from '../../fakes/failing-environment';
 import { EnvironmentHung, EnvironmentRaised } from '../../helpers/sandbox-errors';
 
 const office = readFileSync(fixturePath('post_office.py'), 'utf8');
@@ -20,11 +22,16 @@ function before(passage: string, added: string): string {
 /** Limit of a line of requests for an environment that hangs, and for one that is near it. Others have a minute. */
 const SHORT_MS = 4_000;
 
-function profileOf(source: string, request = 60_000, signal = new AbortController().signal) {
+function profileOf(
+  source: string,
+  request = 60_000,
+  signal = new AbortController().signal,
+  wrap: (open: OpenEnvironment) => OpenEnvironment = (open) => open,
+) {
   const loaded = loadProfile();
   const profile = { ...loaded, profile: { ...loaded.profile, wallMs: { ...loaded.profile.wallMs, request } } };
   return readTargetProfile({
-    openEnvironment: (environment) => openEnvironment({ ...environment, profile }),
+    openEnvironment: wrap((environment) => openEnvironment({ ...environment, profile })),
     environment: { source, trust: 'owner', name: 'post office' },
     spec: { trainSeeds: { start: 0, count: 100 }, heldOutSeeds: { start: 1000, count: 60 } },
     signal,
@@ -32,12 +39,35 @@ function profileOf(source: string, request = 60_000, signal = new AbortControlle
 }
 
 test('what tools answer, and what train and held-out tasks ask', async () => {
-  const { tools, formats, refusal, tasks, train, heldOut } = await profileOf(office);
+  const { tools, formats, refusal, refused, tasks, train, heldOut } = await profileOf(office);
   expect(tools.map((tool) => tool.function.name)).toEqual(['weigh', 'send', 'tell']);
   expect([...formats.keys()].sort()).toEqual(['send', 'tell', 'weigh']);
   expect([...refusal!.objects.keys()]).toEqual(['error']);
+  // Each answer once, so that its author can answer alike.
+  expect(refused[0]).toMatchObject({ name: 'no_such_tool', arguments: '{}' });
+  expect(new Set(refused.map(({ observation }) => observation)).size).toBe(refused.length);
   expect([tasks.length, train.length, heldOut.length]).toEqual([60, 100, 60]);
   expect(train[99]).toMatch(/^good morning this is/);
+});
+
+describe('an environment whose simulator fails', () => {
+  const failure: TaskFailure = { at: 'reset', cause: 'simulator' };
+  const profile = (fails: (seed: number, tries: number) => boolean) =>
+    profileOf(office, 60_000, new AbortController().signal, (open) => {
+      return failingEnvironment(open, ({ seed, tries }) => (fails(seed, tries) ? failure : null)).open;
+    });
+
+  test('a task is read where a try of three is played, and else it is left out', async () => {
+    const { tasks, train, heldOut } = await profile(
+      (seed, tries) => seed === 7 || seed === 1007 || (seed % 10 === 3 && tries < 3),
+    );
+    expect(tasks.some(({ seed }) => seed === 7)).toBe(false);
+    expect([tasks.length, train.length, heldOut.length]).toEqual([60, 99, 59]);
+  });
+
+  test('where no task can be read, that is the error', async () => {
+    await expect(profile(() => true)).rejects.toMatchObject({ type: 'Sandbox.TaskFailed', taskCause: 'simulator' });
+  });
 });
 
 test('an environment that takes its time at every reset is not taken for a hanging one', async () => {

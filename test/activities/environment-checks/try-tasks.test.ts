@@ -1,5 +1,6 @@
 // tier: unit
-import type { EnvironmentHandle, EnvironmentSource } from '../../../activities/environment';
+import type { EnvironmentHandle } from '../../../activities/environment';
+import type { EnvironmentSource, ModuleSource } from '../../../sandbox';
 import { tasksToTry, tryTasks } from '../../../activities/environment-checks/try-tasks';
 
 const SOURCE: EnvironmentSource = { source: '', trust: 'owner', name: 'desk.py' };
@@ -11,7 +12,8 @@ const SOURCE: EnvironmentSource = { source: '', trust: 'owner', name: 'desk.py' 
 function slowEnvironment(ms: number) {
   let now = 0;
   const opened: { later: number; resets: number }[] = [];
-  const open = ({ laterBySeconds = 0 }: EnvironmentSource) => {
+  const open = (source: EnvironmentSource) => {
+    const { laterBySeconds = 0 } = source as ModuleSource;
     const process = { later: laterBySeconds, resets: 0 };
     opened.push(process);
     let moves = 0;

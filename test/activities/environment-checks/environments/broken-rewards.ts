@@ -27,7 +27,7 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
             },`,
       ],
     ],
-    fails: ['answers', 'wording'],
+    fails: ['answers', 'wording', 'solutions'],
     reason: /The opening gives send\.stamps, which has to be found out, in 100 %/,
   },
   answer_spelled_out: {
@@ -80,6 +80,7 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
       'claim-success',
       'tool-spam',
       'injected-text',
+      'safe-reward',
       'malformed-calls',
       'isolated',
       'faults',
@@ -98,6 +99,7 @@ export const BROKEN_REWARDS: Record<string, BrokenEnvironment> = {
       'claim-success',
       'tool-spam',
       'injected-text',
+      'safe-reward',
       'malformed-calls',
     ],
     reason: /nop: Doing nothing earns 0\.50/,
@@ -142,7 +144,7 @@ HELD_OUT = [
           'weighed else 0.4',
       ],
     ],
-    fails: ['solvable', 'deterministic'],
+    fails: ['solvable', 'deterministic', 'derivable', 'dependence'],
     reason: /solvable: .*evaluate returned 10\.0; a reward is a number in \[0, 1\]/,
   },
   rewards_echo: {
@@ -168,7 +170,7 @@ HELD_OUT = [
             return 0.8`,
       ],
     ],
-    fails: ['always-refuse'],
+    fails: ['always-refuse', 'safe-reward'],
     reason: /Refusing earns 0\.80/,
   },
   rewards_spam: {
