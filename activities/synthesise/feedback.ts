@@ -1,6 +1,7 @@
 import type { CalibrationResult, EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
 import type { EnvironmentCheck, Figure } from '../../contracts/artifacts/environment-check';
-import type { Trajectory } from '../../contracts/artifacts/trajectory';
+import type { SecondReading } from '../../contracts/artifacts/second-reading';
+import type { ChatMessage, Trajectory } from '../../contracts/artifacts/trajectory';
 import { renderMessages, shorten } from '../render-messages';
 
 const MAX_DETAIL_CHARS = 1_500;
@@ -17,13 +18,15 @@ export interface RejectedAttempt {
   calibration: CalibrationResult | null;
   /** The base model's rollouts in it, with rewards; empty if it could not be played. */
   rollouts: readonly Trajectory[];
+  /** What a second reader found in it; null if it got no reading. */
+  reading: Pick<SecondReading, 'check' | 'disagreements'> | null;
   /** The outcomes of the attempts so far, including this one. */
   history: readonly { attempt: number; outcome: string }[];
 }
 
 /** The section of the prompt about a refused attempt: numbers, rollouts, the file, and the task for the analyst. */
 export function feedbackSection(rejected: RejectedAttempt): string {
-  const { attempt, source, validation, calibration, rollouts, history } = rejected;
+  const { attempt, source, validation, calibration, rollouts, reading, history } = rejected;
   const earlier = history.filter((one) => one.attempt !== attempt);
   return [
     `# Attempt ${attempt} was rejected`,
@@ -33,6 +36,7 @@ export function feedbackSection(rejected: RejectedAttempt): string {
     `The checks that need no model, with their numbers:\n${validation.checks.map(checkLine).join('\n')}`,
     calibration === null ? '' : calibrationText(calibration),
     ...rollouts.map(rolloutText),
+    reading === null ? '' : readingText(reading),
     `The rejected file:\n${indent(shorten(source, MAX_REJECTED_CHARS))}`,
     whatToDo(rejected),
   ]
@@ -84,16 +88,44 @@ function rolloutText({ task, reward, success, finish, messages }: Trajectory, in
   const title =
     `## What the agent did in it, ${index + 1}: task ${task.seed}, reward ${rounded(reward)}, ` +
     `${success ? 'success' : 'no success'}, ended by ${finish}`;
-  const shown = renderMessages(messages, { maxMessageChars: MAX_ROLLOUT_MESSAGE_CHARS, withoutSystem: true });
-  return `${title}\n${shorten(shown, MAX_ROLLOUT_CHARS)}`.trimEnd();
+  return `${title}\n${shownMessages(messages)}`.trimEnd();
 }
 
-function whatToDo({ calibration, rollouts }: RejectedAttempt): string {
+const shownMessages = (messages: readonly ChatMessage[]): string =>
+  shorten(
+    renderMessages(messages, { maxMessageChars: MAX_ROLLOUT_MESSAGE_CHARS, withoutSystem: true }),
+    MAX_ROLLOUT_CHARS,
+  );
+
+/** Words for whose rollout it was. */
+const ACTED = { base: 'the agent', reference: 'your reference solution', changed: 'a changed solution' } as const;
+
+function readingText({ check, disagreements }: NonNullable<RejectedAttempt['reading']>): string {
+  const head =
+    'A second reader labelled rollouts in it for the capability, as the episodes of the target were labelled. It saw ' +
+    `neither the file nor the rewards. ${shorten(check.detail, MAX_DETAIL_CHARS)}`;
+  const shown = disagreements.map(({ source, change, seed, reward, label, reason, messages }, index) => {
+    const who = change === null ? ACTED[source] : `${ACTED[source]} (${change})`;
+    const title =
+      `## Where label and reward disagree, ${index + 1}: task ${seed}, ${who}: reward ${rounded(reward)}, label ` +
+      `${String(label)}: ${reason.replace(/\s+/g, ' ')}`;
+    return `${title}\n${shownMessages(messages)}`.trimEnd();
+  });
+  return [head, ...shown].join('\n');
+}
+
+function whatToDo({ calibration, rollouts, reading }: RejectedAttempt): string {
   const keep =
     'The capability stays what it is: a change touches what stands around it, never what it asks of the agent nor ' +
     'how often a task needs it. All checks run again, the reference solution included.';
   if (calibration === null || calibration.faulty || calibration.verdict === 'differs-by-seed')
     return `Correct what was found; keep what was right. ${keep}`;
+  if (reading !== null)
+    return (
+      'Take the disagreements as evidence: say in "rationale" for what the reward pays in them, and what the ' +
+      'description asks for. Correct the reward, the reference solutions or "skill_calls" until they follow the ' +
+      `description, its exceptions included. ${keep}`
+    );
   const evidence = rollouts.length > 0 ? 'the rollouts and the numbers' : 'the numbers';
   return (
     `Find out from ${evidence} why the agent earns what it earns: say in "rationale" where it gains and loses ` +

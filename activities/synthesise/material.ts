@@ -6,6 +6,7 @@ import {
   identificationSchema,
 } from '../../contracts/artifacts/identification';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { secondReadingSchema } from '../../contracts/artifacts/second-reading';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import { loadProfile } from '../../sandbox';
@@ -14,7 +15,7 @@ import { chooseEvidence, type Evidence, nearestTo, possibleExceptions } from './
 import type { RejectedAttempt } from './feedback';
 import type { SynthesisMaterial } from './prompt';
 import type { ReadTargetProfile } from '../target-profile/read-target-profile';
-import { sampleTarget } from './target-samples';
+import { sampleTarget, unseenRefusals } from './target-samples';
 import { verdictLines } from './target-verdicts';
 import { targetRate } from './target-rate';
 
@@ -70,8 +71,10 @@ export function materialReader(deps: MaterialDeps) {
     const failures = chosen.filter(({ label }) => label.label === 'LACKING');
     const exceptions = nearestTo(failures, await read(possibleExceptions(own, success, context.seed)));
     const shown = chosen.map(({ trajectory }) => trajectory);
-    const { tools, hasSay, judgement } = await deps.profileOfTarget(context, prepared, signal);
+    const { tools, hasSay, judgement, refused } = await deps.profileOfTarget(context, prepared, signal);
     const { calibration, certificate, environment, training } = prepared.spec;
+    const known = new Map([...shown, ...others].map((trajectory) => [trajectory.id, trajectory]));
+    const samples = sampleTarget(known.values());
     return {
       capability: candidate,
       tools,
@@ -84,7 +87,7 @@ export function materialReader(deps: MaterialDeps) {
         hasSay,
         jail: loadProfile().profile,
       },
-      samples: sampleTarget(new Map([...shown, ...others].map((trajectory) => [trajectory.id, trajectory])).values()),
+      samples: { ...samples, errors: [...samples.errors, ...unseenRefusals(samples.errors, refused)] },
       verdicts: verdictLines(judgement),
       rate: targetRate(own, success),
       evidence: [...chosen, ...exceptions],
@@ -106,6 +109,7 @@ async function rejected(store: ArtifactStore, { previous, history }: SynthesisIn
     validation: await getJson(store, previous.validation, validationSchema),
     calibration: previous.calibration && (await getJson(store, previous.calibration, calibrationResultSchema)),
     rollouts,
+    reading: previous.reading ? await getJson(store, previous.reading, secondReadingSchema) : null,
     history,
   };
 }

@@ -14,7 +14,7 @@ import type { Values } from './vocabulary';
  * Version of the prompt, part of every synthesis key. Increase it with any change of this file, `rules.ts` or
  * `feedback.ts` that can change an answer: a test pins the text to the version.
  */
-export const SYNTHESIS_PROMPT_VERSION = 'synthesise-8';
+export const SYNTHESIS_PROMPT_VERSION = 'synthesise-10';
 
 const MAX_MESSAGE_CHARS = 3_000;
 const MAX_SYSTEM_CHARS = 12_000;
@@ -93,11 +93,16 @@ function episode(title: string, { trajectory, label }: Evidence): string {
   return `${title}\n${where}${label.reason.replace(/\s+/g, ' ')}\n${shown}`.trimEnd();
 }
 
-/** Schema of the analyst's answer. */
-export const synthesisAnswerSchema = z.strictObject({
-  rationale: z.string(),
-  source: z
-    .string()
-    .max(MAX_SOURCE_CHARS)
-    .refine((source) => /^class Environment\b/m.test(source), 'source must define class Environment at the top level'),
-});
+/** Schema of the analyst's answer: an environment, or the reason why there can be none. */
+export const synthesisAnswerSchema = z
+  .strictObject({
+    rationale: z.string(),
+    decline: z.strictObject({ reason: z.string().trim().min(1) }).nullable(),
+    source: z.string().max(MAX_SOURCE_CHARS).nullable(),
+  })
+  .superRefine(({ decline, source }, context) => {
+    const object = (message: string) => context.addIssue({ code: 'custom', path: ['source'], message });
+    if ((decline === null) === (source === null)) object('give either source or decline, and null for the other');
+    else if (source !== null && !/^class Environment\b/m.test(source))
+      object('source must define class Environment at the top level');
+  });

@@ -28,14 +28,24 @@ export function targetRate(labels: readonly ConsensusLabel[], success: ReadonlyM
   };
 }
 
+/** Fewest successes that show a capability, and their least share, before they speak against "it cannot be trained". */
+const SHOWS_THAT_IT_CAN = { successes: 3, share: 0.1 };
+
+/** What the labels say against the claim that the agent cannot learn the capability; empty if they say nothing. */
+export function againstDecline({ needed, successShown }: TargetRate): string {
+  const { successes, share } = SHOWS_THAT_IT_CAN;
+  if (successShown < successes || successShown < share * needed) return '';
+  return `Against this: ${successShown} of the ${needed} labelled episodes that call for it show it and succeed.`;
+}
+
 /** The rate in sentences; empty if no episode needs the capability. */
 export function rateSentences({ labelled, needed, shown, successShown, successLacking }: TargetRate): string {
   if (needed === 0) return '';
   const percent = (part: number, whole: number) => `${Math.round((100 * part) / whole)} %`;
   const lacking = needed - shown;
   return [
-    `In the target, ${needed} of ${labelled} labelled episodes of the agent as it is called for the capability, and ` +
-      `${shown} of these ${needed} show it (${percent(shown, needed)}).`,
+    `Before training, the agent played ${labelled} episodes of the target that have a label. The capability was called ` +
+      `for in ${needed} of them. The agent showed it in ${shown} of these ${needed} (${percent(shown, needed)}).`,
     shown > 0 ? `Of those that show it, ${percent(successShown, shown)} succeed.` : '',
     lacking > 0 ? `Of those that lack it, ${percent(successLacking, lacking)} succeed.` : '',
   ]

@@ -91,6 +91,15 @@ function isError(observation: string): boolean {
   );
 }
 
+/**
+ * Answers to malformed calls, at most `MAX_ERRORS`, which the errors of episodes do not show. No episode of the agent
+ * may have such a call.
+ */
+export function unseenRefusals(errors: readonly ToolSample[], refused: readonly ToolSample[]): ToolSample[] {
+  const known = new Set(errors.map(({ observation }) => observation));
+  return refused.filter(({ observation }) => !known.has(observation)).slice(0, MAX_ERRORS);
+}
+
 /** One error of each form. The first error of every tool comes before the second of any tool. */
 function differentErrors(errors: readonly ToolSample[]): ToolSample[] {
   const forms = new Map<string, ToolSample>();

@@ -1,8 +1,10 @@
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { calibrationResultSchema } from '../../contracts/artifacts/environment-attempt';
 import { type EnvironmentCheck, type Validation, validationSchema } from '../../contracts/artifacts/environment-check';
 import type { ValidationInput } from '../../contracts/messages/sharpen-stage';
-import { SandboxError } from '../../sandbox';
+import { type ModuleSource, SandboxError } from '../../sandbox';
 import { type ArtifactStore, getJson } from '../../store';
-import { type EnvironmentSource, type OpenEnvironment, readSynthesisedEnvironment } from '../environment';
+import { type OpenEnvironment, readSynthesisedEnvironment } from '../environment';
 import { type EnvironmentTask, readTasks, validationSeeds } from '../environment-checks/environment-task';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
 import { checkKeptCapability, showsCapability } from './kept-capability';
@@ -14,21 +16,25 @@ const TASKS = 60;
 interface ComparedAttempts {
   store: ArtifactStore;
   openEnvironment: OpenEnvironment;
-  environment: EnvironmentSource;
+  environment: ModuleSource;
   before: ValidationInput['before'];
+  /** Whether the agent's own environment has reference solutions, with which attempts are compared. */
+  hasReferences: boolean;
   signal: AbortSignal;
 }
 
 /**
  * Checks that an attempt has the same demands as the first good attempt before it. An attempt is good if its reference
  * solution earns full reward, its reward depends on the capability, and its solutions and rewards resemble those of the
- * agent's own tasks. Null if there is no such attempt, or if one of the two cannot be read.
+ * agent's own tasks. If these have no solutions, an attempt that base found too easy is not good either: it may ask for
+ * something that base does not lack. Null if there is no good attempt, or if one of the two cannot be read.
  * @throws EnvironmentKilled; the signal's reason.
  */
 export async function compareAttempts(compared: ComparedAttempts): Promise<EnvironmentCheck | null> {
-  const { store, environment, before = [] } = compared;
-  for (const [index, { source, validation }] of before.entries()) {
+  const { store, environment, before = [], hasReferences } = compared;
+  for (const [index, { source, validation, calibration = null }] of before.entries()) {
     if (!showsCapability(await getJson(store, validation, validationSchema))) continue;
+    if (!hasReferences && calibration !== null && (await wasTooEasy(store, calibration))) continue;
     const earlier = await readSynthesisedEnvironment(store, source, environment.name);
     const tasks = await tasksOf(compared, environment);
     const tasksBefore = await tasksOf(compared, earlier);
@@ -38,10 +44,13 @@ export async function compareAttempts(compared: ComparedAttempts): Promise<Envir
   return null;
 }
 
+const wasTooEasy = async (store: ArtifactStore, calibration: ArtifactRef): Promise<boolean> =>
+  (await getJson(store, calibration, calibrationResultSchema)).verdict === 'too-easy';
+
 /** The first tasks of an environment; null if it fails, or if a task does not declare its skill calls. */
 async function tasksOf(
   { openEnvironment, signal }: ComparedAttempts,
-  source: EnvironmentSource,
+  source: ModuleSource,
 ): Promise<EnvironmentTask[] | null> {
   try {
     return await againIfKilled(async () => {

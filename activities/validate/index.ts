@@ -10,6 +10,7 @@ import { Progress } from '../progress';
 import { certificateOf } from '../environment-checks/certificate';
 import { runChecks, CHECK_NAMES } from '../environment-checks/run-checks';
 import { compareAttempts, withCheck } from './compare-attempts';
+import { withPlayedOpenings } from './played-openings';
 import { targetProfileReader } from '../target-profile/read-target-profile';
 
 /**
@@ -22,7 +23,7 @@ import { targetProfileReader } from '../target-profile/read-target-profile';
 export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActivities, 'validateEnvironment'> {
   const profileOf = targetProfileReader(deps);
   return {
-    async validateEnvironment({ context: { runId, spec }, capability, source: sourceRef, before }) {
+    async validateEnvironment({ context: { runId, spec }, capability, source: sourceRef, before, trajectories }) {
       const { cancellationSignal: signal } = Context.current();
       const prepared = await readPreparedSpec(deps.store, spec);
       using progress = new Progress({
@@ -34,7 +35,9 @@ export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActiv
       });
       try {
         progress.setNote("reads the agent's own environment");
-        const target = await profileOf({ runId, spec }, prepared, signal);
+        const profile = await profileOf({ runId, spec }, prepared, signal);
+        const isShort = prepared.facts.costsTokens && trajectories !== undefined;
+        const target = isShort ? await withPlayedOpenings(deps.store, profile, trajectories, signal) : profile;
         progress.setNote(undefined);
         const environment = await readSynthesisedEnvironment(deps.store, sourceRef, capability.id);
         const { openEnvironment } = deps;
@@ -48,9 +51,9 @@ export function createValidationActivities(deps: RolloutDeps): Pick<SandboxActiv
           onCheck: () => progress.advance(),
         });
         const playable = checked.checks.every(({ group, passed }) => group !== 'form' || passed);
-        const kept = playable
-          ? await compareAttempts({ store: deps.store, openEnvironment, environment, before, signal })
-          : null;
+        const { hasReferences } = prepared.facts;
+        const compared = { store: deps.store, openEnvironment, environment, before, hasReferences, signal };
+        const kept = playable ? await compareAttempts(compared) : null;
         const validation = withCheck(checked, kept);
         const folder = layout.environments(runId, capability.id);
         const detail = await putJson(deps.store, folder, 'validation.json', validation);

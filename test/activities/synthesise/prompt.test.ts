@@ -1,5 +1,7 @@
 // Tier: unit.
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { calibrationOf } from '../../../activities/calibrate/calibration';
 import { CHECK_LIMITS } from '../../../activities/environment-checks/limits';
 import {
@@ -7,6 +9,7 @@ import {
   synthesisMessages,
   type SynthesisMaterial,
 } from '../../../activities/synthesise/prompt';
+import { againstDecline } from '../../../activities/synthesise/target-rate';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { syntheticEpisode } from '../../fakes/synthetic-episodes';
 import { plainMaterial, plainRejection } from '../../fakes/synthesis-material';
@@ -42,7 +45,7 @@ test('a changed prompt text needs a new version: answers are reused by version',
     .digest('hex');
   expect({ [SYNTHESIS_PROMPT_VERSION]: hash.slice(0, 12) }).toMatchInlineSnapshot(`
    {
-     "synthesise-8": "a8aab1c112c8",
+     "synthesise-10": "85185f26bd61",
    }
   `);
 });
@@ -54,6 +57,25 @@ test('the rules name every threshold of the checks and of the calibration', () =
   expect(rules).toContain('between 0.13 and 0.77');
   expect(rules).toContain('Partial credit raises the mean reward and never the success rate');
   expect(rules).toContain('at most 200000 characters');
+});
+
+test('no check has a threshold of its own that the rules do not name', () => {
+  // What decides when something of the target's counts as known; an author cannot miss it.
+  const learnt = [
+    'ALWAYS',
+    'ALWAYS_GIVEN',
+    'BY_CHANCE',
+    'FAMILIAR',
+    'MOST_ERRORS_OF_REQUEST',
+    'ONE_SOURCE',
+    'UNEXPLAINED',
+    'VARIED',
+  ];
+  const folder = join(__dirname, '../../../activities/environment-checks/checks');
+  const own = readdirSync(folder).flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(/^const ([A-Z_]+) = \d*\.\d+;/gm)].map(([, name]) => name),
+  );
+  expect([...new Set(own)].sort()).toEqual(learnt);
 });
 
 test('the rules say whether the target answers text', () => {
@@ -68,9 +90,22 @@ test('nobody is called a customer', () => {
 test('the rate in the target stands with the capability', () => {
   const rate = { labelled: 40, needed: 20, shown: 5, successShown: 4, successLacking: 3 };
   expect(textOf({ ...material, rate })).toContain(
-    'In the target, 20 of 40 labelled episodes of the agent as it is called for the capability, and 5 of these 20 show ' +
-      'it (25 %). Of those that show it, 80 % succeed. Of those that lack it, 20 % succeed.',
+    'Before training, the agent played 40 episodes of the target that have a label. The capability was called for in 20 ' +
+      'of them. The agent showed it in 5 of these 20 (25 %). Of those that show it, 80 % succeed. Of those that lack ' +
+      'it, 20 % succeed.',
   );
+});
+
+test.each([
+  ['without successes, the labels say nothing against a decline', { needed: 20, shown: 2, successShown: 2 }, ''],
+  ['as with few of many', { needed: 100, shown: 9, successShown: 9 }, ''],
+  [
+    'else they do',
+    { needed: 20, shown: 5, successShown: 3 },
+    'Against this: 3 of the 20 labelled episodes that call for it show it and succeed.',
+  ],
+])('%s', (_, rate, sentence) => {
+  expect(againstDecline({ labelled: 100, successLacking: 0, ...rate })).toBe(sentence);
 });
 
 describe('a refused attempt', () => {
@@ -110,6 +145,41 @@ describe('a refused attempt', () => {
     expect(text).toContain('- check diverse: passed [near-duplicates 0.012 (at most 0.05)]');
     expect(text).toContain('- check isolated: FAILED: It does not decide. [difference 0.04 (at least 0.1)]');
     expect(text).toContain('Correct what was found; keep what was right. The capability stays what it is');
+  });
+
+  test('comes back with the rollouts on which the second reader and the reward disagree', () => {
+    const text = textOf({
+      ...material,
+      previous: {
+        ...rejected([[1, 0]]).previous!,
+        reading: {
+          check: {
+            ...{ name: 'second-reader', group: 'read-blind', passed: false, figures: [] },
+            detail: '5 of 9 rollouts that are paid lack it.',
+          },
+          disagreements: [
+            {
+              ...{
+                source: 'changed',
+                change: 'The same call twice',
+                seed: 12,
+                callsForIt: true,
+                reward: 1,
+                paid: true,
+              },
+              ...{ label: 'LACKING', reason: 'It\n# never looked.', step: 2 },
+              messages: syntheticEpisode(3).messages,
+            },
+          ],
+        },
+      },
+    });
+    expect(text).toContain('It saw neither the file nor the rewards. 5 of 9 rollouts that are paid lack it.');
+    expect(text).toContain(
+      '## Where label and reward disagree, 1: task 12, a changed solution (The same call twice): reward 1, label ' +
+        'LACKING: It # never looked.\n[1] user: Please do number 3.',
+    );
+    expect(text).toContain('Correct the reward, the reference solutions or "skill_calls"');
   });
 
   test.each(['too-easy', 'too-hard'] as const)('is not told which change to make: %s', (verdict) => {

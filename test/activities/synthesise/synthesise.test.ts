@@ -35,7 +35,7 @@ let answer: (request: FakeAnalystRequest) => FakeAnalystAnswer | Promise<FakeAna
 
 beforeEach(async () => {
   answer = ({ body }) => ({
-    content: JSON.stringify({ rationale: 'r', source: body.messages.length > 0 ? SOURCE : '' }),
+    content: JSON.stringify({ rationale: 'r', decline: null, source: body.messages.length > 0 ? SOURCE : '' }),
   });
   stub = await startFakeAnalyst((request) =>
     request.body.response_format?.json_schema.name === 'synthesise' ? answer(request) : syntheticAnswer(request),
@@ -64,6 +64,13 @@ async function input(): Promise<SynthesisInput> {
   };
 }
 
+/** Rollouts with another system message. */
+async function toldOtherwise({ trajectories }: SynthesisInput) {
+  const { store } = world.fixture;
+  const told = String(await store.get(trajectories)).replaceAll('You are a test agent.', 'It is Tuesday.');
+  return store.put('runs/run-1', 'tonight.jsonl', told);
+}
+
 const DONE_TWICE: ShownChange = {
   change: 'again do_it',
   about: 'The same call of do_it twice',
@@ -78,16 +85,14 @@ const activities = () =>
     analyst: ({ analyst }) =>
       createAnalyst({
         baseUrl: analyst.baseUrl,
-        apiKey: 'x',
         model: analyst.model,
-        concurrency: 1,
-        maxReasks: 1,
-        timeoutMs: 60_000,
+        ...{ apiKey: 'x', concurrency: 1, maxReasks: 1, timeoutMs: 60_000 },
       }),
     profileOfTarget: async () =>
       ({
         tools: [TOOL],
         hasSay: false,
+        refused: [{ name: 'do_it', arguments: '{}', observation: 'bad call' }],
         judgement: { ...judgementOf([]), byChange: [DONE_TWICE] },
       }) as unknown as TargetProfile,
   });
@@ -103,8 +108,8 @@ test('the module is stored under its attempt and hash', async () => {
   const given = await input();
   const result = await world.fixture.run(activities().synthesiseEnvironment, given);
   const hash = createHash('sha256').update(SOURCE).digest('hex');
-  expect(result.source.key).toBe(`runs/run-1/environments/${given.capability.id}/attempt-1-${hash.slice(0, 12)}.py`);
-  expect((await world.fixture.store.get(result.source)).toString()).toBe(SOURCE);
+  expect(result.source!.key).toBe(`runs/run-1/environments/${given.capability.id}/attempt-1-${hash.slice(0, 12)}.py`);
+  expect((await world.fixture.store.get(result.source!)).toString()).toBe(SOURCE);
   expect(result).toMatchObject({ promptTokens: 100, completionTokens: 10, model: 'm-1' });
 });
 
@@ -119,10 +124,11 @@ test('the prompt shows capability, tools, observations, evidence and rules, and 
     '- do_it {"n":',
     '# Failed episode 1, which lacks the capability\nMessage 3: message 3 says LACKING',
     '# Successful episode 1, which shows the capability',
-    'In the target, ',
+    'Before training, the agent played ',
     '# Text without a tool call\n',
     '- The same call of do_it twice: refused (6 of 6); the call is answered "{\\"error\\":\\"done\\"}" (6)',
     "# The target's vocabulary",
+    '# Error observations of the target: answers to calls that it did not accept\n- do_it {} -> "bad call"',
     'def generate_task(seed: int)',
     'between 0.2 and 0.6',
   ]) {
@@ -130,6 +136,87 @@ test('the prompt shows capability, tools, observations, evidence and rules, and 
   }
   expect(prompt()).not.toContain('truth Skill');
   expect(prompt()).not.toContain('was rejected');
+});
+
+describe('an analyst that declines', () => {
+  const REASON = 'No tool returns the number that do_it needs.';
+  const declining = (): FakeAnalystAnswer => ({
+    content: JSON.stringify({ rationale: 'r', decline: { reason: REASON }, source: null }),
+  });
+  const inRun = (given: SynthesisInput, runId: string): SynthesisInput => ({
+    ...given,
+    context: { ...given.context, runId },
+  });
+
+  test('is quoted, with what the labels say against it', async () => {
+    const given = await input();
+    answer = declining;
+    const result = await world.fixture.run(activities().synthesiseEnvironment, given);
+    expect(result).toMatchObject({ source: null, promptTokens: 100, completionTokens: 10, model: 'm-1' });
+    expect(result).toHaveProperty(
+      'declined',
+      expect.stringMatching(
+        /^The analyst declined to write an environment: No tool .* needs\. Against this: \d+ of the \d+ labelled/,
+      ),
+    );
+    // Only the reason is kept: what the labels say may change.
+    const { store } = world.fixture;
+    const [record] = (await store.list(layout.reuse(given.context.agent))).filter((name) => name.startsWith('decline'));
+    const kept = await store.readDocument(`${layout.reuse(given.context.agent)}/${record}`);
+    expect(kept!.value).toMatchObject({ reason: REASON });
+  });
+
+  test('is not asked again by a later run with the same inputs, unless a person says so', async () => {
+    const given = await input();
+    answer = declining;
+    const first = await world.fixture.run(activities().synthesiseEnvironment, given);
+    const again = await world.fixture.run(activities().synthesiseEnvironment, inRun(given, 'run-2'));
+    expect(again).toEqual({ ...first, promptTokens: 0, completionTokens: 0, reusedFrom: 'run-1' });
+    expect(asked()).toHaveLength(1);
+    const told = { ...inRun(given, 'run-2'), declines: 1 };
+    await world.fixture.run(activities().synthesiseEnvironment, told);
+    await world.fixture.run(activities().synthesiseEnvironment, { ...told, declines: 2 });
+    expect(asked()).toHaveLength(3);
+  });
+
+  test('is asked again once another model is the analyst', async () => {
+    const given = await input();
+    answer = declining;
+    await world.fixture.run(activities().synthesiseEnvironment, given);
+    const { context } = await world.input(24, 'run-2', 'm-2');
+    await world.fixture.run(activities().synthesiseEnvironment, { ...given, context });
+    expect(asked()).toHaveLength(2);
+  });
+
+  test('is asked again once the evidence is another', async () => {
+    const given = await input();
+    answer = declining;
+    await world.fixture.run(activities().synthesiseEnvironment, given);
+    const again = { ...inRun(given, 'run-2'), trajectories: await toldOtherwise(given) };
+    expect(await world.fixture.run(activities().synthesiseEnvironment, again)).not.toHaveProperty('reusedFrom');
+    expect(asked()).toHaveLength(2);
+  });
+
+  test('is asked again if it declined at a later attempt', async () => {
+    const given = await input();
+    answer = declining;
+    await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2 });
+    await world.fixture.run(activities().synthesiseEnvironment, inRun(given, 'run-2'));
+    expect(asked()).toHaveLength(2);
+  });
+
+  test('may not give a source as well, nor give nothing', async () => {
+    const given = await input();
+    for (const wrong of [
+      { decline: { reason: REASON }, source: SOURCE },
+      { decline: null, source: null },
+      { decline: { reason: ' ' }, source: null },
+    ]) {
+      answer = () => ({ content: JSON.stringify({ rationale: 'r', ...wrong }) });
+      const failed = world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: asked().length + 1 });
+      await expect(failed).rejects.toMatchObject({ type: 'Analyst.Malformed' });
+    }
+  });
 });
 
 describe('an environment that an earlier run had certified', () => {
@@ -154,9 +241,7 @@ describe('an environment that an earlier run had certified', () => {
   test('is taken where the agent is told something else by now', async () => {
     const given = await input();
     await keepCertified(given);
-    const { store } = world.fixture;
-    const tonight = String(await store.get(given.trajectories)).replaceAll('You are a test agent.', 'It is Tuesday.');
-    const trajectories = await store.put('runs/run-1', 'tonight.jsonl', tonight);
+    const trajectories = await toldOtherwise(given);
     const result = await world.fixture.run(activities().synthesiseEnvironment, { ...given, trajectories });
     expect(result).toMatchObject({ reusedFrom: 'run-0', promptTokens: 0 });
   });
@@ -232,19 +317,9 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     ],
   };
   const calibration: CalibrationResult = {
-    seeds: 10,
-    rolloutsPerSeed: 4,
-    rollouts: 40,
-    planned: 40,
-    doubt: 0,
-    rolloutsInMeans: 4,
-    meanReward: 0.91,
-    meanSuccess: 0.88,
-    allSuccessGroups: 0.7,
-    allZeroGroups: 0,
-    constantGroups: 0.7,
-    informativeGroups: 0.3,
-    rewardStd: 0.02,
+    ...{ seeds: 10, rolloutsPerSeed: 4, rollouts: 40, planned: 40, doubt: 0, rolloutsInMeans: 4 },
+    ...{ meanReward: 0.91, meanSuccess: 0.88, allSuccessGroups: 0.7, allZeroGroups: 0, constantGroups: 0.7 },
+    ...{ informativeGroups: 0.3, rewardStd: 0.02 },
     passAt: { '1': { estimate: 0.88, low: 0.7, high: 0.95 } },
     groupMeans: [0.9],
     faulty: false,
@@ -253,10 +328,10 @@ test('a rejected attempt goes back with its source, problems and numbers', async
   };
   const previous: AttemptRefs = {
     attempt: 1,
-    source: first.source,
+    source: first.source!,
     validation: await putJson(store, directory, 'validation.json', validation),
     calibration: await putJson(store, directory, 'calibration.json', calibration),
-    certificate: first.source,
+    certificate: first.source!,
     accepted: false,
     outcome: 'too easy',
   };
@@ -268,7 +343,7 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     previous: { ...previous, rollouts },
     history: [{ attempt: 1, outcome: 'too easy' }],
   });
-  expect(second.source.key).toContain('/attempt-2-');
+  expect(second.source!.key).toContain('/attempt-2-');
   for (const part of [
     '# Attempt 1 was rejected',
     'too-easy',
@@ -288,16 +363,8 @@ test('a rejected attempt goes back with its source, problems and numbers', async
     faulty: true,
     problems: ['The environment failed in 8 of 32 rollouts: ZeroDivisionError'],
   };
-  const crashed = {
-    ...previous,
-    attempt: 4,
-    calibration: await putJson(store, directory, 'calibration.json', faulty),
-  };
-  await world.fixture.run(activities().synthesiseEnvironment, {
-    ...given,
-    attempt: 5,
-    previous: crashed,
-  });
+  const crashed = { ...previous, attempt: 4, calibration: await putJson(store, directory, 'faulty.json', faulty) };
+  await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 5, previous: crashed });
   expect(prompt()).toContain(
     'that has to be corrected before the figures mean anything:\n' +
       '- The environment failed in 8 of 32 rollouts: ZeroDivisionError',
@@ -314,13 +381,9 @@ test('problems of validation go back even without a calibration', async () => {
     checks: [{ name: 'interface', group: 'form', passed: false, detail: 'refund_order is missing', figures: [] }],
   };
   const previous: AttemptRefs = {
-    attempt: 1,
-    source: first.source,
+    ...{ attempt: 1, source: first.source!, certificate: first.source!, accepted: false, outcome: 'failed' },
     validation: await putJson(world.fixture.store, 'x', 'v.json', validation),
     calibration: null,
-    certificate: first.source,
-    accepted: false,
-    outcome: 'failed',
   };
   await world.fixture.run(activities().synthesiseEnvironment, { ...given, attempt: 2, previous });
   expect(prompt()).toContain('- check interface: FAILED: refund_order is missing');
@@ -328,7 +391,7 @@ test('problems of validation go back even without a calibration', async () => {
 });
 
 test('a source without the class is asked again, and is Analyst.Malformed if it stays so', async () => {
-  answer = () => ({ content: JSON.stringify({ rationale: 'r', source: 'print(1)' }) });
+  answer = () => ({ content: JSON.stringify({ rationale: 'r', decline: null, source: 'print(1)' }) });
   await expect(world.fixture.run(activities().synthesiseEnvironment, await input())).rejects.toMatchObject({
     type: 'Analyst.Malformed',
     message: expect.stringContaining('class Environment'),

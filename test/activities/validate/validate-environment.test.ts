@@ -113,9 +113,9 @@ describe('validateEnvironment', () => {
       handle.reference = (seed) => {
         if (kills < most && handle.alive) {
           kills++;
-          const { launched } = handle as unknown as { launched: { kill(): void } };
+          const { process: running } = handle as unknown as { process: { launched: { kill(): void } } };
           // Its kill command does nothing where the process is gone already.
-          launched.kill();
+          running.launched.kill();
         }
         return reference(seed);
       };
