@@ -21,6 +21,7 @@ import {
   type RolloutResults,
 } from '../rollout';
 import { calibrationOf } from './calibration';
+import { aboveGivingUp } from './giving-up';
 import { certificateOf } from '../environment-checks/certificate';
 import {
   type CalibrationDesign,
@@ -30,9 +31,10 @@ import {
   verdictDoubt,
 } from './stopping-rule';
 import { calibrationKey } from '../reuse/content-keys';
-import { environmentKeyOf } from '../reuse/environment-inputs';
+import { keepCertifiedEnvironment } from '../reuse/environment-inputs';
 import { keepReusable, takeReusable } from '../reuse/reuse-records';
 import { calibrationSeeds, heldAcrossRanges } from './seed-ranges';
+import { keepRolloutsToRead } from './rollouts-to-read';
 import { keepShown } from './shown-rollouts';
 import { assertOwnFault, syntheticPlan, syntheticRollouts, tokensOf } from './synthetic-rollouts';
 import { estimateTransfer } from './transfer';
@@ -60,7 +62,7 @@ export async function calibrateEnvironment(deps: RolloutDeps, input: Calibration
     takeOver(store, input, prepared, thresholds, record),
   );
   if (known !== null) {
-    if (known.inBand) await keepCertified(deps, input, prepared);
+    if (known.inBand && known.toRead === undefined) await keepCertified(deps, input, prepared);
     return known;
   }
   // The cost counts even when the calibration comes to nothing.
@@ -78,7 +80,11 @@ export async function calibrateEnvironment(deps: RolloutDeps, input: Calibration
     );
     const { doubt } = verdictDoubt(groups, design, thresholds);
     const figures = calibrationOf(groups, thresholds, { ...design, doubt });
-    result = withRefused(withFaults(heldAcrossRanges(figures, taskSeeds), rolledOut), rolledOut);
+    const compared = aboveGivingUp(
+      heldAcrossRanges(figures, taskSeeds),
+      await getJson(store, input.validation, validationSchema),
+    );
+    result = withRefused(withFaults(compared, rolledOut), rolledOut);
   } catch (error) {
     assertOwnFault(error);
     if (error instanceof EnvironmentUnusable) rolledOut = error.finished;
@@ -92,13 +98,14 @@ export async function calibrateEnvironment(deps: RolloutDeps, input: Calibration
   const stored = await storeCalibration(store, input, prepared, { result, thresholds, transfer });
   const verdict = { inBand: result.verdict === 'in-band', faulty: result.faulty, outcome: outcomeLine(result) };
   const shown = verdict.inBand ? null : await keepShown(store, folder, rolledOut.trajectories);
-  const rollouts = shown === null ? {} : { rollouts: shown };
+  const toRead = verdict.inBand ? await keepRolloutsToRead(deps, input, prepared, rolledOut.trajectories) : null;
+  const rollouts = { ...(shown !== null && { rollouts: shown }), ...(toRead !== null && { toRead }) };
   // A fault may have come from this machine: the next run tries it again.
   if (!verdict.faulty) {
     const made = { runId: context.runId, ...stored, ...rollouts, ...verdict };
     await keepReusable(store, context.agent, key, made);
   }
-  if (verdict.inBand) await keepCertified(deps, input, prepared);
+  if (verdict.inBand && toRead === null) await keepCertified(deps, input, prepared);
   return { ...verdict, ...stored, ...rollouts, ...tokensOf(rolledOut.trajectories) };
 }
 
@@ -110,7 +117,7 @@ async function takeOver(
   input: CalibrationInput,
   prepared: PreparedSpec,
   thresholds: CalibrationThresholds,
-  { runId, detail, certificate, rollouts, inBand, faulty, outcome }: ReusableCalibration,
+  { runId, detail, certificate, rollouts, toRead, inBand, faulty, outcome }: ReusableCalibration,
 ): Promise<CalibrationOutcome | null> {
   // When a repair repeats the run's own calibration, it is made again from its work file.
   if (runId === input.context.runId) return null;
@@ -118,11 +125,16 @@ async function takeOver(
   const { transfer } = await getJson(store, certificate, certificateSchema);
   const folder = layout.environments(input.context.runId, input.capability.id);
   const shown = rollouts && (await store.put(folder, 'rollouts.jsonl', await store.get(rollouts)));
+  const isRead = prepared.spec.certificate.secondReader.labels > 0;
+  // The earlier run wanted no second reader.
+  if (inBand && isRead && toRead === undefined) return null;
+  const read = isRead ? toRead && (await store.put(folder, 'to-read.jsonl', await store.get(toRead))) : undefined;
   return {
     inBand,
     faulty,
     outcome,
     ...(shown && { rollouts: shown }),
+    ...(read && { toRead: read }),
     ...(await storeCalibration(store, input, prepared, { result, thresholds, transfer })),
     promptTokens: 0,
     completionTokens: 0,
@@ -147,13 +159,11 @@ async function storeCalibration(
   };
 }
 
-/** Saves the environment for later runs: it is valid for today's tools, and in band. */
+/** Saves an environment that nobody else has to judge for later runs. */
 async function keepCertified(deps: RolloutDeps, input: CalibrationInput, prepared: PreparedSpec): Promise<void> {
-  const { store } = deps;
-  const { context, source } = input;
-  const { tools } = await targetProfileReader(deps)(context, prepared, Context.current().cancellationSignal);
-  const key = await environmentKeyOf(store, input, tools);
-  await keepReusable(store, context.agent, key, { runId: context.runId, source });
+  const { cancellationSignal: signal } = Context.current();
+  const { tools } = await targetProfileReader(deps)(input.context, prepared, signal);
+  await keepCertifiedEnvironment(deps.store, input, tools);
 }
 
 /**

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import { certificateSchema } from '../../../contracts/artifacts/certificate';
 import { calibrationResultSchema } from '../../../contracts/artifacts/environment-attempt';
+import { type RolloutToRead, rolloutToReadSchema } from '../../../contracts/artifacts/second-reading';
 import type { StageProgress } from '../../../contracts/messages/run-context';
 import { type Trajectory, trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import { getJson, putJson, putLines, storedLines } from '../../../store';
@@ -86,6 +87,30 @@ describe('calibrateEnvironment', () => {
     expect(server.requests[0]).toMatchObject({ temperature: 0.7, max_tokens: 33 });
   });
 
+  test('rollouts for a second reader are kept: of the model, reference solutions and changed ones, as rollouts look', async () => {
+    const { outcome } = await calibrate(0.4);
+    const rollouts: RolloutToRead[] = [];
+    for await (const one of await storedLines(fixture.store, rolloutToReadSchema)(outcome.toRead!)) rollouts.push(one);
+    expect(new Set(rollouts.slice(0, 6).map(({ source }) => source))).toEqual(
+      new Set(['base', 'reference', 'changed']),
+    );
+    const references = rollouts.filter(({ source }) => source === 'reference');
+    expect(references.every(({ paid, callsForIt }) => paid && callsForIt === true)).toBe(true);
+    expect(rollouts.filter(({ source, paid }) => source === 'changed' && !paid).length).toBeGreaterThan(3);
+    const [base] = rollouts.filter(({ source }) => source === 'base');
+    const shape = ({ messages }: RolloutToRead) => messages.slice(0, 3).map((message) => Object.keys(message).sort());
+    expect(shape(references[0]!)).toEqual(shape(base!));
+  });
+
+  test('without a second reader nothing is kept for it', async () => {
+    const { outcome } = await calibrate(0.4, undefined, {
+      ...spec,
+      certificate: { secondReader: { labels: 0 } },
+    } as typeof spec);
+    expect(outcome).toMatchObject({ inBand: true });
+    expect(outcome.toRead).toBeUndefined();
+  });
+
   test('a server with odd but legal answers is calibrated with, and the rollouts that it refuses are counted', async () => {
     const script = seededScript(1, 0.3, ROLLOUT_FORMS);
     const { outcome, result } = await calibrate(0.4, undefined, undefined, undefined, undefined, (policy) =>
@@ -123,6 +148,17 @@ describe('calibrateEnvironment', () => {
       expect(outcome.detail.key).toMatch(/^runs\/run-2\//);
       expect(await getJson(fixture.store, outcome.detail, calibrationResultSchema)).toEqual(first.result);
       expect((await getJson(fixture.store, outcome.certificate, certificateSchema)).certified).toBe(true);
+      expect(outcome.toRead).toMatchObject({
+        sha256: first.outcome.toRead!.sha256,
+        key: expect.stringMatching(/^runs\/run-2\//) as unknown,
+      });
+    });
+
+    test('one that kept nothing for the second reader is calibrated anew for it', async () => {
+      await calibrate(0.4, undefined, { ...spec, certificate: { secondReader: { labels: 0 } } } as typeof spec);
+      const { outcome, asked } = await again();
+      expect(asked).toBeGreaterThan(0);
+      expect(outcome.toRead).toBeDefined();
     });
 
     test('one that was refused comes with its rollouts', async () => {
