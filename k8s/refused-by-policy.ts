@@ -1,15 +1,5 @@
-import type { ClusterPolicy, RightsList } from '../contracts/config/cluster-policy';
+import { refusedWishes, type Wish, type WorkerPolicy } from '../contracts/config/operator-policy';
 import type { KubernetesSpec } from '../contracts/config/kubernetes-spec';
-
-/** The policy of a worker, and its file; null: WHET_POLICY names none, so nothing is allowed. */
-export type WorkerPolicy = { file: string; policy: ClusterPolicy } | null;
-
-interface Wish {
-  /** Field below `training.kubernetes`. */
-  field: string;
-  value: string;
-  list: RightsList;
-}
 
 /**
  * Says what the section `training.kubernetes` of an agent asks for and the operator's policy does not allow: a line for
@@ -18,23 +8,7 @@ interface Wish {
  * none either: quotas and admission of the cluster bound them.
  */
 export function refusedByPolicy(worker: WorkerPolicy, agent: string, spec: KubernetesSpec): string | null {
-  const own = worker?.policy.agents[agent];
-  const isAllowed = ({ list, value }: Wish) =>
-    [...(worker?.policy.all[list] ?? []), ...(own?.[list] ?? [])].some((entry) =>
-      entry.endsWith('*') ? value.startsWith(entry.slice(0, -1)) : value === entry,
-    );
-  const refused = wishesOf(spec).filter((wish) => !isAllowed(wish));
-  if (refused.length === 0) return null;
-  const lines = refused.map(
-    ({ field, value, list }) =>
-      `training.kubernetes.${field}: ${JSON.stringify(value)} is not allowed. An operator allows it with the line ` +
-      `agents: { ${JSON.stringify(agent)}: { ${list}: [${JSON.stringify(value)}] } }`,
-  );
-  const place =
-    worker === null
-      ? 'This worker has no policy, so it allows nothing. Name a file in its variable WHET_POLICY.'
-      : `The policy of this worker is ${worker.file}.`;
-  return [...lines, place].join('\n');
+  return refusedWishes(worker, agent, wishesOf(spec));
 }
 
 function wishesOf(spec: KubernetesSpec): Wish[] {
@@ -63,5 +37,5 @@ function wishesOf(spec: KubernetesSpec): Wish[] {
       list: readOnly ? 'volumes' : 'writableVolumes',
     })),
   ];
-  return wishes.filter((wish) => wish !== null);
+  return wishes.flatMap((wish) => (wish === null ? [] : { ...wish, field: `training.kubernetes.${wish.field}` }));
 }

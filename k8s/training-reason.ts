@@ -152,7 +152,8 @@ function runningReason(
   }
   const silentMs = nowMs - trainer.atMs;
   const allowedMs = Math.max(stalledMs, STALLED_FACTOR * (trainer.medianMs ?? 0));
-  const progress = `iteration ${trainer.iteration} of ${trainer.iterations}, reward ${trainer.reward.toFixed(2)}`;
+  const probe = trainer.probe === null ? '' : `, ${trainer.probe}`;
+  const progress = `iteration ${trainer.iteration} of ${trainer.iterations}, reward ${trainer.reward.toFixed(2)}${probe}`;
   if (silentMs > allowedMs && trainer.iteration < trainer.iterations) {
     return {
       kind: 'Stalled',

@@ -29,6 +29,8 @@ export interface TrainerProgress {
   iterations: number;
   /** Mean reward of the last iteration. */
   reward: number;
+  /** The newest probe of the agent's own tasks, in words; null before the first one. */
+  probe: string | null;
   /** Time at which the last iteration was first seen, in milliseconds since 1970. */
   atMs: number;
   /** Median duration of an iteration in milliseconds; null with fewer than three iterations. */

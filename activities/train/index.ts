@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
+import { watchClause } from '../../contracts/artifacts/watch-words';
 import type { TrainedAdapter, TrialManifest } from '../../contracts/artifacts/training';
 import type { JobActivities } from '../../contracts/messages/activities';
 import type { RunContext } from '../../contracts/messages/run-context';
@@ -104,7 +105,13 @@ export function createTrainActivities({
           'Trainer.NothingLearned',
           `The training of ${input.job} learned nothing: ${manifest.nothingLearned}. Its log is ${planned.directory}.`,
         );
-      const { partialReward = 1 } = manifest;
+      const { partialReward = 1, watch } = manifest;
+      if (watch?.kept === 0)
+        throw failure(
+          'Trainer.Harmful',
+          `The adapter of ${input.job} is not kept: ${watchClause(watch)}. ` +
+            `Its environment teaches what the agent's own tasks punish. Its log is ${planned.directory}.`,
+        );
       if (partialReward < prepared.spec.environment.successReward)
         throw failure(
           'Trainer.PartialReward',
@@ -118,7 +125,10 @@ export function createTrainActivities({
       await removeWarmStart(planned.directory);
       // If the trainer could not read the adapter to continue, the result does not match the key.
       const isAsKeyed = asked.continues === undefined || manifest.beginsFrom?.sha256 === asked.continues;
-      if (isAsKeyed) await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
+      // Nothing watched it although the key says so. Later trainings are watched once the cause is mended.
+      const isUnwatched = planned.job.watch !== undefined && manifest.unwatched !== undefined;
+      if (isAsKeyed && !isUnwatched)
+        await keepReusable(store, input.context.agent, key, { runId: input.context.runId, adapter });
       return adapter;
     },
 

@@ -95,7 +95,8 @@ export class LocalBackend implements TrainingBackend {
       const last = await tracker.read();
       if (last) {
         progress.setDone(last.iteration);
-        progress.setNote(`${noteOf(training)}, reward ${last.reward.toFixed(2)}${shared}`);
+        const probe = last.probe === null ? '' : `, ${last.probe}`;
+        progress.setNote(`${noteOf(training)}, reward ${last.reward.toFixed(2)}${probe}${shared}`);
       }
       const waiting = await readWaiting(training.planned.directory);
       if (waiting !== null) progress.setNote(`train ${training.input.job}: ${waiting}`);

@@ -1,7 +1,21 @@
 import type { TrainerProgress } from '../../k8s/training-snapshot';
+import type { TrainingProgress } from '../../contracts/artifacts/training';
+import { pairedGain } from '../../contracts/artifacts/watch-words';
+import { pointsWithUnit } from '../html/format';
 import type { Training } from './backend';
 import { progressChangedMs, readProgressLines } from './progress-file';
 import type { ReceivedReport } from './reports/report-inbox';
+
+/** The gains over base of the newest probe, in words; null before the first one. */
+function probeWords(lines: readonly TrainingProgress[]): string | null {
+  const probe = lines.findLast((line) => line.probe !== undefined)?.probe;
+  if (probe === undefined) return null;
+  const words = [
+    ...(probe.calledFor.rollouts > 0 ? [`target ${pointsWithUnit(pairedGain(probe.calledFor))}`] : []),
+    ...(probe.others.rollouts > 0 ? [`other tasks ${pointsWithUnit(pairedGain(probe.others))}`] : []),
+  ];
+  return `probe: ${words.join(', ')}`;
+}
 
 /** Follows the progress of one training and records when each iteration was first seen. */
 class ProgressTracker {
@@ -38,6 +52,7 @@ class ProgressTracker {
       iteration: line.iteration,
       iterations: line.iterations,
       reward: line.reward,
+      probe: probeWords(lines),
       atMs: this.last.atMs,
       medianMs: median === null ? null : median * 1_000,
       secondsLeft: median === null ? null : (line.iterations - line.iteration) * median,
@@ -78,6 +93,7 @@ export function trackProgress(
         iteration: 0,
         iterations: planned.job.algorithm.iterations,
         reward: 0,
+        probe: null,
         medianMs: null,
         secondsLeft: null,
       };

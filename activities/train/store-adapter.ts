@@ -2,10 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { cp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { TrainedAdapter, TrainingManifest } from '../../contracts/artifacts/training';
+import { watchClause } from '../../contracts/artifacts/watch-words';
 import { failure } from '../../contracts/typed-failure';
 import { type ArtifactStore, layout } from '../../store';
 import { modelDirectorySha256 } from '../../store/model-hash';
 import type { PlannedJob } from './training-job';
+
+/** The clause about what the probes of a training decided, if it is worth a line. */
+function watchedOf({ watch }: TrainingManifest): Pick<TrainedAdapter, 'watched'> {
+  const watched = watch === undefined ? null : watchClause(watch);
+  return watched === null ? {} : { watched };
+}
 
 /**
  * Copies the adapter of a finished job into the store, where its hash is its name. It is copied rather than moved, so
@@ -42,6 +49,7 @@ export async function storeAdapter(
       rollouts: manifest.rollouts,
       seconds: manifest.seconds.total,
       finalReward: manifest.finalReward,
+      ...watchedOf(manifest),
       ...(manifest.beginsFrom && {
         beginsFrom: { name: manifest.beginsFrom.name, version: manifest.beginsFrom.version },
       }),

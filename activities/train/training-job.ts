@@ -7,6 +7,10 @@ import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { type ArtifactStore, layout, replaceFile } from '../../store';
 import { runModel } from '../endpoints/run-model';
 import { calibratedReward } from './calibrated-reward';
+import { planWatch } from './watch/plan-watch';
+
+/** File of the agent's own environment. No capability has such an id. */
+const AGENT_FILE = '_agent.py';
 
 /** A job's directory, and the content of its job file. */
 export interface PlannedJob {
@@ -50,11 +54,14 @@ export async function planTraining(
     sources.set(file, await store.get(source));
     environments.push({ id, path: join(directory, 'environments', file), sha256: source.sha256 });
   }
+  const watch = await planWatch(store, prepared, input, join(directory, 'environments', AGENT_FILE));
+  if (watch.source !== undefined) sources.set(AGENT_FILE, watch.source);
   const name = input.job;
   const reward = await calibratedReward(store, prepared, input);
   const job = {
     ...jobFile(prepared, { runId, name, seed, environments, iterations, directory, jailProfile, modelUrl }),
     ...(reward !== undefined && { calibratedReward: reward }),
+    ...watch.fields,
   };
   return { key, directory, job, sources };
 }

@@ -1,5 +1,5 @@
 // Tier: unit.
-import { clusterPolicySchema } from '../../contracts/config/cluster-policy';
+import { operatorPolicySchema } from '../../contracts/config/operator-policy';
 import { refusedByPolicy } from '../../k8s/refused-by-policy';
 import { spec } from './cluster-objects';
 
@@ -9,7 +9,7 @@ const usual = {
   stores: ['store', '/var/state'],
 };
 const refused = (changes: object, all: object = usual, agents: object = {}, agent = 'desk') =>
-  refusedByPolicy({ file: '/policy.yaml', policy: clusterPolicySchema.parse({ all, agents }) }, agent, spec(changes));
+  refusedByPolicy({ file: '/policy.yaml', policy: operatorPolicySchema.parse({ all, agents }) }, agent, spec(changes));
 
 test.each([
   ['what it gets where it is silent', {}],

@@ -8,6 +8,7 @@ const trainer = (secondsAgo: number, iteration = 12, medianMs: number | null = 1
   iteration,
   iterations: 40,
   reward: 0.5,
+  probe: 'probe: target +25.0 points',
   atMs: ago(secondsAgo).getTime(),
   medianMs,
   secondsLeft: 28,
@@ -145,7 +146,7 @@ const TABLE: [string, Partial<TrainingSnapshot>, Reason['kind'], RegExp][] = [
     'iterations',
     { pods: [pod({ state: running(90) })], trainer: trainer(2) },
     'Training',
-    /iteration 12 of 40, reward 0.50/,
+    /iteration 12 of 40, reward 0\.50, probe: target \+25\.0 points$/,
   ],
   [
     'no iterations',

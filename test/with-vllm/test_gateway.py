@@ -227,3 +227,10 @@ def test_the_router_reads_the_labels_that_vllm_allows(gateway: Served, url: str)
     # vLLM does not say how probable the labels were among all tokens, so nothing is counted.
     assert "whet_gateway_router_covered_mass_count" not in metrics
     assert routed
+
+
+def test_tokens_are_counted_as_vllm_counts_them(gateway: Served, url: str) -> None:
+    asked = {"model": "desk", "messages": QUESTION}
+    status, answer, _ = post(f"{gateway.url}/v1/messages/count_tokens", asked)
+    assert status == 200
+    assert answer == {"input_tokens": post(f"{url}/tokenize", {"model": SERVED_NAME, "messages": QUESTION})[1]["count"]}

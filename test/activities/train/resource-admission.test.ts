@@ -1,5 +1,6 @@
 // Tier: unit.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { MODULE_FACTS } from '../../../contracts/config/environment-kinds/facts';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ResourceAdmission, roomOfTrainer } from '../../../activities/train/resource-admission';
@@ -71,6 +72,7 @@ test('members of a pack share the weights; a trial, and a model of unknown sizes
       modelPath,
       environmentPath: '/e.py',
       environmentSha256: '0'.repeat(64),
+      facts: MODULE_FACTS,
       baseModelSha256: '1'.repeat(64),
       servedModel: { weightsSha256: null, root: null, maxModelLength: null },
     },

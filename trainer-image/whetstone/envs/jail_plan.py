@@ -58,11 +58,13 @@ def plan(profile, folder):
         # In this case each jail has its own user. Twice the inner limit, because bubblewrap's own processes count here.
         prefix.append(f"--nproc={limits['threads'] * 2}")
     seccomp = seccomp_filter(profile, pathlib.Path(folder))
-    try:
-        root = python_root.ensure_root()
-    except python_root.RootError as error:
-        raise MissingPartError(f"The jail's Python tree could not be built. {error}") from error
-    values = {"PYTHON_ROOT": str(root), "RUNTIME": profile["runtimeInJail"], "THREADS": str(limits["threads"])}
+    values = {"RUNTIME": profile["runtimeInJail"], "THREADS": str(limits["threads"])}
+    # The profile for programs of an agent's owner has the machine's own /usr instead.
+    if any("${PYTHON_ROOT}" in text for group in profile["bubblewrap"] for text in group):
+        try:
+            values["PYTHON_ROOT"] = str(python_root.ensure_root())
+        except python_root.RootError as error:
+            raise MissingPartError(f"The jail's Python tree could not be built. {error}") from error
 
     def fill(texts):
         return [re.sub(r"\$\{([A-Z_]+)\}", lambda match: values.get(match[1], match[0]), text) for text in texts]

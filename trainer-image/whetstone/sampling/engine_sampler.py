@@ -49,13 +49,20 @@ class EngineSampler:
 
     def sample(self, requests: list[SampleRequest]) -> list[Sample]:
         """Completions of the requests. The same adapter, requests and order give the same tokens."""
+        return self._run(requests, self._adapter)
+
+    def sample_base(self, requests: list[SampleRequest]) -> list[Sample]:
+        """The same for the base model, without an adapter."""
+        return self._run(requests, None)
+
+    def _run(self, requests: list[SampleRequest], adapter: str | None) -> list[Sample]:
         asked = [
             Request(
                 one.prompt,
                 one.max_tokens,
                 seed=one.seed,
                 temperature=one.temperature,
-                adapter=self._adapter,
+                adapter=adapter,
                 stop=one.stop,
                 top_logprobs=0 if place < PROVEN else None,
             )

@@ -71,5 +71,8 @@ class Sampler(Protocol):
     def sample(self, requests: list[SampleRequest]) -> list[Sample]:
         """Completions of the requests, in order. Raises SamplerRefused and SamplerInterrupted."""
 
+    def sample_base(self, requests: list[SampleRequest]) -> list[Sample]:
+        """Completions of the base model, without an adapter. Raises the errors of `sample`."""
+
     def close(self) -> None:
         """Releases the sampler's resources for this training. Idempotent."""

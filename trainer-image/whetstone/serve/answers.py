@@ -42,7 +42,7 @@ class Answer:
         self._chat, self._dialect, self._asked, self._request, self._eos = chat, dialect, asked, request, eos_ids
         self._id, self._created = new_id("chatcmpl"), int(time.time())
         self._fingerprint = FINGERPRINT_PREFIX + weights_sha256[:16]
-        self._sent = ""
+        self._sent, self._sent_tokens = "", 0
 
     def _shown(self) -> list[int]:
         """Generated ids without the end-of-turn token."""
@@ -58,11 +58,12 @@ class Answer:
         if calls:
             message["tool_calls"] = [_call(call) for call in calls]
         choice = {"index": 0, "message": message, "logprobs": self._logprobs(), "finish_reason": self._finish(calls)}
-        return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
+        choice |= self._token_ids()
+        return {**self._head("chat.completion"), "choices": [choice], "usage": self._usage(), **self._prompt_ids()}
 
     def opening(self) -> str:
-        """The first chunk: the role."""
-        return self._chunk({"role": "assistant", "content": ""}, None)
+        """The first chunk: the role, and the ids of the prompt where they are asked for, as in vLLM."""
+        return self._chunk({"role": "assistant", "content": ""}, None, head=self._prompt_ids())
 
     def progress(self) -> str | None:
         """A chunk with the text since the last one; None while no text is certain to be content."""
@@ -81,7 +82,7 @@ class Answer:
         if not text.startswith(self._sent) or len(text) == len(self._sent):
             return None
         delta, self._sent = text[len(self._sent) :], text
-        return self._chunk({"content": delta}, None)
+        return self._chunk({"content": delta}, None, ids=self._token_ids())
 
     def closing(self) -> list[str]:
         """The last chunks: the rest of the content, tool calls, the finish reason, and usage when asked for."""
@@ -90,10 +91,10 @@ class Answer:
         rest = (content or "")[len(self._sent) :]
         logprobs = self._logprobs()
         if rest or logprobs:
-            chunks.append(self._chunk({"content": rest}, None, logprobs))
+            chunks.append(self._chunk({"content": rest}, None, logprobs, self._token_ids()))
         if calls:
             chunks.append(self._chunk({"tool_calls": [{"index": i, **_call(c)} for i, c in enumerate(calls)]}, None))
-        chunks.append(self._chunk({}, self._finish(calls)))
+        chunks.append(self._chunk({}, self._finish(calls), ids=self._token_ids()))
         if self._asked.stream_usage:
             usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()}
             chunks.append(f"data: {json.dumps(usage)}\n\n")
@@ -113,9 +114,26 @@ class Answer:
         made = {"id": self._id, "object": kind, "created": self._created, "model": self._asked.model}
         return {**made, "system_fingerprint": self._fingerprint}
 
-    def _chunk(self, delta: dict, finish: str | None, logprobs: dict | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
-        return f"data: {json.dumps({**self._head('chat.completion.chunk'), 'choices': [choice]})}\n\n"
+    def _chunk(
+        self,
+        delta: dict,
+        finish: str | None,
+        logprobs: dict | None = None,
+        ids: dict | None = None,
+        head: dict | None = None,
+    ) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish, **(ids or {})}
+        return f"data: {json.dumps({**self._head('chat.completion.chunk'), 'choices': [choice], **(head or {})})}\n\n"
+
+    def _prompt_ids(self) -> dict:
+        return {"prompt_token_ids": self._request.prompt} if self._asked.token_ids else {}
+
+    def _token_ids(self) -> dict:
+        """The ids since the last call, with the end of the turn: vLLM's field of a choice. Empty: nobody asked."""
+        if not self._asked.token_ids:
+            return {}
+        start, self._sent_tokens = self._sent_tokens, len(self._request.tokens)
+        return {"token_ids": self._request.tokens[start : self._sent_tokens]}
 
     def _finish(self, calls: list[ToolCall]) -> str:
         return "tool_calls" if calls and self._request.finish == "stop" else self._request.finish
@@ -134,7 +152,8 @@ class Answer:
         if self._asked.top_logprobs is None:
             return None
         content = []
-        for step in range(len(self._shown())):
+        # Where ids are asked for, there is an entry for each of them, as in vLLM.
+        for step in range(len(self._request.tokens if self._asked.token_ids else self._shown())):
             entry = self._token(self._request.tokens[step], self._request.logprobs[step])
             top = self._request.top[step] if self._asked.top_logprobs else []
             content.append({**entry, "top_logprobs": [self._token(*pair) for pair in top]})

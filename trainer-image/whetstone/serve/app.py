@@ -95,6 +95,7 @@ class PolicyServer:
         self.app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._guard(self._complete, "api"), methods=["POST"]),
+                Route("/tokenize", self._guard(self._tokenize, "api"), methods=["POST"]),
                 Route("/v1/models", self._guard(self._models)),
                 Route("/v1/load_lora_adapter", self._guard(self._load, "admin"), methods=["POST"]),
                 Route("/v1/unload_lora_adapter", self._guard(self._unload, "admin"), methods=["POST"]),
@@ -218,6 +219,12 @@ class PolicyServer:
         if request.error is not None:
             raise _failed(request)
         return JSONResponse(answer.whole())
+
+    async def _tokenize(self, http: HttpRequest) -> Response:
+        """The ids of the prompt that a conversation would have: vLLM's route, for messages only."""
+        request = await self._request(parse_chat_request(await read_json(http, self._body_limit)))
+        length = self._engine.length
+        return JSONResponse({"count": len(request.prompt), "max_model_len": length, "tokens": request.prompt})
 
     async def _wait(self, ticket: Ticket, http: HttpRequest) -> None:
         """Waits for the end of a request, and aborts it if its client has disconnected. Raises the engine's error."""

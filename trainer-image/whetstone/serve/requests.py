@@ -41,7 +41,8 @@ class ApiError(Exception):
 class ChatRequest:
     """A validated request.
 
-    `max_tokens` None means up to the sequence length; `top_logprobs` None means none.
+    `max_tokens` None means up to the sequence length; `top_logprobs` None means none. `token_ids`: the answer has the
+    ids of prompt and completion.
     """
 
     model: str
@@ -53,6 +54,7 @@ class ChatRequest:
     max_tokens: int | None
     top_logprobs: int | None
     choices: list[str] | None
+    token_ids: bool
     stream: bool
     stream_usage: bool
 
@@ -171,6 +173,7 @@ def parse_chat_request(raw) -> ChatRequest:
         max_tokens=limit,
         top_logprobs=top if wanted else None,
         choices=choices,
+        token_ids=_flag(raw, "return_token_ids"),
         stream=_flag(raw, "stream"),
         stream_usage=isinstance(options, dict) and bool(options.get("include_usage")),
     )

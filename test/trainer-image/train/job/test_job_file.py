@@ -37,7 +37,9 @@ def changed(job: dict, path: str, value: object) -> dict:
         ("colour", "red", "unknown field colour"),
         ("baseModel", "relative/path", "absolute path"),
         ("environments", [], "at least one"),
-        ("environments", {}, "list of environments"),
+        ("environments", {}, "environments must be a list"),
+        ("unwatched", 3, "unwatched is 3; it must be a string"),
+        ("watch", {"environment": {}}, r"watch\.environment\.id is missing"),
         ("environments", [{"id": "a", "path": "/x"}], r"environments\[0\]\.sha256 is missing"),
         ("isolation", "none", "'jail' or 'process'"),
         ("sampler", "sglang", 'sampler is "sglang"; it must be one of engine, vllm, managed'),
@@ -73,11 +75,11 @@ def test_refused(path: str, value: object, words: str, tmp_path: Path) -> None:
 
 def test_job_file_of_the_worker_has_its_hash() -> None:
     # Output directories of unfinished trainings carry this hash; a trainer that computes another refuses them.
-    pinned = "44bb11858fd88a8e08442331ad0babc996020beccd7c324c38d1b83c51ebdb14"
+    pinned = "0c5763a5a793f1e89273652a63d52e3e3d7c230816c4dcf8e423c783a5550bdf"
     assert parse_job(JOB_FILE.read_text()).sha256 == pinned
     raw = json.loads(JOB_FILE.read_text())
     other = parse_job(json.dumps(changed(raw, "algorithm.hintShare", 0.25)))
-    assert other.sha256 == "9859335cbfafb154f29dd2c8d61e20600847972818d9a1c9fc2725cf2c552b32"
+    assert other.sha256 == "c9c1660d2c69765697a2c94d4934bfd1680080306e6e875884924513feb31de2"
 
 
 def test_hash_ignores_layout_and_sees_values(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ TRAINER = Path(whetstone.train.__file__).parent
 
 
 def test_every_option_is_used() -> None:
-    code = "\n".join(path.read_text() for part in ("loop", "loss") for path in (TRAINER / part).glob("*.py"))
+    code = "\n".join(path.read_text() for part in ("loop", "loss", "watch") for path in (TRAINER / part).glob("*.py"))
     unused = [name for name in ALGORITHM_OPTIONS if not re.search(rf"algorithm\.{name}\b", code)]
-    assert unused == [], f"nothing in train/loop or train/loss reads algorithm.{unused[0]}: use it, or drop its row"
+    assert unused == [], f"the trainer does not read algorithm.{unused[0]}: use it, or drop its row"
 
 
 def test_defaults_are_those_of_agent_yaml() -> None:

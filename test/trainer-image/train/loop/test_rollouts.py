@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,12 @@ def qwen_like(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_checkpoint(family, tmp_path_factory.mktemp("qwen-like"))
 
 
-def play(rollouts: Rollouts, model: Path, text: str) -> list[Episode]:
-    """An iteration in which every completion is `text`."""
+def play(rollouts: Rollouts, model: Path, text: str, collect: Callable | None = None) -> list[Episode]:
+    """An iteration, or the episodes of `collect`, in which every completion is `text`."""
     tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(text, add_special_tokens=False).ids
 
     rollouts._sampler.sample = lambda requests: [Sample(list(tokens), None, "stop") for _ in requests]
-    return rollouts.collect(0).episodes
+    return collect() if collect else rollouts.collect(0).episodes
 
 
 def test_a_call_reaches_the_environment_whatever_end_its_turn_has(qwen_like: Path, tmp_path: Path) -> None:
@@ -133,3 +134,16 @@ def test_a_name_with_half_of_a_surrogate_pair_does_not_end_the_training(
     with open_rollouts(qwen_like, tmp_path, [box]) as rollouts:
         episodes = play(rollouts, qwen_like, hermes("pu\\ud800ll", arguments) + "<|im_end|>")
     assert {episode.turns > 1 for episode in episodes} == {True}
+
+
+def test_a_tool_that_a_probe_invents_is_answered_as_in_collection(qwen_like: Path, tmp_path: Path) -> None:
+    """The environment raises for it. A probe's episode goes on; a training's ends."""
+    call = hermes(arguments='{"lever": "broken"}').replace('"pull"', '"shove"')
+    with open_rollouts(qwen_like, tmp_path, [FIXTURES / "lever_box.py"]) as rollouts:
+        probed = play(rollouts, qwen_like, f"{call}<|im_end|>", lambda: rollouts.play_tasks([(1, 1)]))
+    decode = Tokenizer.from_file(str(qwen_like / "tokenizer.json")).decode
+    assert probed[0].raised is None
+    assert "Error: there is no tool named shove." in decode(probed[0].ids, skip_special_tokens=False)
+    with open_rollouts(qwen_like, tmp_path, [FIXTURES / "lever_box.py"]) as rollouts:
+        with pytest.raises(EnvironmentFailed, match="it came off"):
+            play(rollouts, qwen_like, f"{call}<|im_end|>")

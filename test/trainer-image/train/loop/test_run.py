@@ -68,7 +68,6 @@ def test_groups_without_a_difference_leave_the_adapter_alone(tiny_dir: Path, tmp
         (CONSTANT, {"dropConstantGroups": False}, "all rollouts of a task earned the same"),
         (CONSTANT, {"dropConstantGroups": False, "klBeta": 0.1}, "all rollouts of a task earned the same"),
         (CONSTANT, {"resampleGroups": 2}, "all rollouts of a task earned the same"),
-        (CONSTANT, {"validateEvery": 1}, "in 1 iterations up to the best validation all rollouts of a task"),
         ("", {"maxCompletionTokens": 2, "maskTruncated": True}, "every rollout was cut, .*maxCompletionTokens"),
         ("", {"learningRate": 1e-12}, "the adapter changes nothing of the base model: raise training.learningRate"),
     ],

@@ -16,7 +16,6 @@ LEARNED = {"reward": 0.5, "rewardStd": 0.25, "kl": 0.01, "gradNorm": 0.3, "trunc
 NOTHING = {**LEARNED, "gradNorm": 0.0, "taughtShare": 0.0, "kl": 0.0}
 SOLVED = {**NOTHING, "reward": 1.0}
 SAFE = {**NOTHING, "rewardStd": 0.0}
-VALIDATED = {**LEARNED, "validationReward": 0.3}
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +24,13 @@ def adapted(tiny_dir: Path, adapter_dirs: list[Path]) -> PeftModel:
 
 
 @pytest.mark.parametrize(
-    ("lines", "options", "best", "why"),
+    ("lines", "options", "kept", "why"),
     [
         ([LEARNED, LEARNED], {}, None, None),
         ([NOTHING, LEARNED], {}, None, None),
         ([LEARNED, NOTHING], {}, None, None),
         ([NOTHING, NOTHING], {}, None, "in 2 iterations all rollouts of a task earned the same .mean 0.50."),
-        ([NOTHING, LEARNED], {}, 1, "in 1 iterations up to the best validation all rollouts of a task"),
+        ([NOTHING, LEARNED], {}, 1, "in 1 iterations up to the kept checkpoint all rollouts of a task"),
         ([{**NOTHING, "truncatedShare": 1.0}] * 2, {"maskTruncated": True}, None, "every rollout was cut"),
         ([{**NOTHING, "truncatedShare": 1.0}] * 2, {}, None, "earned the same"),
         # The reference solutions taught it.
@@ -46,9 +45,9 @@ def adapted(tiny_dir: Path, adapter_dirs: list[Path]) -> PeftModel:
     ],
 )
 def test_a_reason_is_given_only_where_nothing_was_learned(
-    lines: list[dict], options: dict, best: int | None, why: str | None, adapted: PeftModel
+    lines: list[dict], options: dict, kept: int | None, why: str | None, adapted: PeftModel
 ) -> None:
-    found = why_nothing_learned(lines, Algorithm(**options), adapted, best, False)
+    found = why_nothing_learned(lines, Algorithm(**options), adapted, kept, False)
     assert found is None if why is None else re.search(why, found or "")
 
 
@@ -68,7 +67,7 @@ def test_a_served_adapter_that_solves_every_task_goes_to_the_evaluation(
 
 
 @pytest.mark.parametrize(
-    ("lines", "best", "expected"),
+    ("lines", "kept", "expected"),
     [
         ([LEARNED, *[SAFE] * 10], None, 0.5),
         ([*[LEARNED] * 20, *[SAFE] * 10], None, 0.5),
@@ -83,16 +82,14 @@ def test_a_served_adapter_that_solves_every_task_goes_to_the_evaluation(
         ([LEARNED, *[{**SAFE, "reward": 1.0}] * 10], None, None),
         ([LEARNED, *[{**SAFE, "reward": 0.0}] * 10], None, None),
         # The adapter is the one before it became so.
-        ([*[LEARNED] * 5, VALIDATED, *[SAFE] * 20], 6, None),
-        # The validation rose to it, or there was only one.
-        ([*[LEARNED] * 5, VALIDATED, *[SAFE] * 10, {**SAFE, "validationReward": 0.5}], 17, None),
-        ([*[LEARNED] * 5, *[SAFE] * 10, {**SAFE, "validationReward": 0.5}], 16, 0.5),
+        ([*[LEARNED] * 6, *[SAFE] * 20], 6, None),
+        ([*[LEARNED] * 6, *[SAFE] * 20], 16, 0.5),
         # Lines of an older trainer.
         ([{name: value for name, value in SAFE.items() if name != "taughtShare"}] * 12, None, None),
     ],
 )
-def test_a_safe_partial_reward_is_told(lines: list[dict], best: int | None, expected: float | None) -> None:
-    assert partial_reward(lines, Algorithm(groups=4), 1, best) == expected
+def test_a_safe_partial_reward_is_told(lines: list[dict], kept: int | None, expected: float | None) -> None:
+    assert partial_reward(lines, Algorithm(groups=4), 1, kept) == expected
 
 
 def test_its_window_sees_every_environment() -> None:

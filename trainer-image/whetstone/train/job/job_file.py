@@ -9,7 +9,8 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args, get_type_hints
+from types import NoneType
+from typing import get_args, get_origin, get_type_hints
 
 from whetstone import __version__
 
@@ -58,6 +59,45 @@ class CalibratedReward:
 
 
 @dataclass(frozen=True)
+class ProbeTask:
+    """A train task of the agent for probes.
+
+    `samplingSeed` is that of the first turn; turn t uses `samplingSeed + t`. `basePassed` says whether the base model
+    passed it with these seeds; None: the trainer has to play that as well.
+    """
+
+    seed: int
+    samplingSeed: int
+    basePassed: bool | None
+
+
+@dataclass(frozen=True)
+class RecordedEpisode:
+    """An episode of the agent outside the trainer: its steps, as requests of the environment, and its reward."""
+
+    seed: int
+    steps: list
+    reward: float
+
+
+@dataclass(frozen=True)
+class WatchedAgent:
+    """What probes need of the agent: its environment, how it is deployed, and its tasks, in the order of their use.
+
+    `calledFor` call for the capability, `others` do not. `recorded` episodes must earn the same reward in the trainer.
+    """
+
+    environment: EnvironmentRef
+    temperature: float
+    maxTurns: int
+    maxCompletionTokens: int
+    successReward: float
+    calledFor: list[ProbeTask]
+    others: list[ProbeTask]
+    recorded: list[RecordedEpisode]
+
+
+@dataclass(frozen=True)
 class TrainingJob:
     """One adapter to train.
 
@@ -66,6 +106,7 @@ class TrainingJob:
     checkpoints. `sampler` is one of SAMPLERS. `samplerUrl` is the address of the server for 'vllm'. `maxModelLength` is
     the longest rollout in tokens for 'managed'; 0 means the model's own length. `beginsFrom` is the adapter of a warm
     start; None: the adapter starts at zero. The first rewards are compared with `calibratedReward`, if it is given.
+    `watch` has the agent's own tasks for probes; without it, `unwatched` says why there are none.
 
     Raises JobError for a value that violates a rule.
     """
@@ -86,6 +127,8 @@ class TrainingJob:
     maxModelLength: int = 0
     beginsFrom: ServedAdapter | None = None
     calibratedReward: CalibratedReward | None = None
+    watch: WatchedAgent | None = None
+    unwatched: str | None = None
 
     def __post_init__(self) -> None:
         def check(name: str, holds: bool, rule: str) -> None:
@@ -118,8 +161,12 @@ class TrainingJob:
     def sha256(self) -> str:
         """Hash of the job's canonical JSON (sorted keys, no spaces), without fields that do not change the adapter."""
         document = dataclasses.asdict(self)
-        # These are the server's address, the rewards for comparison, and the place where figures are shown.
-        del document["samplerUrl"], document["calibratedReward"], document["algorithm"]["reportTo"]
+        # These are the server's address, the rewards for comparison, a sentence, and the place where figures are shown.
+        for name in ("samplerUrl", "calibratedReward", "unwatched"):
+            del document[name]
+        del document["algorithm"]["reportTo"]
+        if self.watch is not None:
+            document["watch"]["environment"] = self.watch.environment.sha256
         if self.beginsFrom is not None:
             # For the adapter only the content counts, not its name or place.
             document["beginsFrom"] = self.beginsFrom.sha256
@@ -127,7 +174,7 @@ class TrainingJob:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-_KIND_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+_KIND_NAMES = {int: "a whole number", float: "a number", str: "a string", bool: "true or false", list: "a list"}
 
 
 def _value(kind: type, value: object, name: str):
@@ -158,15 +205,19 @@ def _build(schema: type, raw: object, where: str):
         if entry.name not in raw:
             if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
                 raise JobError(f"{name} is missing")
-        elif nested is EnvironmentRef:
+        elif raw[entry.name] is None and NoneType in get_args(kind):
+            values[entry.name] = None
+        elif nested is not None and get_origin(kind) is list:
             listed = raw[entry.name]
             if not isinstance(listed, list):
-                raise JobError(f"{name} must be a list of environments")
+                raise JobError(f"{name} must be a list")
             values[entry.name] = [_build(nested, item, f"{name}[{i}]") for i, item in enumerate(listed)]
         elif nested is not None:
             values[entry.name] = _build(nested, raw[entry.name], name)
         else:
-            values[entry.name] = _value(kind, raw[entry.name], name)
+            # The type of a field that may be null, without the null.
+            plain = next((one for one in get_args(kind) if one is not NoneType), kind)
+            values[entry.name] = _value(plain, raw[entry.name], name)
     return schema(**values)
 
 
@@ -206,7 +257,7 @@ def check_inputs(job: TrainingJob) -> None:
         )
     if not (Path(job.baseModel) / "config.json").is_file():
         raise JobError(f"baseModel {job.baseModel} is not a model directory (no config.json)")
-    for environment in job.environments:
+    for environment in [*job.environments, *([job.watch.environment] if job.watch else [])]:
         try:
             digest = hashlib.sha256(Path(environment.path).read_bytes()).hexdigest()
         except OSError as error:

@@ -92,9 +92,8 @@ class _Checked:
 
     @property
     def tasks(self) -> int:
-        """Largest number of tasks of a training: those of its iterations, replacements, and validation."""
-        validation = self.validationTasks if self.validateEvery else 0
-        return self.iterations * (self.groups + self.resampleGroups) + validation
+        """Largest number of synthetic tasks of a training: those of its iterations, and replacements."""
+        return self.iterations * (self.groups + self.resampleGroups)
 
 
 Algorithm = make_dataclass(

@@ -25,8 +25,8 @@ from ..loss.minibatches import minibatches, part_weight, token_mean
 from ..loss.prefix_tree import PrefixTreeBatch, PrefixTreePolicy
 from ..loss.shared_prompt import shared_logprobs, shares_prompts
 from ..loss.supervised import is_supervised, supervised_inputs
+from ..watch.watch import Watch
 from .base_model import BaseModel
-from .best_adapter import BestAdapter
 from .episode import Episode
 from .iteration_record import measured_figures, rollout_figures
 from .rollouts import Rollouts
@@ -60,16 +60,17 @@ class AdapterTrainer(GRPOTrainer):
         algorithm: Algorithm,
         config: GRPOConfig,
         warm_start: WarmStart | None = None,
+        watch: Watch | None = None,
         while_sampling: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         self._warm_start, self._while_sampling = warm_start or WarmStart(None), while_sampling
+        self.watch = watch or Watch(algorithm, None, None, None)
         self._sampler, self._rollouts, self._algorithm = sampler, rollouts, algorithm
         self.decode = rollouts.decode
         self.episodes: list[Episode] = []
         """Rollouts of the last iteration that the update learned from."""
         self.drawn: list[Episode] = []
         """All rollouts of the last iteration, including those of tasks that were then replaced."""
-        self.best = BestAdapter()
         self._tree_policy: PrefixTreePolicy | None = None
         self.seconds_generation = self.seconds_waiting = 0.0
         self.step_loss = 0.0
@@ -108,12 +109,9 @@ class AdapterTrainer(GRPOTrainer):
         if sampler.reports_logprobs:
             correct_for_sampler(self)
 
-    def validate(self) -> float:
-        """Plays the validation tasks with the current adapter, offers it to `best`, and returns the mean reward."""
-        with self._sampling():
-            reward = self._rollouts.validate()
-        self.best.offer(reward, self.state.global_step, self.model)
-        return reward
+    def probe(self, rewards: list[float]) -> dict | None:
+        """Lets the watch play a probe with the current adapter. `rewards` are the mean rewards of all iterations."""
+        return self.watch.probe(self.model, self.state.global_step, rewards, self._sampling)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Transformers' hook for trackers. It adds the figures of the rollouts to TRL's own."""
@@ -332,13 +330,12 @@ class AdapterTrainer(GRPOTrainer):
         self._save_optimizer_and_scheduler(str(directory))
         self._save_rng_state(str(directory))
         self.state.save_to_json(os.path.join(directory, TRAINER_STATE_NAME))
-        self.best.save(Path(directory))
+        self.watch.save(Path(directory))
         self._warm_start.save(Path(directory))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model=None) -> None:
-        """Transformers' hook for the adapter of a checkpoint. It also reads the best adapter and the warm start."""
+        """Transformers' hook for the adapter of a checkpoint. It also reads the warm start."""
         super()._load_from_checkpoint(resume_from_checkpoint, model)
-        self.best.load(Path(resume_from_checkpoint))
         self._warm_start.load(Path(resume_from_checkpoint))
 
 

@@ -22,7 +22,7 @@ class Episode:
     with hints, which the engine reads in place of the plain one; empty when the episode has no hints. `raised` is the
     exception of the environment that ended the episode. `truncated`: a reply was cut at the limit of tokens, or there
     was no room for the next one. `failed_calls` counts turns that begin a call which is not well-formed; `calls` are
-    the others, in order.
+    the others, in order. `sampling_seed` is the seed of the first turn's sample, if it is given.
     """
 
     group: int
@@ -44,6 +44,7 @@ class Episode:
     failed_calls: int = 0
     calls: list[tuple[str, str]] = field(default_factory=list)
     reward: float = 0.0
+    sampling_seed: int | None = None
 
     def add_sample(self, sample: Sample) -> None:
         """Adds a turn of the agent.

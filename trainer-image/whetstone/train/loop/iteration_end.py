@@ -81,25 +81,29 @@ class IterationEnd(TrainerCallback):
             line["samplerMismatch"] = trainer.step_mismatch
         if algorithm.resampleGroups:
             line["resampledGroups"] = (len(episodes) - len(trainer.episodes)) // algorithm.rolloutsPerGroup
-        every, last = algorithm.validateEvery, state.global_step == algorithm.iterations
-        if every and (state.global_step % every == 0 or last):
-            line["validationReward"] = trainer.validate()
+        is_probed = trainer.watch.is_due(state.global_step)
+        if is_probed:
+            probe = trainer.probe([*(one["reward"] for one in self._lines), line["reward"]])
+            if probe is not None:
+                line["probe"] = probe
         write_samples(Path(self._job.outputDir), state.global_step, trainer.episodes, trainer.decode)
         self._lines.append(line)
         self._store.add_progress(line)
         check_calibrated(self._lines, self._job)
         check_reward([one["reward"] for one in self._lines], algorithm.groups, environments, algorithm.rewardCollapse)
-        left = algorithm.iterations - state.global_step
+        has_ended = trainer.watch.ended is not None
+        left = 0 if has_ended else algorithm.iterations - state.global_step
         # The time runs from the end of one iteration to the end of the next, since the wait for a compute slot counts,
         # too.
         self._reporter.report(line, round(left * (now - self._last_end), 1))
         self._last_end = now
-        if state.global_step % self._job.checkpointEvery == 0:
+        # A probe is in a checkpoint at once, so that it is not paid twice.
+        if is_probed or state.global_step % self._job.checkpointEvery == 0:
             try:
                 self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             except DiskFull as error:
                 # The older checkpoints are complete, and there may be room for the next one.
                 self._store.notices.warn("disk", f"{error.strerror}; training continues without it")
-        if self._leaves() or (left and not self._turn.next(self._leaves)):
+        if has_ended or self._leaves() or (left and not self._turn.next(self._leaves)):
             self._store.save_checkpoint(state.global_step, self._trainer.save_state)
             control.should_training_stop = True

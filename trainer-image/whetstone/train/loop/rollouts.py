@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from whetstone.chat.renderer import Renderer, Reply, TextTooLong
@@ -9,7 +10,7 @@ from whetstone.chat.tool_calls import ToolCall, call_arguments
 from whetstone.cut_text import start_of
 from whetstone.engine import derive_seed
 from whetstone.envs.process import EnvironmentProcess
-from whetstone.sampling import Sampler, SampleRequest
+from whetstone.sampling import Sample, Sampler, SampleRequest
 
 from ..job import Algorithm
 from ..loss.loss_mask import TurnSpan
@@ -21,10 +22,6 @@ from .hints import Hints
 MAX_RAISED_SHARE = 0.5
 # An environment's runtime refuses longer lists of calls, and longer names.
 MAX_CALLS_PER_TURN, MAX_NAME_CHARACTERS = 64, 200
-
-
-# This number replaces an iteration's in the random draws of a validation.
-VALIDATION = -1
 
 
 class EnvironmentFailed(Exception):
@@ -131,35 +128,37 @@ class Rollouts:
                     groups[place] = group
         return Collected([episode for group in groups for episode in group], drawn)
 
-    def validate(self) -> float:
-        """Mean reward of the sampler's latest adapter on `validationTasks` tasks, with one rollout each.
+    def play_tasks(self, tasks: list[tuple[int, int]], base: bool = False) -> list[Episode]:
+        """One scored episode for each task of the first environment, given as its seed and its sampling seed.
 
-        No training rollout uses these tasks. Tasks and random draws are the same at each call, so that two adapters are
-        compared in pairs. Raises the errors of `collect`.
+        Turn t samples with `sampling seed + t`, as the agent's own rollouts do. `base`: the base model plays, not the
+        latest adapter. Raises the errors of `collect`.
         """
-        algorithm = self._algorithm
-        first = self._first_task + algorithm.iterations * (algorithm.groups + algorithm.resampleGroups)
-        tasks = [_Task(n, first + n, self._place(n)) for n in range(algorithm.validationTasks)]
-        groups = self._play(VALIDATION, tasks, rollouts=1)
-        return sum(episode.reward for group in groups for episode in group) / len(tasks)
+        episodes = [Episode(n, 0, seed, 0, sampling_seed=sampling) for n, (seed, sampling) in enumerate(tasks)]
+        self._open(episodes)
+        self._finish(0, episodes, self._sampler.sample_base if base else self._sampler.sample)
+        return episodes
 
     def _place(self, count: int) -> int:
         """The environment of a task, by the task's number."""
         return count % len(self._environments)
 
-    def _play(self, iteration: int, tasks: list[_Task], rollouts: int | None = None) -> list[list[Episode]]:
-        """Episodes of each task, played and scored.
-
-        Each task has `rollouts` episodes; default: as many as a group has.
-        """
-        count = rollouts or self._algorithm.rolloutsPerGroup
+    def _play(self, iteration: int, tasks: list[_Task]) -> list[list[Episode]]:
+        """Episodes of each task, played and scored: as many as a group has."""
+        count = self._algorithm.rolloutsPerGroup
         groups = [[Episode(task.group, n, task.seed, task.environment) for n in range(count)] for task in tasks]
         episodes = [episode for group in groups for episode in group]
         self._open(episodes)
-        if iteration != VALIDATION:
-            self._hints.add(iteration, episodes)
+        self._hints.add(iteration, episodes)
+        self._finish(iteration, episodes, self._sampler.sample)
+        return groups
+
+    def _finish(
+        self, iteration: int, episodes: list[Episode], sample: Callable[[list[SampleRequest]], list[Sample]]
+    ) -> None:
+        """Plays opened episodes to their end and scores them."""
         while running := [episode for episode in episodes if not episode.over]:
-            self._turn(iteration, running)
+            self._turn(iteration, running, sample)
         self._score(episodes)
         raised = [episode for episode in episodes if episode.raised]
         if len(raised) > MAX_RAISED_SHARE * len(episodes):
@@ -167,7 +166,6 @@ class Rollouts:
                 f"{len(raised)} of {len(episodes)} rollouts of one iteration ended in an exception of "
                 f"the environment, the last one: {raised[-1].raised}"
             )
-        return groups
 
     def decode(self, ids: list[int]) -> str:
         """The text of tokens, including special tokens."""
@@ -188,13 +186,30 @@ class Rollouts:
             if not mine:
                 continue
             outcomes = environment.batch([request for _, request in mine])
-            for (episode, _), outcome in zip(mine, outcomes, strict=True):
+            for (episode, request), outcome in zip(mine, outcomes, strict=True):
                 if "error" in outcome:
+                    invented = self._invented_tool(episode, request)
+                    if invented is not None:
+                        answer = f"Error: there is no tool named {invented}."
+                        results.append((episode, {"observations": [answer], "done": False}))
+                        continue
                     error = outcome["error"]
                     episode.raised, episode.over = f"{error['type']}: {error['message']}", True
                 else:
                     results.append((episode, outcome["result"]))
         return results
+
+    def _invented_tool(self, episode: Episode, request: dict) -> str | None:
+        """The tool that an agent's own task was asked for and does not have.
+
+        As in collection, an environment that raises for it does not end the episode. A turn with several calls may have
+        had an effect before it raised; it ends the episode.
+        """
+        calls = request["params"].get("calls", [])
+        if episode.sampling_seed is None or len(calls) != 1:
+            return None
+        known = {tool["function"]["name"] for tool in self._tools[episode.environment]}
+        return None if calls[0]["name"] in known else calls[0]["name"]
 
     @staticmethod
     def _name(episode: Episode) -> str:
@@ -227,10 +242,12 @@ class Rollouts:
             f" {self._sampler.length_setting}, or shorten the opening"
         )
 
-    def _turn(self, iteration: int, running: list[Episode]) -> None:
+    def _turn(
+        self, iteration: int, running: list[Episode], sample_all: Callable[[list[SampleRequest]], list[Sample]]
+    ) -> None:
         """One turn of every running episode: a completion, and the environment's answer to it."""
         requests = [self._request(iteration, episode) for episode in running]
-        samples = self._sampler.sample(requests)
+        samples = sample_all(requests)
         replies: dict[int, Reply] = {}
         refusals: dict[int, dict[int, str]] = {}
         steps, results = [], []
@@ -268,7 +285,10 @@ class Rollouts:
             episode.add_given(bridge)
 
     def _request(self, iteration: int, episode: Episode) -> SampleRequest:
-        seed = derive_seed(self._seed, iteration, episode.group, episode.number, episode.turns)
+        if episode.sampling_seed is None:
+            seed = derive_seed(self._seed, iteration, episode.group, episode.number, episode.turns)
+        else:
+            seed = episode.sampling_seed + episode.turns
         algorithm = self._algorithm
         return SampleRequest(list(episode.read), algorithm.maxCompletionTokens, algorithm.temperature, seed, self._stop)
 

@@ -5,7 +5,8 @@ It opens the job's resources, runs transformers' loop and writes the result. Eac
 1. `AdapterTrainer.training_step`, which calls the methods below it: collect rollouts with the current adapter, compute
    advantages from their rewards, drop constant groups, cut minibatches, and run loss and backward pass for each;
 2. `AdapterTrainer._clip_grad_norm` and the optimiser's step;
-3. `IterationEnd.on_log`: progress line, stopping rule, report, checkpoint, and the wait for the next turn to compute.
+3. `IterationEnd.on_log`: probe, progress line, stopping rules, report, checkpoint, and the wait for the next turn to
+   compute.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from whetstone.sampling.managed_server import ManagedServer
 from ..job import TrainingJob
 from ..output.result import save_result
 from ..output.store import OutputStore
+from ..watch.open_watch import open_watch
 from .adapter_trainer import AdapterTrainer
 from .base_model import BaseModel
 from .compute_turn import ComputeTurn
@@ -81,9 +83,9 @@ def run_job(
         renderer = Renderer(Path(job.baseModel))
         rollouts = Rollouts(sampler, renderer, environments, algorithm, job.seed, job.taskSeedStart)
         config = make_config(algorithm, job.seed, store.root, job.jobId)
-        warm_start = WarmStart(job.beginsFrom)
+        warm_start, watch = WarmStart(job.beginsFrom), open_watch(job, sampler, renderer, open_things, store.notices)
         trainer = AdapterTrainer(
-            base, sampler, rollouts, algorithm, config, warm_start, lambda: turn.while_sampling(leaves)
+            base, sampler, rollouts, algorithm, config, warm_start, watch, lambda: turn.while_sampling(leaves)
         )
         checkpoint = store.latest()
         if checkpoint is None:
@@ -91,6 +93,8 @@ def run_job(
             warm_start.put_into(trainer.model)
             if warm_start.why_from_zero is not None:
                 store.notices.warn("beginning", f"training begins from zero, since {warm_start.why_from_zero}")
+        else:
+            watch.load(checkpoint[0])
         lines = store.rewind(checkpoint[1] if checkpoint else 0)
         trainer.remove_callback(PrinterCallback)
         if algorithm.reportTo == "tensorboard":
@@ -101,7 +105,11 @@ def run_job(
         gc.freeze()
         open_things.callback(gc.unfreeze)
         startup = time.perf_counter() - started
-        if len(lines) < algorithm.iterations and not (stop.is_set() or store.cancelled):
+
+        def is_over() -> bool:
+            return len(lines) == algorithm.iterations or watch.ended is not None
+
+        if not is_over() and not (stop.is_set() or store.cancelled):
             try:
                 trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
             except SamplerInterrupted:
@@ -111,8 +119,8 @@ def run_job(
                 return False
         elif checkpoint:
             trainer._load_from_checkpoint(str(checkpoint[0]))
-        if len(lines) < algorithm.iterations:
+        if not is_over():
             return False
-        trainer.best.put_into(trainer.model)
-        save_result(store, trainer.model, lines, startup, trainer.best, warm_start.in_manifest)
+        watch.put_into(trainer.model)
+        save_result(store, trainer.model, lines, startup, watch, warm_start.in_manifest)
         return True

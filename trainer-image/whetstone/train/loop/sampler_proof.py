@@ -16,7 +16,7 @@ from peft import PeftModel, set_peft_model_state_dict
 
 from whetstone.sampling import SamplerRefused
 
-from .best_adapter import adapter_of
+from .adapter_weights import adapter_of
 from .episode import Episode
 
 # Rollouts that are compared, and tokens of each behind its prompt. Fewest tokens that decide.

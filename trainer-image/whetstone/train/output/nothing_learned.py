@@ -15,17 +15,17 @@ SAME = 1e-9
 
 
 def why_nothing_learned(
-    lines: list[dict], algorithm: Algorithm, model: PeftModel, best: int | None, continues: bool
+    lines: list[dict], algorithm: Algorithm, model: PeftModel, kept: int | None, continues: bool
 ) -> str | None:
     """Why the adapter is that from which the training began, or the base model: a sentence. None: it learned something.
 
-    `lines` are all progress lines. `best` is the iteration whose adapter the validation chose; None: the last one's.
+    `lines` are all progress lines. `kept` is the iteration whose adapter the watch chose; None: the last one's.
     None also for a training that `continues` a served adapter which solved every task: that one is worth keeping.
     """
-    made = lines[:best]
+    made = lines[:kept]
     if continues and all(line["reward"] >= 1 for line in made):
         return None
-    where = f"{len(made)} iterations" if best is None else f"{len(made)} iterations up to the best validation"
+    where = f"{len(made)} iterations" if kept is None else f"{len(made)} iterations up to the kept checkpoint"
     taught = max(line.get("taughtShare", 1.0) for line in made)
     if taught == 0 and not algorithm.supervisedWeight:
         if algorithm.maskTruncated and all(line["truncatedShare"] == 1 for line in made):
@@ -45,16 +45,15 @@ def why_nothing_learned(
     return None
 
 
-def partial_reward(lines: list[dict], algorithm: Algorithm, environments: int, best: int | None) -> float | None:
+def partial_reward(lines: list[dict], algorithm: Algorithm, environments: int, kept: int | None) -> float | None:
     """The one reward above 0 and below 1 that all rollouts of the last window earned; None: there is none.
 
-    No group taught anything then: the policy keeps to what is paid safely and tries nothing else. `lines` and `best`
-    are those of `why_nothing_learned`. None also where the validation that chose the adapter was better than another.
+    No group taught anything then: the policy keeps to what is paid safely and tries nothing else. `lines` and `kept`
+    are those of `why_nothing_learned`.
     """
-    width, made = window_iterations(algorithm.groups, environments), lines[:best]
+    width, made = window_iterations(algorithm.groups, environments), lines[:kept]
     reward, last = made[-1]["reward"], made[-width:]
-    rose = any("validationReward" in line for line in made[:-1])
-    if len(last) < width or rose or not SAME < reward < 1 - SAME:
+    if len(last) < width or not SAME < reward < 1 - SAME:
         return None
     # Lines of an older trainer have no share.
     same = (

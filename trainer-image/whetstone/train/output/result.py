@@ -17,10 +17,10 @@ from .store import OutputStore
 if TYPE_CHECKING:
     from peft import PeftModel
 
-    from ..loop.best_adapter import BestAdapter
+    from ..watch.watch import Watch
 
-# Fields of each progress line that the manifest keeps. Not every line has the last two.
-CURVE = ("iteration", "reward", "kl", "loss", "samplerMismatch", "validationReward")
+# Fields of each progress line that the manifest keeps. Not every line has the last one.
+CURVE = ("iteration", "reward", "kl", "loss", "samplerMismatch")
 
 # A model in the cache of the Hugging Face hub.
 SNAPSHOT = re.compile(r"/models--(?P<repository>[^/]+)/snapshots/(?P<revision>[^/]+)/?$")
@@ -31,20 +31,22 @@ def save_result(
     model: PeftModel,
     lines: list[dict],
     startup: float,
-    best: BestAdapter,
+    watch: Watch,
     warm_start: dict,
 ) -> None:
     """Saves the adapter of a PEFT model and, at the very end, the manifest.
 
-    `lines` are all progress lines of the job; `startup` is the number of seconds before the first iteration. `best` is
-    the adapter that validation chose; the model already has it. `warm_start` has the manifest's fields about the warm
-    start. Raises Fenced and DiskFull.
+    `lines` are all progress lines of the job; `startup` is the number of seconds before the first iteration. `watch`
+    has chosen the adapter, and the model already has it. `warm_start` has the manifest's fields about the warm start.
+    Raises Fenced and DiskFull.
     """
     job = store.job
     adapter_sha256 = store.save_adapter(lambda directory: write_adapter(job, model, directory))
     elapsed = lines[-1]["secondsElapsed"]
-    nothing = why_nothing_learned(lines, job.algorithm, model, best.iteration, "beginsFrom" in warm_start)
-    partial = partial_reward(lines, job.algorithm, len(job.environments), best.iteration)
+    # Without a kept checkpoint, the figures are about the whole training.
+    kept = watch.kept or None
+    nothing = why_nothing_learned(lines, job.algorithm, model, kept, "beginsFrom" in warm_start)
+    partial = None if watch.gained else partial_reward(lines, job.algorithm, len(job.environments), kept)
     store.save_manifest(
         {
             "jobId": job.jobId,
@@ -63,8 +65,8 @@ def save_result(
             },
             "completionTokens": sum(line["completionTokens"] for line in lines),
             "curve": [{key: line[key] for key in CURVE if key in line} for line in lines],
-            "finalReward": sum(line["reward"] for line in lines[-5:]) / len(lines[-5:]),
-            **({"best": {"iteration": best.iteration, "reward": best.reward}} if best.iteration else {}),
+            "finalReward": sum(line["reward"] for line in lines[:kept][-5:]) / len(lines[:kept][-5:]),
+            **watch.in_manifest,
             **({"nothingLearned": nothing} if nothing else {}),
             **({"partialReward": partial} if partial else {}),
             **warm_start,
@@ -74,10 +76,9 @@ def save_result(
 
 
 def _rollouts(line: dict, job: TrainingJob) -> int:
-    """Number of rollouts of an iteration, including those of replaced tasks and of a validation."""
+    """Number of rollouts of an iteration, including those of replaced tasks, without its probe."""
     algorithm = job.algorithm
-    further = line.get("resampledGroups", 0) * algorithm.rolloutsPerGroup
-    return algorithm.rollouts + further + (algorithm.validationTasks if "validationReward" in line else 0)
+    return algorithm.rollouts + line.get("resampledGroups", 0) * algorithm.rolloutsPerGroup
 
 
 def write_adapter(job: TrainingJob, model: PeftModel, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tier: integration. Tasks that are drawn again, and the adapter that did best on the validation tasks."""
+"""Tier: integration. Tasks that are drawn again, and the trackers of a training's figures."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from threading import Event
 
 import pytest
 from fixtures.steps import adapt, open_rollouts
-from fixtures.trainer import LETTERS, make_job, read_curve
+from fixtures.trainer import LETTERS, make_job
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event as TensorBoardEvent
 from whetstone.train.job import JobError, parse_job
-from whetstone.train.loop.adapter_trainer import AdapterTrainer
 from whetstone.train.loop.rollouts import Rollouts
 from whetstone.train.loop.run import run_job
 from whetstone.train.output.store import OutputStore
-from whetstone.tree_hash import tree_sha256
 
 
 def reward_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,21 +68,18 @@ def test_constant_groups_are_replaced_by_further_tasks(
 def test_no_task_is_drawn_by_two_iterations(
     tiny_dir: Path, adapter_dirs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    validated, score = [], Rollouts._score
+    score = Rollouts._score
 
     def all_alike(self, episodes):
         score(self, episodes)
-        validated[:] = [episode.task_seed for episode in episodes]
         for episode in episodes:
             episode.reward = 1.0
 
     monkeypatch.setattr(Rollouts, "_score", all_alike)
-    with open_rollouts(tiny_dir, tmp_path, [LETTERS], iterations=2, resampleGroups=3, validationTasks=5) as rollouts:
+    with open_rollouts(tiny_dir, tmp_path, [LETTERS], iterations=2, resampleGroups=3) as rollouts:
         adapt(rollouts, tiny_dir, adapter_dirs[0])
         seeds = [{one.task_seed for one in rollouts.collect(iteration).drawn} for iteration in (0, 1)]
-        assert rollouts.validate() == 1.0
     assert seeds == [{100, 101, 104, 105, 106}, {102, 103, 107, 108, 109}]
-    assert validated == [110, 111, 112, 113, 114]
 
 
 def read_events(file: Path) -> Iterator[TensorBoardEvent]:
@@ -112,43 +107,6 @@ def train(job: dict, stop_after: int | None = None) -> bool:
     done = run_job(parsed, store, stop, time.perf_counter())
     store.release()
     return done
-
-
-def test_the_best_validated_adapter_is_the_result(
-    tiny_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The validations earn 0.2, 0.9, 0.4: the adapter after iteration 4 is saved, also when training is resumed."""
-    rewards = {2: 0.2, 4: 0.9, 6: 0.4}
-
-    def validate(self) -> float:
-        self.best.offer(rewards[self.state.global_step], self.state.global_step, self.model)
-        return rewards[self.state.global_step]
-
-    monkeypatch.setattr(AdapterTrainer, "validate", validate)
-    for name, stops in (("whole", []), ("resumed", [3, 5])):
-        job = make_job(tiny_dir, tmp_path / name, validateEvery=2)
-        for stop in stops:
-            assert not train(job, stop)
-        assert train(job)
-        assert json.loads((tmp_path / name / "manifest.json").read_text())["best"] == {"iteration": 4, "reward": 0.9}
-        earned = [line.get("validationReward") for line in read_curve(tmp_path / name)]
-        assert earned == [None, 0.2, None, 0.9, None, 0.4]
-    assert train(make_job(tiny_dir, tmp_path / "four", iterations=4))
-    hashes = {tree_sha256(tmp_path / name / "adapter") for name in ("whole", "resumed", "four")}
-    assert len(hashes) == 1
-
-
-def test_validation_changes_nothing_but_the_choice(tiny_dir: Path, tmp_path: Path) -> None:
-    plain, validated = tmp_path / "plain", tmp_path / "validated"
-    assert train(make_job(tiny_dir, plain))
-    assert train(make_job(tiny_dir, validated, validateEvery=4, validationTasks=12))
-    figures = ("reward", "loss", "kl", "gradNorm", "completionTokens")
-    curves = [[[line[name] for name in figures] for line in read_curve(path)] for path in (plain, validated)]
-    assert curves[0] == curves[1]
-    lines = read_curve(validated)
-    assert [line["iteration"] for line in lines if "validationReward" in line] == [4, 6]
-    best = json.loads((validated / "manifest.json").read_text())["best"]
-    assert best["reward"] == max(line.get("validationReward", 0) for line in lines)
 
 
 def test_figures_of_each_iteration_go_to_tensorboard(tiny_dir: Path, tmp_path: Path) -> None:
