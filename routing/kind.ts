@@ -9,7 +9,15 @@ export interface ArmChoice {
   /** The router's confidence, in [0, 1]. */
   probability: number;
   /** The reason, in one or two words, for the header x-whet-route. */
-  reason: 'routed' | 'abstained' | 'left-out' | 'not-in-version' | 'later-turn' | 'first-of-two' | 'several-needs';
+  reason:
+    | 'routed'
+    | 'abstained'
+    | 'left-out'
+    | 'not-in-version'
+    | 'later-turn'
+    | 'open-need'
+    | 'first-of-two'
+    | 'several-needs';
 }
 
 /** Passes (1) and failures (0) of an arm on a train task; empty if the arm did not play it. */

@@ -8,9 +8,10 @@ import { labels } from './kinds/labels';
 import { logits } from './kinds/logits';
 import { mixed } from './kinds/mixed';
 import { outcomesMixed } from './kinds/outcomes-mixed';
+import { single } from './kinds/single';
 
 /** There is one entry for each of `ROUTER_KINDS`; the compiler reports a missing one. */
-export const KINDS = { base, mixed, labels, logits, 'outcomes-mixed': outcomesMixed } satisfies {
+export const KINDS = { base, single, mixed, labels, logits, 'outcomes-mixed': outcomesMixed } satisfies {
   [K in RouterKind]: { schema: z.ZodType<{ kind: K; leftOut: string[] }> };
 };
 
@@ -42,7 +43,10 @@ export const choosesArms = (router: Router): router is ChoosingRouter => KINDS[r
 
 /** The capabilities (or `mixed`) whose adapters a router may use, at an opening or later; sorted. */
 export function neededAdapters(router: Router): string[] {
-  const later = choosesArms(router) ? (router.laterTurns?.needs ?? []).map(({ capabilityId }) => capabilityId) : [];
+  const followed = 'toolNeeds' in router ? (router.toolNeeds?.needs ?? []) : [];
+  const later = [...followed, ...(choosesArms(router) ? (router.laterTurns?.needs ?? []) : [])].map(
+    ({ capabilityId }) => capabilityId,
+  );
   const own = [...kindOf(router).arms(router), ...later].filter((id) => !router.leftOut.includes(id));
   const several = choosesArms(router) && router.severalNeeds ? [MIXED] : [];
   return [...new Set([...own, ...several])].sort();

@@ -10,6 +10,16 @@ export interface LabelledOpening {
   later: readonly ReadMessage[];
 }
 
+/** An episode of a train task, or a live conversation, with the labels of its capabilities. */
+export interface LabelledSteps {
+  /** Of the train task; null for live traffic. */
+  seed: number | null;
+  /** The messages from the agent's first answer on, without the agent's texts. */
+  later: readonly ReadMessage[];
+  /** By capability; capabilities without a label are absent. */
+  labels: Readonly<Record<string, 'PRESENT' | 'LACKING' | 'NA'>>;
+}
+
 /** A train task on which routers are compared. */
 export interface RoutingTask extends LabelledOpening {
   seed: number;
@@ -25,4 +35,6 @@ export interface LabelledTasks {
   tasks: RoutingTask[];
   /** Openings of live traffic. They have no task that could be played. */
   live: LabelledOpening[];
+  /** Every labelled episode in which a tool answered. */
+  episodes: LabelledSteps[];
 }

@@ -11,11 +11,25 @@ export interface NeedProbability {
 /** Reads the probability of each need of a text. */
 export function needReader({ vocabulary, needs }: NeedModels) {
   const vectorOf = openingVectors(vocabulary);
+  const models = needs.map(({ capabilityId, model }) => ({
+    capabilityId,
+    probabilityOf: probabilityReader(model, vocabulary.terms.length),
+  }));
   return (text: string): NeedProbability[] => {
     const vector = vectorOf(text);
-    return needs.map(({ capabilityId, model }) => ({ capabilityId, probability: linearProbability(model, vector) }));
+    return models.map(({ capabilityId, probabilityOf }) => ({ capabilityId, probability: probabilityOf(vector) }));
   };
 }
+
+/** Like `linearProbability`, for many texts: its time grows with the words of the text, not with those of the model. */
+function probabilityReader({ bias, weights }: LinearModel, terms: number): (vector: SparseVector) => number {
+  const weightOf = new Float64Array(terms);
+  weights.positions.forEach((position, i) => (weightOf[position] = weights.values[i]!));
+  return ({ positions, values }) =>
+    logistic(bias + positions.reduce((sum, position, i) => sum + weightOf[position]! * values[i]!, 0));
+}
+
+const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 
 /** The needs, with the likeliest first. */
 export const likeliestFirst = (needs: readonly NeedProbability[]): NeedProbability[] =>
@@ -23,4 +37,4 @@ export const likeliestFirst = (needs: readonly NeedProbability[]): NeedProbabili
 
 /** 1 / (1 + exp(-(bias + w · x))). */
 export const linearProbability = ({ bias, weights }: LinearModel, vector: SparseVector): number =>
-  1 / (1 + Math.exp(-(bias + sparseProduct(weights, vector))));
+  logistic(bias + sparseProduct(weights, vector));

@@ -4,6 +4,8 @@
 export interface ReadMessage {
   role: string;
   content: string | null;
+  /** Calls of tools, of which only the names are read. */
+  tool_calls?: readonly { function: { name: string } }[] | undefined;
 }
 
 /**

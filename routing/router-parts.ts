@@ -66,6 +66,32 @@ export const laterTurns = z
 /** The model of later messages. */
 export type LaterTurnsModel = z.infer<typeof laterTurns> & object;
 
+/** Field of routers whose conversations follow the needs that the results of tools show. */
+export const toolNeeds = z
+  .strictObject({
+    vocabulary: vocabularySchema,
+    needs: z
+      .array(
+        z.strictObject({
+          capabilityId: z.string(),
+          model: linearModelSchema,
+          metBy: z
+            .strictObject({
+              tool: z.string().describe('Name of the tool.'),
+              calls: z.int().positive().describe('Number of its calls.'),
+            })
+            .nullable()
+            .describe('The calls after which the need is met; null: no call tells.'),
+        }),
+      )
+      .describe('Probability that the result of a tool shows each need.'),
+    threshold: z.number().min(0).max(1).describe('A result shows a need that is at least this likely.'),
+  })
+  .optional()
+  .describe('What the results of tools call for; absent: they change no adapter.');
+/** The model of needs that the results of tools show. */
+export type ToolNeedsModel = z.infer<typeof toolNeeds> & object;
+
 /** Field of routers that give openings with several needs to the mixed adapter. */
 export const severalNeeds = z
   .strictObject({

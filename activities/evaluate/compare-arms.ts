@@ -5,9 +5,12 @@ import {
   routingRecordSchema,
 } from '../../contracts/artifacts/evaluation';
 import { evaluationPlanSchema, type Judging } from '../../contracts/artifacts/evaluation-plan';
+import { doNothingSchema } from '../../contracts/artifacts/do-nothing';
 import { routerChoiceSchema } from '../../contracts/artifacts/router-choice';
+import { sawHarm } from '../../contracts/artifacts/watch-words';
 import { trainingManifestSchema } from '../../contracts/artifacts/training';
 import type { CompareInput, CompareResult, StoredAdapter } from '../../contracts/messages/evaluate-stage';
+import type { FailedByCause } from '../../contracts/failed-episodes';
 import { failure } from '../../contracts/typed-failure';
 import { percentText } from '../../contracts/share-text';
 import { type ArtifactStore, getJson, getLines, layout, putJson } from '../../store';
@@ -15,6 +18,7 @@ import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 import { readPreparedSpec } from '../prepared-spec';
 import { countComparison, judgingOf } from './comparison-count';
 import { evaluateTable } from './evaluate-table';
+import { rateText } from './caveats';
 import { type Learned, rewardGain } from './diagnosis';
 import { differingTasks } from './differing-tasks';
 import { decideGate } from './gate';
@@ -30,12 +34,18 @@ export async function compareArms(store: ArtifactStore, input: CompareInput): Pr
   const { spec, baseModelSha256: baseModel } = await readPreparedSpec(store, input.context.spec);
   const { runId, agent, seed } = input.context;
   const arms: { name: string; outcomes: Outcome[] }[] = [];
+  const failed = new Map<string, FailedByCause>();
   // One arm after the other: a parsed trajectories artifact can be tens of megabytes.
-  for (const { arm, rollouts } of input.arms)
-    arms.push({ name: arm, outcomes: await getLines(store, rollouts.trajectories, outcomeSchema) });
+  for (const { arm, rollouts } of input.arms) {
+    const outcomes = await getLines(store, rollouts.trajectories, outcomeSchema);
+    const lost = rollouts.failedTrajectories && (await getLines(store, rollouts.failedTrajectories, outcomeSchema));
+    arms.push({ name: arm, outcomes: [...outcomes, ...(lost ?? [])] });
+    if (rollouts.failed) failed.set(arm, rollouts.failed);
+  }
   const routing = await getLines(store, input.routing, routingRecordSchema);
   const routerChoice = await getJson(store, input.routerChoice, routerChoiceSchema);
   const plan = await getJson(store, input.plan, evaluationPlanSchema);
+  const nothing = await doNothingOf(store, input);
   const incumbent = input.incumbent && {
     version: input.incumbent.version,
     differing: await differingTasks(store, input, input.incumbent, routing),
@@ -59,6 +69,8 @@ export async function compareArms(store: ArtifactStore, input: CompareInput): Pr
         plan,
         judging,
         incumbent,
+        failed,
+        nothing,
       });
       const evaluation = evaluationSchema.parse(figures);
       return { evaluation, gate: decideGate(evaluation, spec.gate, learned, retires) };
@@ -80,6 +92,13 @@ export async function compareArms(store: ArtifactStore, input: CompareInput): Pr
     if (error instanceof UnpairedError) throw failure('Evaluate.Unpaired', error.message, { cause: error });
     throw error;
   }
+}
+
+/** By task, whether an agent passes that does nothing. */
+async function doNothingOf(store: ArtifactStore, { arms }: CompareInput): Promise<Map<number, boolean>> {
+  const played = arms.flatMap(({ doNothing }) => doNothing ?? [])[0];
+  const { outcomes } = played ? await getJson(store, played, doNothingSchema) : { outcomes: [] };
+  return new Map(outcomes.map(({ seed, passed }) => [seed, passed]));
 }
 
 /** A comparison with the gate's decision. */
@@ -114,22 +133,26 @@ const nameOf = ({ capabilityId, sha256 }: StoredAdapter): string => `${capabilit
 /** How the reward of each adapter changed in its training. */
 async function learnedBy(store: ArtifactStore, { adapters }: CompareInput): Promise<Learned[]> {
   const learned: Learned[] = [];
-  for (const { capabilityId, manifest } of adapters)
-    learned.push({ capabilityId, gain: rewardGain((await getJson(store, manifest, trainingManifestSchema)).curve) });
+  for (const { capabilityId, manifest } of adapters) {
+    const { curve, watch } = await getJson(store, manifest, trainingManifestSchema);
+    const harmed = watch !== undefined && sawHarm(watch);
+    learned.push({ capabilityId, gain: rewardGain(curve), ...(harmed && { harmed }) });
+  }
   return learned;
 }
 
 /**
  * One line for people: `base 34.1 %, best single 48.0 %, routed 80.2 %, difference +46.1 points (95 % interval +41.0 to
- * +51.2 points)`.
+ * +51.2 points); an agent that does nothing 2.0 % (0.1 % to 5.3 %)`.
  */
 export function evaluationSummary(evaluation: Evaluation): string {
-  const { base, bestSingle, incumbent, routed, routedMinusBase, confidence } = evaluation;
+  const { base, bestSingle, incumbent, routed, routedMinusBase, confidence, doNothing } = evaluation;
   return (
     `base ${percentText(base.passRate.estimate)}, best single ${percentText(bestSingle.passRate.estimate)}, ` +
     (incumbent ? `version ${incumbent.version} ${percentText(incumbent.arm.passRate.estimate)}, ` : '') +
     `routed ${percentText(routed.passRate.estimate)}, ` +
     `difference ${pointsWithUnit(routedMinusBase.estimate)} ` +
-    `(${Math.round(confidence * 100)} % interval ${pointsRangeWithUnit(routedMinusBase)})`
+    `(${Math.round(confidence * 100)} % interval ${pointsRangeWithUnit(routedMinusBase)})` +
+    (doNothing ? `; an agent that does nothing ${rateText(doNothing.passRate)}` : '')
   );
 }

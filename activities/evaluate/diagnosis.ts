@@ -1,6 +1,7 @@
 /** The one cause of a gate that was not passed, with the figures that point to it. */
 import { pluralise } from '../../contracts/pluralise';
 import type { Culprit, Evaluation } from '../../contracts/artifacts/evaluation';
+import { isMixedAlone } from '../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../contracts/names';
 import { pointsText } from '../../contracts/share-text';
 import { pointsRangeWithUnit, pointsWithUnit } from '../html/format';
@@ -10,6 +11,8 @@ export interface Learned {
   capabilityId: string;
   /** Mean reward of the last fifth of the iterations minus the mean of the first fifth. */
   gain: number;
+  /** The probes of its training saw a loss of tasks without this need. Absent: they did not, or there were none. */
+  harmed?: true;
 }
 
 /** The cause, in one word and in a sentence. */
@@ -50,6 +53,14 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
   if (failed.lostForGood) return destructive(evaluation, learned);
   if (failed.gain) return withoutGain(evaluation, learned);
   if (failed.incumbent) return behindIncumbent(evaluation);
+  const harmed = learned.filter(({ harmed: saw }) => saw === true).map(({ capabilityId }) => capabilityId);
+  if (failed.lost && harmed.length > 0)
+    return {
+      culprit: 'environment',
+      sentence:
+        `The cause is what ${harmed.join(', ')} was trained in: the probes of the training saw that tasks without ` +
+        'this need were lost.',
+    };
   if (failed.lost)
     return {
       culprit: 'router',
@@ -69,7 +80,7 @@ export function diagnose(evaluation: Evaluation, failed: Failed, learned: readon
 function destructive({ sureLoss, mixed, router }: Evaluation, learned: readonly Learned[]): Diagnosis {
   const { byCapability, lost, tasks } = sureLoss!;
   const most = byCapability.find(({ capabilityId }) => capabilityId !== NONE_LABEL);
-  const isMixed = mixed !== undefined && router.choice.chosen === 'mixed';
+  const isMixed = mixed !== undefined && isMixedAlone(router.choice);
   const suspects = isMixed ? learned : learned.filter(({ capabilityId }) => capabilityId === most?.capabilityId);
   const hasLearned = suspects.some(({ gain }) => gain >= LEARNED);
   const adapter = isMixed
@@ -196,7 +207,7 @@ function harmHint({ router }: Evaluation): string {
 
 /** The result of the mixed adapter, or how to get one, for a user whose gate failed because of the router. */
 function mixedHint({ mixed, router }: Evaluation): string {
-  if (router.choice.chosen === 'mixed') return '';
+  if (isMixedAlone(router.choice)) return '';
   return mixed === undefined
     ? ' With `evaluation.mixedAdapter: true` one adapter for all tasks competes with the routers.'
     : ` One adapter for all tasks has ${pointsWithUnit(mixed.minusBase.estimate)}.`;

@@ -1,14 +1,21 @@
 import type { Arm, Evaluation, Incumbent, Interval, RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { EvaluationPlan, Judging } from '../../contracts/artifacts/evaluation-plan';
 import type { RouterChoice } from '../../contracts/artifacts/router-choice';
+import type { FailedByCause } from '../../contracts/failed-episodes';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { CompareInput } from '../../contracts/messages/evaluate-stage';
 import { NONE_LABEL } from '../../contracts/names';
-import { bootstrapMean, bootstrapMeans, type BootstrapOptions, type Column } from '../statistics/bootstrap';
+import {
+  bootstrapMean,
+  bootstrapMeans,
+  type BootstrapOptions,
+  bootstrapRatio,
+  type Column,
+} from '../statistics/bootstrap';
 import { mean } from '../statistics/mean';
 import { evaluationCaveats } from './caveats';
 import { oracleRates } from './oracle';
-import { type ArmTable, armTable, type OutcomeTable, taskRates, UnpairedError } from './outcome-table';
+import { type ArmTable, armTable, type OutcomeTable, playedOf, taskRates, UnpairedError } from './outcome-table';
 import { regressionAgainstBase } from './regression';
 import { sureLoss } from './sure-loss';
 import { expectedChoices, orderedKinds, routerQuality, taskKinds, UNTAGGED } from './router-quality';
@@ -33,6 +40,10 @@ export interface EvaluateOptions
   /** The rival of the run, and how strictly the gate judges. */
   plan: EvaluationPlan;
   judging: Judging;
+  /** The failed episodes of each arm that has any, by its name. */
+  failed?: ReadonlyMap<string, FailedByCause>;
+  /** By task, whether an agent passes that does nothing. Absent: nothing is known of it. */
+  nothing?: ReadonlyMap<number, boolean>;
   /** The active version, whose outcomes are the arm `incumbent`; absent if it is no arm. */
   incumbent?: { version: number; differing: number } | undefined;
 }
@@ -66,7 +77,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     ...(options.incumbent ? [played('incumbent', armTable(table, 'incumbent'))] : []),
   ];
   const k = Math.min(options.allOf, table.trials);
-  const arms = describeArms(table, sources, { baseRates, k, bootstrap });
+  const arms = describeArms(sources, { baseRates, k, bootstrap, failed: options.failed });
   const arm = (kind: Arm['kind']) => arms.find((a) => a.kind === kind) as Arm;
   const adapters = arms.filter((a) => a.kind === 'adapter');
   const bestSingle = adapters.reduce<Arm | null>(
@@ -85,6 +96,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
   const kinds = options.readsTags ? taskKinds(table) : table.seeds.map(() => UNTAGGED);
   const expected = expectedChoices(table, kinds, options.adapters, bootstrap);
   const oracleCeiling = mean(ceiling);
+  const doNothing = againstNothing(table.seeds, baseRates, options.nothing ?? new Map(), bootstrap);
   return {
     tasks: table.seeds.length,
     trials: table.trials,
@@ -104,6 +116,7 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
     regression: regressionAgainstBase(base, routed, bootstrap),
     sureLoss: sureLoss(base, routed, groups),
     ...(options.incumbent && { incumbent: incumbentOf(table, arm('incumbent'), options.incumbent, bootstrap) }),
+    ...(doNothing && { doNothing }),
     plan: options.plan,
     judged: gateIntervals(table, options.judging, bootstrap),
     byTag: compareByKind(kinds, baseRates, routedRates, bootstrap),
@@ -111,8 +124,26 @@ export function evaluateTable(table: OutcomeTable, options: EvaluateOptions): Ev
       ...routerQuality(table, kinds, options.capabilities, options.routing, expected),
       choice: options.routerChoice,
     },
-    caveats: evaluationCaveats(table, options, oracleCeiling),
+    caveats: evaluationCaveats(table, options, { oracleCeiling, doNothing }),
   };
+}
+
+/** Base against an agent that does nothing, on the tasks on which that one has a result. */
+function againstNothing(
+  seeds: readonly number[],
+  baseRates: readonly number[],
+  passed: ReadonlyMap<number, boolean>,
+  bootstrap: BootstrapOptions,
+): Evaluation['doNothing'] {
+  const known = seeds.flatMap((seed, task) => {
+    const pass = passed.get(seed);
+    return pass === undefined ? [] : [{ nothing: Number(pass), base: baseRates[task]! }];
+  });
+  if (known.length === 0) return undefined;
+  const nothing = known.map((task) => task.nothing);
+  const base = known.map((task) => task.base);
+  const [passRate, baseMinus] = bootstrapMeans([{ values: nothing, range: [0, 1] }, minus(base, nothing)], bootstrap);
+  return { tasks: known.length, passRate: passRate!, baseMinus: baseMinus! };
 }
 
 /** The active version: the candidate's lead over it, and the candidate's loss among the tasks that it passes. */
@@ -156,7 +187,7 @@ interface ArmSource {
   kind: Arm['kind'];
   /** Pass rate of each task. */
   rates: readonly number[];
-  /** Absent for the oracle, which combines the passes of several arms. */
+  /** Of the trials with a result, by task. Absent for the oracle, which combines the passes of several arms. */
   passes?: number[][];
 }
 
@@ -164,7 +195,7 @@ const played = (kind: Arm['kind'], arm: ArmTable): ArmSource => ({
   name: arm.name,
   kind,
   rates: taskRates(arm),
-  passes: arm.passes,
+  passes: arm.passes.map(playedOf),
 });
 
 const minus = (a: readonly number[], b: readonly number[]): Column => ({
@@ -173,25 +204,46 @@ const minus = (a: readonly number[], b: readonly number[]): Column => ({
 });
 
 function describeArms(
-  table: OutcomeTable,
   sources: readonly ArmSource[],
-  { baseRates, k, bootstrap }: { baseRates: readonly number[]; k: number; bootstrap: BootstrapOptions },
+  {
+    baseRates,
+    k,
+    bootstrap,
+    failed,
+  }: { baseRates: readonly number[]; k: number; bootstrap: BootstrapOptions; failed: EvaluateOptions['failed'] },
 ): Arm[] {
-  const episodes = table.seeds.length * table.trials;
   const columns = sources.flatMap(({ rates, passes }): Column[] => [
     { values: rates, range: [0, 1] },
     minus(rates, baseRates),
-    { values: passes?.map((trials) => passedAll(trials, k)) ?? rates, range: [0, 1] },
+    { values: passes && hasTrials(passes, k) ? passes.map((trials) => passedAll(trials, k)) : rates, range: [0, 1] },
   ]);
   const intervals = bootstrapMeans(columns, bootstrap);
-  return sources.map(({ name, kind }, i) => ({
-    name,
-    kind,
-    passRate: intervals[3 * i] as Interval,
-    minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[3 * i + 1] as Interval),
-    ...(kind !== 'oracle' && { passedAll: intervals[3 * i + 2] }),
-    episodes: kind === 'oracle' ? 0 : episodes,
-  }));
+  return sources.map(({ name, kind, passes }, i) => {
+    const all = passes && (hasTrials(passes, k) ? intervals[3 * i + 2] : passedAllWhereKnown(passes, k, bootstrap));
+    return {
+      name,
+      kind,
+      passRate: intervals[3 * i] as Interval,
+      minusBase: kind === 'base' ? { estimate: 0, low: 0, high: 0 } : (intervals[3 * i + 1] as Interval),
+      ...(all && { passedAll: all }),
+      episodes: passes?.reduce((sum, trials) => sum + trials.length, 0) ?? 0,
+      ...(failed?.has(name) && { failed: failed.get(name) }),
+    };
+  });
+}
+
+const hasTrials = (passes: readonly number[][], k: number): boolean => passes.every(({ length }) => length >= k);
+
+/** pass^k of the tasks with k results or more; undefined if there are none. */
+function passedAllWhereKnown(
+  passes: readonly number[][],
+  k: number,
+  bootstrap: BootstrapOptions,
+): Interval | undefined {
+  const known = passes
+    .filter(({ length }) => length >= k)
+    .map((trials) => ({ value: passedAll(trials, k), weight: 1 }));
+  return known.length === 0 ? undefined : bootstrapRatio(known, [0, 1], bootstrap);
 }
 
 function compareByKind(

@@ -204,7 +204,7 @@ function judgedSentence({ judged, confidence }: Evaluation): string {
 /** The plan's statement from before the held-out tasks were played. */
 function planSentences(evaluation: Evaluation): string[] {
   const { plan, incumbent } = evaluation;
-  const { minimumDetectableGain: least, power, tasks, trials, basePassRate, noIncumbent, canary } = plan;
+  const { minimumDetectableGain: least, power, tasks, trials, basePassRate, failed, noIncumbent, canary } = plan;
   const level = percentOf(plan.judging.confidence);
   const size = `${pluralise(tasks, 'task')} with ${pluralise(trials, 'trial')} each`;
   return [
@@ -216,7 +216,8 @@ function planSentences(evaluation: Evaluation): string[] {
             'evaluation began. It is no arm here; a promotion waits until it has ended.',
         ]),
     `Said before: ${size} prove a gain of ${pointsText(least)} over base in ${percentText(power, 0)} of ` +
-      `evaluations, at ${level} confidence and the ${percentText(basePassRate)} that base passed of the train tasks.`,
+      `evaluations, at ${level} confidence and the ${percentText(basePassRate)} that base passed of the train tasks` +
+      `${failed === undefined ? '' : `, if ${percentText(failed)} of the episodes fail as they did there`}.`,
     ...aimSentences(plan),
     ...rotationSentences(plan),
   ];

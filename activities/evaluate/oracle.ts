@@ -1,5 +1,5 @@
 import { mean, meanOrZero } from '../statistics/mean';
-import { type ArmTable, taskRates } from './outcome-table';
+import { type ArmTable, playedOf, taskRates } from './outcome-table';
 
 /**
  * Fewest other tasks of the same group for a group's rate. With fewer, the rates of all other tasks are used instead.
@@ -39,7 +39,7 @@ export function oracleRates(arms: readonly ArmTable[], groups: readonly string[]
   const rates = arms.map(taskRates);
   return {
     attainable: attainableRates(
-      arms.map(({ passes }) => passes),
+      arms.map(({ passes }) => passes.map(playedOf)),
       groups,
     ),
     ceiling: groups.map((_, task) => Math.max(...rates.map((own) => own[task] ?? 0))),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import { mean } from '../statistics/mean';
 
 /** The part of a trajectory that a comparison needs; the messages are not kept in memory. */
@@ -6,6 +7,7 @@ export const outcomeSchema = z.object({
   task: z.object({ seed: z.int() }),
   trial: z.int(),
   success: z.boolean(),
+  failedBecause: trajectorySchema.shape.failedBecause,
   tags: z.array(z.string()),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
@@ -18,26 +20,36 @@ export class UnpairedError extends Error {
   readonly type = 'Evaluate.Unpaired';
 }
 
-/** Passes (1) and failures (0) of one arm: `passes[task][trial]`, tasks and trials in the order of the table. */
+/**
+ * Passes (1) and failures (0) of one arm: `passes[task][trial]`, tasks and trials in the order of the table. Null: the
+ * episode failed, so the trial has no result. Each task has a trial with a result.
+ */
 export interface ArmTable {
   name: string;
-  passes: number[][];
+  passes: (number | null)[][];
 }
+
+/** The trials of a task that have a result. */
+export const playedOf = (trials: readonly (number | null)[]): number[] => trials.filter((one) => one !== null);
 
 /** The outcomes of all arms on the same tasks and trials. */
 export interface OutcomeTable {
   seeds: number[];
   /** Ground-truth tags of each task, sorted. */
   tags: string[][];
-  /** Number of trials of each task, the same for all: every arm has played them. */
+  /** Number of trials of each task, the same for all, those that failed included. */
   trials: number;
   arms: Map<string, ArmTable>;
-  /** Number of tasks left out because at least one arm did not play them completely. */
+  /** Number of tasks left out because at least one arm did not run them completely. */
   dropped: number;
+  /** Number of tasks left out because all their trials failed in at least one arm. */
+  failed: number;
 }
 
 /**
- * Pairs the arms by task and trial. A task is kept if every arm has its trials 0 to `trials` - 1.
+ * Pairs the arms by task and trial. A task is kept if every arm has its trials 0 to `trials` - 1, and in every arm at
+ * least one of them has a result. A failed trial says nothing about the arm that it failed in, so the other trials of
+ * the task speak for it.
  * @throws UnpairedError if a trial occurs twice or no task is left.
  */
 export function pairOutcomes(
@@ -46,9 +58,12 @@ export function pairOutcomes(
 ): OutcomeTable {
   const byArm = arms.map((arm) => ({ name: arm.name, tasks: groupByTask(arm.name, arm.outcomes) }));
   const all = [...new Set(byArm.flatMap((arm) => [...arm.tasks.keys()]))].sort((a, b) => a - b);
-  const complete = (task: Map<number, Outcome> | undefined) =>
-    task !== undefined && Array.from({ length: trials }, (_, t) => task.has(t)).every(Boolean);
-  const seeds = all.filter((seed) => byArm.every((arm) => complete(arm.tasks.get(seed))));
+  const trialsOf = (task: Map<number, Outcome> | undefined) =>
+    Array.from({ length: trials }, (_, trial) => task?.get(trial));
+  const complete = all.filter((seed) =>
+    byArm.every((arm) => trialsOf(arm.tasks.get(seed)).every((one) => one !== undefined)),
+  );
+  const seeds = complete.filter((seed) => byArm.every((arm) => trialsOf(arm.tasks.get(seed)).some(hasResult)));
   if (seeds.length === 0) {
     const sizes = byArm.map((arm) => `${arm.name} ${arm.tasks.size}`).join(', ');
     throw new UnpairedError(
@@ -56,16 +71,21 @@ export function pairOutcomes(
         'run the evaluation stage again.',
     );
   }
-  const tags = seeds.map((seed) => [...(byArm[0]?.tasks.get(seed)?.get(0)?.tags ?? [])].sort());
+  // A failed episode may have no tags, because it failed before it gave any.
+  const tags = seeds.map((seed) => [...(trialsOf(byArm[0]?.tasks.get(seed)).find(hasResult)?.tags ?? [])].sort());
   const table = new Map<string, ArmTable>();
   for (const arm of byArm) {
     const passes = seeds.map((seed) =>
-      Array.from({ length: trials }, (_, t) => (arm.tasks.get(seed)?.get(t)?.success ? 1 : 0)),
+      trialsOf(arm.tasks.get(seed)).map((one) => (!hasResult(one) ? null : one.success ? 1 : 0)),
     );
     table.set(arm.name, { name: arm.name, passes });
   }
-  return { seeds, tags, trials, arms: table, dropped: all.length - seeds.length };
+  const dropped = all.length - complete.length;
+  return { seeds, tags, trials, arms: table, dropped, failed: complete.length - seeds.length };
 }
+
+const hasResult = (outcome: Outcome | undefined): outcome is Outcome =>
+  outcome !== undefined && outcome.failedBecause === undefined;
 
 function groupByTask(arm: string, outcomes: readonly Outcome[]): Map<number, Map<number, Outcome>> {
   const tasks = new Map<number, Map<number, Outcome>>();
@@ -93,5 +113,5 @@ export function armTable(table: OutcomeTable, name: string): ArmTable {
   return arm;
 }
 
-/** Pass rate of each task over its trials. */
-export const taskRates = (arm: ArmTable): number[] => arm.passes.map(mean);
+/** Pass rate of each task over its trials that have a result. */
+export const taskRates = (arm: ArmTable): number[] => arm.passes.map((trials) => mean(playedOf(trials)));

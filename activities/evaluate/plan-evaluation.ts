@@ -26,7 +26,7 @@ import { heldOutBlock } from './held-out-block';
  */
 export async function planEvaluation(
   store: ArtifactStore,
-  { context: { runId, agent, spec }, trajectories, heldOut: before }: PlanEvaluationInput,
+  { context: { runId, agent, spec }, trajectories, failed, heldOut: before }: PlanEvaluationInput,
 ): Promise<PlanEvaluationResult> {
   using _ = new Progress({ stage: 'evaluate', unit: 'plans', total: 1, note: 'reading base' });
   const prepared = await readPreparedSpec(store, spec);
@@ -40,7 +40,7 @@ export async function planEvaluation(
   const served = typeof found === 'string' ? null : found.version;
   const comparison = { runId, against: served, baseModel: prepared.baseModelSha256 };
   const judging = await judgingOf(store, agent, comparison, confidence);
-  const size = { tasks, confidence: judging.confidence, withinTask };
+  const size = { tasks, confidence: judging.confidence, withinTask, ...(failed !== undefined && { failed }) };
   const rotation = await heldOutBlock(store, { runId, spec: prepared.spec });
   const { trials, aim } = trialsOf(prepared.spec, size, before);
   const plan: EvaluationPlan = {
@@ -48,6 +48,7 @@ export async function planEvaluation(
     ...(rotation && { rotation }),
     trials,
     basePassRate: passRate,
+    ...(failed !== undefined && { failed }),
     minimumDetectableGain: minimumDetectableGain({ ...size, trials }),
     ...(aim && { aim }),
     power: POWER,

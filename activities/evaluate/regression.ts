@@ -1,6 +1,6 @@
 import type { Evaluation } from '../../contracts/artifacts/evaluation';
 import { type BootstrapOptions, bootstrapRatio, type WeightedValue } from '../statistics/bootstrap';
-import type { ArmTable } from './outcome-table';
+import { type ArmTable, playedOf } from './outcome-table';
 
 /**
  * Loss of `arm` against `base` among tasks that base passes in at least half of its trials.
@@ -12,6 +12,8 @@ import type { ArmTable } from './outcome-table';
  * independent, and two equal arms differ by zero on average. A task has such a trial exactly when base passed at least
  * half of its trials. The figure is Σ(base - arm) / Σ1 over the counting trials; the bootstrap resamples whole tasks.
  *
+ * A trial that failed in either arm is not compared, and selects nothing.
+ *
  * With one trial there is nothing to split: selection and comparison share it. The bias is towards a loss, so the gate
  * errs on the side of not promoting. It is zero for an agent that does not sample.
  */
@@ -22,14 +24,17 @@ export function regressionAgainstBase(
 ): Evaluation['regression'] {
   const trials = base.passes[0]?.length ?? 0;
   const tasks: WeightedValue[] = base.passes.map((passes, task) => {
-    const total = passes.reduce((a, b) => a + b, 0);
+    const played = playedOf(passes);
+    const total = played.reduce((a, b) => a + b, 0);
     let weight = 0;
     let lost = 0;
     passes.forEach((pass, trial) => {
-      const selected = trials === 1 ? pass === 1 : total - pass > (trials - 1) / 2;
+      const other = arm.passes[task]?.[trial] ?? null;
+      if (pass === null || other === null) return;
+      const selected = trials === 1 ? pass === 1 : total - pass > (played.length - 1) / 2;
       if (!selected) return;
       weight += 1;
-      lost += pass - (arm.passes[task]?.[trial] ?? 0);
+      lost += pass - other;
     });
     return { weight, value: weight === 0 ? 0 : lost / weight };
   });

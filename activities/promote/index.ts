@@ -60,8 +60,10 @@ export async function promoteAdapters(
 
 /** The adapters that a router uses. */
 function servedBy(router: Router, adapters: readonly TrainedAdapter[]): TrainedAdapter[] {
-  if (router.kind === 'mixed') return adapters.filter(({ capabilityId }) => capabilityId === MIXED);
-  const mixedToo = neededAdapters(router).includes(MIXED);
+  const needed = neededAdapters(router);
+  if (router.kind === 'mixed' || router.kind === 'single')
+    return adapters.filter(({ capabilityId }) => needed.includes(capabilityId));
+  const mixedToo = needed.includes(MIXED);
   return adapters.filter(({ capabilityId }) =>
     capabilityId === MIXED ? mixedToo : !router.leftOut.includes(capabilityId),
   );

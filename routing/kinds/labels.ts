@@ -3,7 +3,7 @@ import { NONE_LABEL } from '../../contracts/names';
 import { fitNeeds } from '../fit/fit-needs';
 import type { ArmChoice, Kind } from '../kind';
 import { likeliestFirst, type NeedProbability, needReader } from '../need-reader';
-import { laterTurns, leftOut, needModelsSchema, severalNeeds, vocabularySchema } from '../router-parts';
+import { laterTurns, leftOut, needModelsSchema, severalNeeds, toolNeeds, vocabularySchema } from '../router-parts';
 
 /** A need counts if its probability is at least one half. */
 const LEAST_PROBABILITY = 0.5;
@@ -16,6 +16,7 @@ const schema = z
     needs: needModelsSchema,
     severalNeeds,
     laterTurns,
+    toolNeeds,
   })
   .describe('A logistic regression, learned from the labels of identification, says what a task calls for.');
 

@@ -5,7 +5,7 @@ import type { Kind } from '../kind';
 import type { RoutingTask } from '../labelled-tasks';
 import { calibratedChoice, type RouterCalibration } from '../menu-answer';
 import { routerMenu } from '../router-prompt';
-import { laterTurns, leftOut, severalNeeds } from '../router-parts';
+import { laterTurns, leftOut, severalNeeds, toolNeeds } from '../router-parts';
 
 const schema = z
   .strictObject({
@@ -22,6 +22,7 @@ const schema = z
       .describe('Below this calibrated probability the base model gets the conversation.'),
     severalNeeds,
     laterTurns,
+    toolNeeds,
   })
   .describe('The base model reads a menu and answers with a label (paper, section 5).');
 

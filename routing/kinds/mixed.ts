@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { MIXED } from '../../contracts/names';
 import type { Kind } from '../kind';
-import { leftOut } from '../router-parts';
+import { leftOut, toolNeeds } from '../router-parts';
 
 const schema = z
-  .strictObject({ kind: z.literal('mixed'), leftOut })
+  .strictObject({ kind: z.literal('mixed'), leftOut, toolNeeds })
   .describe('Every conversation gets the adapter that was trained on all environments.');
 
 /** One adapter for everything. */

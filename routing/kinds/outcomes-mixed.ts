@@ -4,7 +4,7 @@ import { fitOutcomes } from '../fit/fit-outcomes';
 import type { Choose, Kind } from '../kind';
 import { linearProbability } from '../need-reader';
 import { openingVectors, type SparseVector } from '../opening-features';
-import { laterTurns, leftOut, linearModelSchema, severalNeeds, vocabularySchema } from '../router-parts';
+import { laterTurns, leftOut, linearModelSchema, severalNeeds, toolNeeds, vocabularySchema } from '../router-parts';
 
 const schema = z
   .strictObject({
@@ -35,6 +35,7 @@ const schema = z
       .describe('An adapter is chosen whose lower bound is higher than the probability of base by more than this.'),
     severalNeeds,
     laterTurns,
+    toolNeeds,
   })
   .describe(
     'The arm that is likeliest to pass, learned from which arm passed which train task. The adapter that was ' +

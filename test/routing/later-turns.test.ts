@@ -1,7 +1,9 @@
 // tier: unit
 import { laterTexts, openLaterTurns } from '../../routing/later-turns';
 import { fitVocabulary, openingVectors } from '../../routing/opening-features';
+import { MIXED, NONE_LABEL } from '../../contracts/names';
 import type { Router } from '../../routing/kinds';
+import type { ReadMessage } from '../../routing/opening-text';
 
 const vocabulary = fitVocabulary(['stamp it', 'stamp this', 'weigh it', 'weigh this']);
 const need = (capabilityId: string, word: string) => ({
@@ -37,7 +39,8 @@ describe('later messages', () => {
   });
 
   it('move a conversation to what the newest one calls for, and change nothing where none does', () => {
-    const read = openLaterTurns(router())!;
+    const reader = openLaterTurns(router())!;
+    const read = (messages: ReadMessage[]) => reader(messages, NONE_LABEL);
     expect(read(opening)).toBeNull();
     expect(read([...opening, user('hello')])).toBeNull();
     expect(read([...opening, user('weigh it')])).toMatchObject({ capabilityId: 'weighing', reason: 'later-turn' });
@@ -48,15 +51,16 @@ describe('later messages', () => {
 
   it('keep a conversation where it moved, however much is said that calls for nothing', () => {
     const quiet = Array.from({ length: 200 }, () => user('hello again, and thank you'));
-    expect(openLaterTurns(router())!([...opening, user('weigh it'), ...quiet])).toMatchObject({
+    expect(openLaterTurns(router())!([...opening, user('weigh it'), ...quiet], NONE_LABEL)).toMatchObject({
       capabilityId: 'weighing',
     });
   });
 
   it('move none to an adapter that is left out or not served, and none where the router does not say so', () => {
     const asked = [...opening, user('weigh it')];
-    expect(openLaterTurns(router(['weighing']))!(asked)).toBeNull();
-    expect(openLaterTurns(router(), ['stamping'])!(asked)).toBeNull();
+    expect(openLaterTurns(router(['weighing']))!(asked, NONE_LABEL)).toBeNull();
+    expect(openLaterTurns(router(), ['stamping'])!(asked, NONE_LABEL)).toBeNull();
+    expect(openLaterTurns(router())!(asked, MIXED)).toBeNull();
     expect(openLaterTurns({ kind: 'mixed', leftOut: [] })).toBeNull();
   });
 });

@@ -46,9 +46,10 @@ describe('an opening with several needs', () => {
   });
 });
 
-test('a conversation of the mixed adapter stays with it, whatever later messages call for', () => {
+test('the reader of later messages is told which adapter a conversation began with', () => {
   const adapters = ['stamp', 'mixed'].map((capabilityId) => ({ capabilityId, name: `${capabilityId}@1` }));
-  const toStamp = () => ({ capabilityId: 'stamp', probability: 1, reason: 'later-turn' as const });
-  expect(modelForLaterTurns(toStamp, adapters, 'base')([])).toBe('stamp@1');
-  expect(modelForLaterTurns(toStamp, adapters, 'mixed@1')([])).toBe('mixed@1');
+  const unlessMixed = (_: unknown, opening: string) =>
+    opening === 'mixed' ? null : { capabilityId: 'stamp', probability: 1, reason: 'later-turn' as const };
+  expect(modelForLaterTurns(unlessMixed, adapters, 'base')([])).toBe('stamp@1');
+  expect(modelForLaterTurns(unlessMixed, adapters, 'mixed@1')([])).toBe('mixed@1');
 });

@@ -44,7 +44,7 @@ export function armsToPlay(
   const missing: ArmOnTask[] = [];
   for (const [place, task] of order.entries()) {
     const arms = [...new Set(decisions.map(({ chosen }) => chosen[task]!))];
-    const unknown = arms.length < 2 ? [] : arms.filter((arm) => known.rate(task, arm) === null);
+    const unknown = arms.length < 2 ? [] : arms.filter((arm) => !known.wasPlayed(task, arm));
     if (missing.length + unknown.length > budget) return { missing, compared: place };
     missing.push(...unknown.map((arm) => ({ seed: known.seedOf(task), arm })));
   }
@@ -57,11 +57,16 @@ export interface Difference {
   standardError: number;
 }
 
-/** `a` minus `b`, over tasks on which they decide alike or the outcomes of both decisions are known. */
+/**
+ * `a` minus `b`, over the tasks on which they decide alike or the outcomes of both decisions are known. A task on which
+ * every trial of a decision failed is left out.
+ */
 export function difference(a: Decisions, b: Decisions, tasks: readonly number[], known: KnownOutcomes): Difference {
-  const values = tasks.map((task) => {
+  const values = tasks.flatMap((task) => {
     const [one, other] = [a.chosen[task]!, b.chosen[task]!];
-    return one === other ? 0 : (known.rate(task, one) ?? 0) - (known.rate(task, other) ?? 0);
+    if (one === other) return 0;
+    const [rate, otherRate] = [known.rate(task, one), known.rate(task, other)];
+    return rate === null || otherRate === null ? [] : rate - otherRate;
   });
   return { estimate: meanOrZero(values), standardError: standardErrorOf(values) };
 }

@@ -8,7 +8,9 @@ import { finalRound } from './rounds/finalists';
 import { harmRound } from './rounds/harm';
 import { crossFitSwitches, laterMessagesRound } from './rounds/later-messages';
 import { firstRound, secondRound } from './rounds/openings';
+import { singleRound } from './rounds/single';
 import { severalNeedsRound } from './rounds/several-needs';
+import { crossFitToolNeeds, toolResultsRound } from './rounds/tool-results';
 import type { CrossFittedSwitches, Round, Setting, State } from './state';
 import { withHeartbeats } from './with-heartbeats';
 
@@ -25,22 +27,28 @@ const ROUNDS: readonly { round: Round; spentBy: number }[] = [
   { round: harmRound, spentBy: ROUTERS },
   { round: laterMessagesRound, spentBy: ROUTERS },
   { round: severalNeedsRound, spentBy: 0.7 },
+  { round: singleRound, spentBy: 0.7 },
   { round: finalRound, spentBy: 1 },
+  { round: toolResultsRound, spentBy: 1 },
 ];
 
 /** Share of the budget for switches of adapter, if tasks have any. */
 const SWITCHES = 0.2;
 
 /** Prepares a competition with this budget of rollouts. It reads the later messages of all tasks. */
-export async function settingOf(given: Omit<Setting, 'switches' | 'budget'>, budget: number): Promise<Setting> {
+export async function settingOf(
+  given: Omit<Setting, 'switches' | 'budget' | 'toolNeeds'>,
+  budget: number,
+): Promise<Setting> {
   const switches: CrossFittedSwitches[] = [];
   for (const reads of LATER_MESSAGES) {
     const found = await withHeartbeats('reading later messages', () => crossFitSwitches(given, reads));
     if (found !== null) switches.push(found);
   }
   const forSwitches = budget * SWITCHES;
-  const forArms = switches.length > 0 ? budget - forSwitches : budget;
-  return { ...given, switches, budget: { arms: forArms, switches: forSwitches } };
+  const toolNeeds = await withHeartbeats('reading the results of tools', () => crossFitToolNeeds(given));
+  const forArms = switches.length > 0 || toolNeeds !== null ? budget - forSwitches : budget;
+  return { ...given, switches, toolNeeds, budget: { arms: forArms, switches: forSwitches } };
 }
 
 /** Plays all rounds. */
@@ -77,11 +85,13 @@ async function begin(setting: Setting): Promise<State> {
     adapters: new Map(),
     comparedFirst: [],
     comparedLast: [],
+    single: null,
     comparedWithBase: [],
     boughtForHarm: 0,
     served: { decisions: whole[0]!, several: null, switches: null },
     followed: Infinity,
     final: null,
+    tools: null,
     spending: [],
   };
 }

@@ -1,6 +1,7 @@
 import { consensusLabelSchema } from '../../../contracts/artifacts/identification';
-import { type RouterChoice, routerChoiceSchema } from '../../../contracts/artifacts/router-choice';
+import { boughtRollouts, type RouterChoice, routerChoiceSchema } from '../../../contracts/artifacts/router-choice';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
+import { failedCount, failedText } from '../../../contracts/failed-episodes';
 import type { ChooseRouterInput, ChooseRouterResult } from '../../../contracts/messages/evaluate-stage';
 import { layout, putJson, storedLines } from '../../../store';
 import { pointsWithUnit } from '../../html/format';
@@ -42,6 +43,7 @@ export async function chooseRouter(deps: RolloutDeps, input: ChooseRouterInput):
     const answers = await askMenu(deps, { runId: context.runId, prepared, capabilities, openings });
     for (const task of tasks) task.answer = answers.get(task.seed) ?? null;
   }
+  const play = playersOf(deps, { context, prepared, adapters });
   const setting = await settingOf(
     {
       labelled,
@@ -53,18 +55,21 @@ export async function chooseRouter(deps: RolloutDeps, input: ChooseRouterInput):
       pinned,
       lossMargin: prepared.spec.gate.lossMargin,
       seed,
-      play: playersOf(deps, { context, prepared, adapters }),
+      play,
     },
     budget,
   );
   const state = await holdCompetition(setting);
   const chosen = await resultOf(setting, state);
   const folder = layout.evaluation(context.runId);
+  const failed = play.failed();
+  const choice = { ...chosen.choice, ...(failedCount(failed) > 0 && { failed }) };
   return {
     router: await putJson(store, folder, 'router.json', routerSchema.parse(chosen.router)),
-    choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(chosen.choice)),
+    choice: await putJson(store, folder, 'router-choice.json', routerChoiceSchema.parse(choice)),
     kind: chosen.choice.chosen,
-    summary: routerSummary(chosen.choice),
+    ...(chosen.choice.toolResults?.adopted && { followsTools: true }),
+    summary: routerSummary(choice),
   };
 }
 
@@ -75,7 +80,9 @@ function withoutMixed(pinned: RouterKind): RouterKind {
 }
 
 /** One line for people: `router labels: +38.2 points against base on train tasks (512 tasks, 480 rollouts bought)`. */
-function routerSummary({ chosen, competitors, rollouts, trainTasks }: RouterChoice): string {
+function routerSummary(choice: RouterChoice): string {
+  const { chosen, competitors, trainTasks, failed } = choice;
+  const lost = failed ? `, ${failedText(failed)}` : '';
   const gain = competitors.find(({ kind }) => kind === chosen)?.gain ?? 0;
-  return `router ${chosen}: ${pointsWithUnit(gain)} against base on train tasks (${trainTasks} tasks, ${rollouts} rollouts bought)`;
+  return `router ${chosen}: ${pointsWithUnit(gain)} against base on train tasks (${trainTasks} tasks, ${boughtRollouts(choice)} rollouts bought${lost})`;
 }

@@ -2,19 +2,23 @@ import { NONE_LABEL } from '../../../contracts/names';
 import type { RoutingTask } from '../../../routing/labelled-tasks';
 import { mean } from '../../statistics/mean';
 
-/** The arm of a task whose conversation is played as it would be served, with its switches of adapter. */
+/** The arm of a task whose conversation is played as it would be served, with its switches at later messages. */
 export const FOLLOWED = 'followed';
+
+/** The same for switches by what tools show: another router may have outcomes of `FOLLOWED` on the task. */
+export const FOLLOWED_TOOLS = 'followed-tools';
 
 /** One arm on the task with this seed. */
 export interface ArmOnTask {
   seed: number;
-  /** Capability, `mixed`, `none` or FOLLOWED. */
+  /** Capability, `mixed`, `none`, FOLLOWED or FOLLOWED_TOOLS. */
   arm: string;
 }
 
 /** One trial of an arm on a task. */
 export interface Outcome extends ArmOnTask {
-  passed: boolean;
+  /** Null: the episode failed, so the trial has no result. */
+  passed: boolean | null;
 }
 
 /** Outcomes of every arm on the train tasks: the base model's rollouts of `collect`, and those that were bought. */
@@ -35,11 +39,16 @@ export class KnownOutcomes {
   }
 
   /** Adds one trial of an arm on a task. */
-  add(seed: number, arm: string, passed: boolean): void {
-    this.passes.set(key(seed, arm), [...this.of(seed, arm), passed ? 1 : 0]);
+  add(seed: number, arm: string, passed: boolean | null): void {
+    this.passes.set(key(seed, arm), [...this.of(seed, arm), ...(passed === null ? [] : [passed ? 1 : 0])]);
   }
 
-  /** Passes (1) and failures (0) of an arm on the task with this seed; empty when it was not played. */
+  /** Whether an arm played the task with this index, with a result or without. */
+  wasPlayed(task: number, arm: string): boolean {
+    return this.passes.has(key(this.seedOf(task), arm));
+  }
+
+  /** Passes (1) and failures (0) of an arm on the task with this seed; empty when it has no result. */
   of(seed: number, arm: string): readonly number[] {
     return this.passes.get(key(seed, arm)) ?? [];
   }
@@ -49,13 +58,13 @@ export class KnownOutcomes {
     return this.tasks[task]!.seed;
   }
 
-  /** Pass rate of an arm on the task with this index; null if the arm did not play it. */
+  /** Pass rate of an arm on the task with this index; null if the arm has no result there. */
   rate(task: number, arm: string): number | null {
     const passes = this.of(this.seedOf(task), arm);
     return passes.length === 0 ? null : mean(passes);
   }
 
-  /** An arm's pass rate on the task with this index, minus base's; null if the arm did not play it. */
+  /** An arm's pass rate on the task with this index, minus base's; null if the arm has no result there. */
   gain(task: number, arm: string): number | null {
     const rate = this.rate(task, arm);
     return rate === null ? null : rate - (this.rate(task, NONE_LABEL) ?? 0);

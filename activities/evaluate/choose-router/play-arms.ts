@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { RunContext } from '../../../contracts/messages/run-context';
+import { type FailedByCause, sumFailed } from '../../../contracts/failed-episodes';
 import { NONE_LABEL } from '../../../contracts/names';
 import { layout } from '../../../store';
-import { type EpisodePlan, runDeployedRollouts, samplingSeed } from '../../rollout';
+import { type EpisodePlan, FEW_EPISODES, runDeployedRollouts, samplingSeed } from '../../rollout';
 import type { RolloutDeps } from '../../rollout/rollout-deps';
 import { servedAdapters } from '../../rollout/served-adapter';
 import { modelForLaterTurns } from '../model-for-later-turns';
@@ -20,8 +21,15 @@ interface PlayedRun {
   adapters: readonly TrainedAdapter[];
 }
 
-/** Plays train tasks on the run's model server. Each call keeps its rollouts in its own work file. */
-export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: PlayedRun): Players {
+/**
+ * Plays train tasks on the run's model server. Each call keeps its rollouts in its own work file. `failed` counts the
+ * rollouts without a result so far.
+ */
+export function playersOf(
+  deps: RolloutDeps,
+  { context, prepared, adapters }: PlayedRun,
+): Players & { failed: () => FailedByCause } {
+  const lost: FailedByCause[] = [];
   const names = new Map([
     [NONE_LABEL, prepared.spec.model.name],
     ...adapters.map(({ capabilityId, name }): [string, string] => [capabilityId, name]),
@@ -38,21 +46,28 @@ export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: Pl
       ...models,
       samplingSeed: samplingSeed(context.seed, seed, trial),
     }));
-  /** The outcome of each trial. The work file's name contains the hash of `inputs`. */
+  /** The outcome of each trial; null where its episode failed. The work file's name contains the hash of `inputs`. */
   async function* play(plans: EpisodePlan[], work: string, inputs: unknown, note: string) {
     const hash = createHash('sha256').update(JSON.stringify(inputs)).digest('hex').slice(0, 12);
-    const { trajectories } = await runDeployedRollouts(deps, prepared, {
+    const { trajectories, failed } = await runDeployedRollouts(deps, prepared, {
+      runId: context.runId,
       plans,
       adapters: await servedAdapters(deps.store, adapters),
       concurrency: prepared.spec.evaluation.concurrency,
       workKey: layout.work(context.runId, `${work}-${hash}`),
       stage: 'evaluate',
       note,
+      mayFail: FEW_EPISODES,
     });
+    if (failed) lost.push(failed.byCause);
+    const wayOf = (trial: number) => Math.floor(trial / ARM_TRIALS);
     for await (const { task, trial, success } of trajectories())
-      yield { seed: task.seed, way: Math.floor(trial / ARM_TRIALS), passed: success };
+      yield { seed: task.seed, way: wayOf(trial), passed: success };
+    for await (const { task, trial } of failed?.trajectories() ?? [])
+      yield { seed: task.seed, way: wayOf(trial), passed: null };
   }
   return {
+    failed: () => sumFailed(lost),
     async arms(missing) {
       if (missing.length === 0) return [];
       const arms = [...names.keys()];
@@ -72,7 +87,7 @@ export function playersOf(deps: RolloutDeps, { context, prepared, adapters }: Pl
       const note = 'comparing switches of adapter at later messages';
       for await (const { seed, way, passed } of play(plans, 'later-turns', [reads, plans, targets], note)) {
         const place = `${seed} ${WAYS[way]}`;
-        passes.set(place, [...(passes.get(place) ?? []), passed ? 1 : 0]);
+        if (passed !== null) passes.set(place, [...(passes.get(place) ?? []), passed ? 1 : 0]);
       }
       return conversations.map(({ seed, way }) => passes.get(`${seed} ${way}`) ?? []);
     },

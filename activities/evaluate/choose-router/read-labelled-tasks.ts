@@ -1,6 +1,6 @@
 import type { ConsensusLabel } from '../../../contracts/artifacts/identification';
 import type { Trajectory } from '../../../contracts/artifacts/trajectory';
-import type { LabelledOpening, LabelledTasks, RoutingTask } from '../../../routing/labelled-tasks';
+import type { LabelledOpening, LabelledSteps, LabelledTasks, RoutingTask } from '../../../routing/labelled-tasks';
 import { laterMessages } from '../../../routing/later-turns';
 import { openingText } from '../../../routing/opening-text';
 
@@ -14,21 +14,25 @@ export async function readLabelledTasks(
   capabilityIds: readonly string[],
 ): Promise<LabelledTasks> {
   const trained = new Set(capabilityIds);
-  const needs = new Map<string, string[]>();
+  const labelsOf = new Map<string, Record<string, 'PRESENT' | 'LACKING' | 'NA'>>();
   for await (const { trajectoryId, capabilityId, label } of labels) {
     if (!trained.has(capabilityId) || label === null) continue;
-    const known = needs.get(trajectoryId) ?? [];
-    needs.set(trajectoryId, label === 'NA' ? known : [...known, capabilityId]);
+    labelsOf.set(trajectoryId, { ...labelsOf.get(trajectoryId), [capabilityId]: label });
   }
   const tasks = new Map<number, RoutingTask>();
   const live: LabelledOpening[] = [];
+  const episodes: LabelledSteps[] = [];
   for await (const trajectory of trajectories) {
-    const own = needs.get(trajectory.id);
+    const labels = labelsOf.get(trajectory.id);
     const opening = openingText(trajectory.messages);
     const later = laterMessages(trajectory.messages);
     // Without any label the task's needs are unknown; a missing label is not the label NA.
-    if (own === undefined) continue;
-    if (trajectory.task.split === 'train') {
+    if (labels === undefined) continue;
+    const own = Object.keys(labels).filter((id) => labels[id] !== 'NA');
+    const isTrain = trajectory.task.split === 'train';
+    if (later.some(({ role }) => role === 'tool'))
+      episodes.push({ seed: isTrain ? trajectory.task.seed : null, later, labels });
+    if (isTrain) {
       const { seed } = trajectory.task;
       const task = tasks.get(seed) ?? { seed, opening, later, needs: [], basePasses: [], answer: null };
       tasks.set(seed, {
@@ -39,5 +43,5 @@ export async function readLabelledTasks(
       });
     } else live.push({ opening, later, needs: own });
   }
-  return { tasks: [...tasks.values()].sort((a, b) => a.seed - b.seed), live };
+  return { tasks: [...tasks.values()].sort((a, b) => a.seed - b.seed), live, episodes };
 }

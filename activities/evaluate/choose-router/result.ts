@@ -2,7 +2,7 @@
 import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
 import type { RouterKind } from '../../../contracts/config/router-kinds';
 import { choosesArms, fitRouter, KINDS, type Router } from '../../../routing/kinds';
-import { adaptersThrough, leftOutOf } from './adapter-set';
+import { leftOutOf } from './adapter-set';
 import { bestOf, competitorRow, type Decisions } from './compare-decisions';
 import { fitDataOf } from './cross-fit';
 import { harmOf } from './harm-bound';
@@ -10,7 +10,8 @@ import { ARM_TRIALS } from './play-arms';
 import { routerReliability } from './reliability';
 import { withLaterMessages } from './rounds/later-messages';
 import { fitSeveralNeeds } from './rounds/several-needs';
-import { comparedIn, type ServedRouter, type Setting, type State, wholeOf } from './state';
+import { toolNeedsOf } from './rounds/tool-results';
+import { adaptersOf, comparedIn, type ServedRouter, type Setting, type State, wholeOf } from './state';
 import { withHeartbeats } from './with-heartbeats';
 
 /** The pinned router, or the winner. */
@@ -26,45 +27,48 @@ export async function resultOf(setting: Setting, state: State): Promise<{ router
     ? { laterTurns: served.switches }
     : // Rollouts for a router that is not chosen were bought for the comparison.
       { rollouts: choice.rollouts + (state.served.switches?.rollouts ?? 0) };
-  return { router, choice: { ...choice, ...(served?.several && { severalNeeds: served.several }), ...more } };
+  const tools = state.tools && { toolResults: state.tools.comparison };
+  return { router, choice: { ...choice, ...(served?.several && { severalNeeds: served.several }), ...more, ...tools } };
 }
 
 /** The decisions of a kind as it would be served. Null for a single arm, and for a router that lost. */
 function servedAs({ served, final }: State, kind: RouterKind): ServedRouter | null {
-  if (kind === served.decisions.kind) return served;
-  if (!KINDS[kind].needs.outcomes || final === null) return null;
+  // Switches were compared with the router that `single` replaces.
+  if (kind === served.decisions.kind) return kind === 'single' ? { ...served, switches: null } : served;
+  if (kind !== 'outcomes-mixed' || final === null) return null;
   // This router itself decides which openings with several needs get the mixed adapter.
   return { decisions: final.learned, several: null, switches: served.switches };
 }
 
 async function fit(
   setting: Setting,
-  { known }: State,
+  { known, tools }: State,
   kind: RouterKind,
   leftOut: string[],
   served: ServedRouter | null,
 ): Promise<Router> {
-  const fitted: Router = { ...(await fitRouter(kind, fitDataOf(setting, known))), leftOut };
+  const plain: Router = { ...(await fitRouter(kind, fitDataOf(setting, known))), leftOut };
+  const fitted = await withToolNeeds(setting, plain, tools);
   if (!choosesArms(fitted) || served === null) return fitted;
   const router = served.several?.adopted ? { ...fitted, severalNeeds: await fitSeveralNeeds(setting) } : fitted;
   return served.switches?.adopted ? withLaterMessages(setting, router, served.switches) : router;
 }
 
-/** Each adapter's figures under a kind. They use the tasks on which every adapter that gets the task was played. */
-function adaptersOf({ ids }: Setting, state: State, kind: RouterKind): RouterChoice['adapters'] {
-  const { adapters, final, comparedFirst, known } = state;
-  if (KINDS[kind].needs.outcomes && final !== null) return final.adapters;
-  return adapters.get(kind) ?? adaptersThrough(wholeOf(state, kind), ids, comparedFirst, known);
+/** The router with the model of what tools show, if following that is adopted. */
+async function withToolNeeds(setting: Setting, router: Router, tools: State['tools']): Promise<Router> {
+  if (!tools?.comparison.adopted || router.kind === 'base') return router;
+  return { ...router, toolNeeds: await toolNeedsOf(setting, setting.toolNeeds!, tools.comparison) };
 }
 
 /** The possible loss of the chosen kind against base, as it would be served. */
 function harmBy({ lossMargin: margin }: Setting, state: State, kind: RouterKind): Pick<RouterChoice, 'harm'> {
   const { final, known, boughtForHarm, comparedWithBase } = state;
-  const decisions = final && kind === 'mixed' ? final.mixed : servedAs(state, kind)?.decisions;
+  const alone = final && kind === 'mixed' ? final.mixed : servedAs(state, kind)?.decisions;
+  const decisions = state.tools?.comparison.adopted ? state.tools.decisions : alone;
   if (decisions === undefined) return {};
   const isFinal = final !== null && KINDS[kind].needs.mixed;
   // On these tasks, every adapter was played that some compared decision chooses for the task.
-  const tasks = isFinal ? comparedIn(final, decisions, wholeOf(state, 'base')) : comparedWithBase;
+  const tasks = isFinal ? comparedIn(final, alone!, wholeOf(state, 'base')) : comparedWithBase;
   const harm = harmOf(decisions, tasks, known, { margin, bought: isFinal ? 0 : boughtForHarm });
   return harm ? { harm } : {};
 }
@@ -98,7 +102,7 @@ function describe(
 
 /** The kinds of the first round against the best of them, and the finalists against the best router as served. */
 function competitorsOf(
-  { known, pruned, remaining, final, comparedFirst, comparedLast }: State,
+  { known, pruned, remaining, final, comparedFirst, comparedLast, single, served }: State,
   base: Decisions,
   rival: Decisions,
 ): RouterChoice['competitors'] {
@@ -106,12 +110,17 @@ function competitorsOf(
   const hasLeft = (kind: Decisions) =>
     !(
       remaining.includes(kind) ||
+      served.decisions === kind ||
       final?.remaining.includes(kind) ||
       (kind === final?.mixed && final.mixedOnBaseTasks?.harms)
     );
   const row = (kind: Decisions, other: Decisions, withBase: readonly number[], withBest: readonly number[]) =>
     competitorRow(kind, { base, best: other }, { withBase, withBest }, known, hasLeft(kind));
-  const first = pruned.map((kind) => row(kind, best, comparedFirst, hasLeft(kind) ? comparedFirst : comparedLast));
+  const first = pruned.map((kind) =>
+    kind.kind === 'single' && single !== null
+      ? row(kind, single.rival, single.tasks, single.tasks)
+      : row(kind, best, comparedFirst, hasLeft(kind) ? comparedFirst : comparedLast),
+  );
   if (final === null) return first;
   const finalists = [final.mixed, final.learned].map((kind) =>
     row(kind, rival, comparedIn(final, kind, base), comparedIn(final, kind, rival)),

@@ -10,7 +10,7 @@ import type { RoutingTask } from '../../../routing/labelled-tasks';
 /**
  * The gains of the best kind and of the oracle. `order` is the random order of tasks or its beginning. Only the tasks
  * before the first one without the kind's choice played are judged, because only a prefix of the random order is a
- * random sample.
+ * random sample. Those whose trials all failed are left out.
  */
 export function spendingAfter(
   spent: Pick<Spending, 'step' | 'rollouts'>,
@@ -20,8 +20,8 @@ export function spendingAfter(
   known: KnownOutcomes,
 ): Spending {
   const gainOf = (task: number) => known.gain(task, best.chosen[task]!);
-  const unknown = order.findIndex((task) => gainOf(task) === null);
-  const judged = unknown < 0 ? order : order.slice(0, unknown);
+  const unplayed = order.findIndex((task) => !known.wasPlayed(task, best.chosen[task]!));
+  const judged = (unplayed < 0 ? order : order.slice(0, unplayed)).filter((task) => gainOf(task) !== null);
   const gains = judged.map((task) => gainOf(task)!);
   const arms = [NONE_LABEL, ...new Set(tasks.flatMap(({ needs }) => needs)), MIXED];
   const oracle = attainableRates(

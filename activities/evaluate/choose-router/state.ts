@@ -4,6 +4,8 @@ import type { RouterKind } from '../../../contracts/config/router-kinds';
 import type { FitData } from '../../../routing/kind';
 import type { LabelledTasks } from '../../../routing/labelled-tasks';
 import type { LaterTurnsReader } from '../../../routing/later-turns';
+import type { ToolNeedsModel } from '../../../routing/router-parts';
+import { adaptersThrough } from './adapter-set';
 import { armsToPlay, chooseKind, type Decisions } from './compare-decisions';
 import type { CrossFitted } from './cross-fit';
 import type { ArmOnTask, KnownOutcomes, Outcome } from './known-outcomes';
@@ -34,6 +36,8 @@ export interface Setting {
   switches: readonly CrossFittedSwitches[];
   /** Largest numbers of rollouts: of arms, and of conversations that switch. */
   budget: { arms: number; switches: number };
+  /** The needs that tools show in the train tasks; null if too few show any. */
+  toolNeeds: FollowedNeeds | null;
   play: Players;
 }
 
@@ -41,8 +45,8 @@ export interface Setting {
 export interface Players {
   /** Plays each arm on its task, `ARM_TRIALS` times. */
   arms(missing: readonly ArmOnTask[]): Promise<Outcome[]>;
-  /** Passes (1) and failures (0) of each conversation, in their order. */
-  switches(reads: LaterMessages, conversations: readonly Switching[]): Promise<(readonly number[])[]>;
+  /** Passes (1) and failures (0) of each conversation, in their order; empty where all trials failed. */
+  switches(reads: LaterMessages | 'tool-results', conversations: readonly Switching[]): Promise<(readonly number[])[]>;
 }
 
 /** The switches of adapter in the train tasks, each read by a model that was fitted without the task. */
@@ -53,6 +57,14 @@ export interface CrossFittedSwitches {
    * null if it stays; the first request of an opening with two needs, or null.
    */
   tasks: readonly { reader: LaterTurnsReader; to: string | null; first: string | null }[];
+}
+
+/** The needs that tools show in the train tasks, each read by a model that was fitted without the task. */
+export interface FollowedNeeds {
+  /** Of the regressions. */
+  ridge: number;
+  /** For each task. */
+  models: readonly ToolNeedsModel[];
 }
 
 /** A train task that is played with its switches. */
@@ -108,6 +120,8 @@ export interface State {
    */
   comparedFirst: readonly number[];
   comparedLast: readonly number[];
+  /** Tasks on which `single` was compared with base and the best router, as served, so far; null if it was not. */
+  single: { tasks: readonly number[]; rival: Decisions } | null;
   /** Tasks on which the adapters of the best router were compared with base. */
   comparedWithBase: readonly number[];
   /** Number of rollouts that were bought for adapters that may do harm. */
@@ -117,6 +131,8 @@ export interface State {
   followed: number;
   /** Null without a mixed adapter. */
   final: FinalRound | null;
+  /** Following what tools show, with the decisions that are served then; null if it was not compared. */
+  tools: { comparison: NonNullable<RouterChoice['toolResults']>; decisions: Decisions } | null;
   spending: readonly Spending[];
 }
 
@@ -126,6 +142,13 @@ export type Round = (setting: Setting, state: State, budget: number) => Promise<
 /** The decisions of a compared kind with all its adapters. */
 export const wholeOf = ({ whole, final }: Pick<State, 'whole' | 'final'>, kind: RouterKind): CrossFitted =>
   [...whole, ...(final ? [final.mixed, final.whole] : [])].find((decisions) => decisions.kind === kind)!;
+
+/** Each adapter's figures under a kind. They use the tasks on which every adapter that gets the task was played. */
+export function adaptersOf({ ids }: Pick<Setting, 'ids'>, state: State, kind: RouterKind): RouterChoice['adapters'] {
+  const { adapters, final, comparedFirst, known } = state;
+  if (kind === 'outcomes-mixed' && final !== null) return final.adapters;
+  return adapters.get(kind) ?? adaptersThrough(wholeOf(state, kind), ids, comparedFirst, known);
+}
 
 /** Tasks on which two decisions of the last round were compared. */
 export const comparedIn = (
@@ -150,10 +173,10 @@ export async function buy(
   return { state: { ...state, known, played: state.played + missing.length }, compared: order.slice(0, compared) };
 }
 
-/** The pinned kind, or the best one. `outcomes-mixed` is fitted last, so `labels` replaces it until then. */
+/** The pinned kind, or the best one. `labels` replaces a kind that learns from outcomes until that is fitted. */
 export function preferred({ pinned }: Setting, state: State, tasks: readonly number[]): Decisions {
-  const wanted = pinned === 'outcomes-mixed' ? 'labels' : pinned;
-  if (wanted !== null) return state.pruned.find(({ kind }) => kind === wanted)!;
+  const fitted = (wanted: RouterKind) => state.pruned.find(({ kind }) => kind === wanted);
+  if (pinned !== null) return fitted(pinned) ?? fitted('labels')!;
   return chooseKind(state.remaining, tasks, state.known);
 }
 
@@ -165,7 +188,8 @@ export function withSpending(
   best: Decisions,
   compared = longestPrefix(state),
 ): State {
-  const rollouts = state.played * ARM_TRIALS + (state.served.switches?.rollouts ?? 0);
+  const switches = (state.served.switches?.rollouts ?? 0) + (state.tools?.comparison.rollouts ?? 0);
+  const rollouts = state.played * ARM_TRIALS + switches;
   if (rollouts === (state.spending.at(-1)?.rollouts ?? 0)) return state;
   return {
     ...state,

@@ -227,6 +227,13 @@ describe('the culprit', () => {
     expect(gate.reasons.at(-1)).toMatch(/^The cause is /);
   });
 
+  it('is an environment where the probes of its training saw the loss', () => {
+    const harmed = [...learned(0.6), { capabilityId: 'rack', gain: 0.5, harmed: true as const }];
+    const gate = decideGate(evaluation(GAIN, [0.06, 0.08, 0.09]), SETTINGS, harmed);
+    expect(gate).toMatchObject({ passed: false, culprit: 'environment' });
+    expect(gate.reasons.at(-1)).toMatch(/^The cause is what rack was trained in: the probes of the training saw/);
+  });
+
   /** The plan of few tasks: only a gain of 25 points or more is provable. */
   const few = (figures: Evaluation, more: Partial<EvaluationPlan> = {}): Evaluation => {
     return { ...figures, tasks: 20, plan: samplePlan({ minimumDetectableGain: 0.25, tasks: 20, ...more }) };

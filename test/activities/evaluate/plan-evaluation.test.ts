@@ -46,7 +46,12 @@ describe('planEvaluation', () => {
   const promote = (added: Omit<RegistryVersion, 'version' | 'replaced'>) =>
     changeRegistry(fixture.store, 'parcels', (registry) => addVersion(registry, added));
 
-  async function plan(evaluation: AgentSpecInput['evaluation'] = {}, heldOut?: HeldOut, runId = 'run-1') {
+  async function plan(
+    evaluation: AgentSpecInput['evaluation'] = {},
+    heldOut?: HeldOut,
+    runId = 'run-1',
+    failed?: number,
+  ) {
     const spec = { evaluation: { trials: 2, ...evaluation } };
     const context = await fixture.prepare('http://127.0.0.1:1', spec, undefined, runId);
     const trajectory = (seed: number, trial: number): Trajectory => ({
@@ -69,6 +74,7 @@ describe('planEvaluation', () => {
     const result = await fixture.run(planEvaluation.bind(null, fixture.store), {
       context,
       trajectories,
+      ...(failed !== undefined && { failed }),
       ...(heldOut && { heldOut }),
     });
     return { result, plan: await getJson<EvaluationPlan>(fixture.store, result.plan, evaluationPlanSchema) };
@@ -96,6 +102,13 @@ describe('planEvaluation', () => {
     expect(written.minimumDetectableGain).toBeCloseTo(provable(4), 9);
     expect(result.heldOut).toEqual({ trials: 4 });
     expect(result.summary).toMatch(/can be proved with 4 trials$/);
+  });
+
+  it('expects as many failed episodes as on the train tasks, which prove less', async () => {
+    const aim = { detectableGain: 0.57, maxTrials: 8 };
+    const [{ plan: quiet }, { plan: flaky }] = [await plan(aim), await plan(aim, undefined, 'run-2', 0.2)];
+    expect([quiet.failed, flaky.failed]).toEqual([undefined, 0.2]);
+    expect(flaky.trials).toBeGreaterThan(quiet.trials);
   });
 
   it('says that the wanted gain is not reached, and plays twice the trials at most', async () => {

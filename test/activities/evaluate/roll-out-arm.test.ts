@@ -3,11 +3,12 @@ import { rollOutArm } from '../../../activities/evaluate/roll-out-arm';
 import { routeTasks } from '../../../activities/evaluate/route-tasks';
 import { rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { doNothingSchema } from '../../../contracts/artifacts/do-nothing';
 import { routingRecordSchema } from '../../../contracts/artifacts/evaluation';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import { trajectorySchema } from '../../../contracts/artifacts/trajectory';
 import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
-import { getLines, putLines } from '../../../store';
+import { getJson, getLines, putLines } from '../../../store';
 import { FakePolicyServer, parcelPolicy } from '../../fakes/policy-server';
 import { RunFixture } from '../run-fixture';
 import { logitsRouter } from './logits-router';
@@ -60,6 +61,53 @@ describe('evaluation rollouts', () => {
     expect(one.rollouts.successes).toBe(20);
     expect(base.rollouts.successes).toBeLessThan(20);
     expect(server.loads).toEqual([{ lora_name: heavy.name, lora_path: fixture.store.localPath(heavy.key) }]);
+  });
+
+  test('beside base an agent that does nothing plays the held-out tasks, once for all runs of this environment', async () => {
+    const base = { arm: 'base', kind: 'base' as const, adapters: [], routing: null };
+    let opened = 0;
+    const deps = {
+      ...fixture.deps,
+      openEnvironment: (environment: Parameters<typeof fixture.deps.openEnvironment>[0]) => {
+        opened++;
+        return fixture.deps.openEnvironment(environment);
+      },
+    };
+    const first = await fixture.run(rollOutArm.bind(null, deps), {
+      ...base,
+      context: await fixture.prepare(server.baseUrl, spec),
+    });
+    const played = await getJson(fixture.store, first.doNothing!, doNothingSchema);
+    expect(played.outcomes.map(({ seed }) => seed)).toEqual(Array.from({ length: 10 }, (_, task) => 1000 + task));
+    expect(played.outcomes.filter(({ passed }) => passed)).toEqual([]);
+    expect(opened).toBe(2);
+    // The model was asked by base alone.
+    expect(server.requests.every(({ model }) => model === 'base')).toBe(true);
+    const later = await fixture.run(rollOutArm.bind(null, deps), {
+      ...base,
+      context: await fixture.prepare(server.baseUrl, spec, undefined, 'run-2'),
+    });
+    expect(opened).toBe(3);
+    expect(await getJson(fixture.store, later.doNothing!, doNothingSchema)).toEqual({ ...played, reusedFrom: 'run-1' });
+    const other = await fixture.run(rollOutArm.bind(null, deps), {
+      ...{ ...base, arm: heavy.name, kind: 'adapter' as const, adapters: [heavy] },
+      context: await fixture.prepare(server.baseUrl, spec, undefined, 'run-3'),
+    });
+    expect(other.doNothing).toBeUndefined();
+  });
+
+  test('base is judged without it where the environment raises at an agent that calls nothing', async () => {
+    await server.stop();
+    server = await new FakePolicyServer(() => ({ calls: [{ name: 'weigh', arguments: { parcel: 'P1' } }] })).start();
+    const context = await fixture.prepare(server.baseUrl, spec, 'calls_only_desk.py');
+    const input = { context, arm: 'base', kind: 'base' as const, adapters: [], routing: null };
+    const attempt = (number: number) =>
+      fixture.run(rollOutArm.bind(null, fixture.deps), input, fixture.activity({ attempt: number }));
+    // What the environment needs may come back.
+    await expect(attempt(1)).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: false });
+    const { rollouts, doNothing } = await attempt(10);
+    expect(rollouts).toMatchObject({ episodes: 20, successes: 20 });
+    expect(await getJson(fixture.store, doNothing!, doNothingSchema)).toEqual({ outcomes: [], failed: { raised: 10 } });
   });
 
   test('an arm has as many trials as the plan says, the first with the sampling seeds of fewer', async () => {

@@ -4,6 +4,7 @@
  * where it makes a difference, and adopted if it gains (docs/adr/0018).
  */
 import type { LaterMessages, RouterChoice } from '../../../../contracts/artifacts/router-choice';
+import { NONE_LABEL } from '../../../../contracts/names';
 import { fitNeeds } from '../../../../routing/fit/fit-needs';
 import { firstOfTwoReader } from '../../../../routing/first-of-two';
 import type { ChoosingRouter } from '../../../../routing/kinds';
@@ -39,7 +40,7 @@ type Learned = Pick<Setting, 'labelled' | 'ids' | 'ridge'>;
  */
 async function fitLater(
   { ids, ridge }: Learned,
-  { tasks, live }: LabelledTasks,
+  { tasks, live }: Pick<LabelledTasks, 'tasks' | 'live'>,
   reads: LaterMessages,
 ): Promise<LaterTurnsModel> {
   const texts = [...tasks, ...live].map((task) => ({
@@ -64,7 +65,7 @@ export async function crossFitSwitches(
     },
     ({ reader, firstOfTwo }, { opening, later }) => ({
       reader,
-      to: reader(later)?.capabilityId ?? null,
+      to: reader(later, NONE_LABEL)?.capabilityId ?? null,
       first: firstOfTwo(opening)?.capabilityId ?? null,
     }),
   );
@@ -136,7 +137,7 @@ async function compareSwitching(
     if (differs(to)) ways.push({ way: 'switch', seed, opening: stays, to, reader });
     if (differs(first)) ways.push({ way: 'first', seed, opening: first, to: first, reader });
     if (ways.length > 0) {
-      const unknown = known.rate(task, stays) === null ? [{ seed, arm: stays }] : [];
+      const unknown = known.wasPlayed(task, stays) ? [] : [{ seed, arm: stays }];
       const wanted = missing.length + conversations.length + unknown.length + ways.length;
       if (wanted * ARM_TRIALS > budget) break;
       missing.push(...unknown);
@@ -150,10 +151,14 @@ async function compareSwitching(
   const outcomes = await play.switches(reads, conversations);
   const played = conversations.map((one, place) => ({ ...one, passes: outcomes[place]! }));
   const verdict = judgeFollowing(
-    compared.map(({ task, stays }) => {
+    compared.flatMap(({ task, stays }) => {
+      const own = played.filter(({ seed }) => seed === known.seedOf(task));
+      const rate = bought.rate(task, stays);
+      // All trials of a way, or of staying, failed: the ways of this task cannot be compared.
+      if (rate === null || own.some(({ passes }) => passes.length === 0)) return [];
       const gainOf = (way: Switching['way']) => {
-        const found = played.find((one) => one.seed === known.seedOf(task) && one.way === way);
-        return found ? { to: found.to, gain: mean(found.passes) - (bought.rate(task, stays) ?? 0) } : null;
+        const found = own.find((one) => one.way === way);
+        return found ? { to: found.to, gain: mean(found.passes) - rate } : null;
       };
       return { switched: gainOf('switch'), first: gainOf('first') };
     }),

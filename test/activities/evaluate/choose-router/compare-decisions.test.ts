@@ -117,3 +117,21 @@ describe('the choice', () => {
     expect(chooseKind([base, right, wrong], [], played())).toBe(right);
   });
 });
+
+describe('a task on which every trial of an arm failed', () => {
+  const nothing = () => new KnownOutcomes(seeds.map((seed) => ({ seed, basePasses: [1] })));
+  const failed = nothing().with(
+    [101, 103, 103].map((seed) => ({ seed, arm: 'a', passed: seed === 103 ? true : null })),
+  );
+
+  it('is not bought again', () => {
+    const { missing } = armsToPlay([base, right], everyTask, failed, 2);
+    expect(missing.map(({ seed }) => seed)).toEqual([105, 107]);
+  });
+
+  it('is in no difference, instead of counting as lost', () => {
+    expect(failed.gain(1, 'a')).toBeNull();
+    expect(difference(right, base, [1, 3], failed)).toEqual({ estimate: 0, standardError: 0 });
+    expect(difference(right, base, [1], failed)).toEqual({ estimate: 0, standardError: 0 });
+  });
+});

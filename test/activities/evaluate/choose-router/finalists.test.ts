@@ -39,8 +39,16 @@ async function final(
   // The first half buys twice: for the rivals, and for the router that learned from them.
   const halves: string[][] = [];
   const setting: Setting = {
-    ...{ labelled: { tasks, live: [] }, order: seeds, ids: ['a'], capabilities: [], playsMixed: true },
-    ...{ ridge: 1, pinned: null, lossMargin: 0.1, seed: 1, switches: [], budget: { arms: 0, switches: 0 } },
+    ...{ labelled: { tasks, live: [], episodes: [] }, order: seeds, ids: ['a'], capabilities: [], playsMixed: true },
+    ...{
+      ridge: 1,
+      pinned: null,
+      lossMargin: 0.1,
+      seed: 1,
+      switches: [],
+      toolNeeds: null,
+      budget: { arms: 0, switches: 0 },
+    },
     play: {
       arms: (missing) => {
         halves.push(missing.map(({ arm }) => arm));
@@ -53,7 +61,16 @@ async function final(
   };
   const begun: State = {
     ...{ known, played: 0, whole: [base], pruned: [], remaining: [], adapters: new Map(), comparedFirst: [] },
-    ...{ comparedLast: [], comparedWithBase: [], boughtForHarm: 0, followed: Infinity, final: null, spending: [] },
+    ...{
+      comparedLast: [],
+      single: null,
+      comparedWithBase: [],
+      boughtForHarm: 0,
+      followed: Infinity,
+      final: null,
+      tools: null,
+      spending: [],
+    },
     served: { decisions: served, several: null, switches: null },
   };
   let fits = 0;

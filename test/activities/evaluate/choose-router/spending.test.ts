@@ -79,3 +79,17 @@ test('tasks bought out of the drawn order for one adapter do not move the curve'
   for (let task = 201; task < 400; task += 2) play(task, true);
   expect(noted()).toEqual(before);
 });
+
+test('a task on which every trial failed does not end what is judged', () => {
+  const tasks = tasksOf(
+    () => ['a'],
+    () => [0],
+  );
+  const known = new KnownOutcomes(tasks).with(
+    seeds.slice(0, 10).map((seed) => ({ seed, arm: 'a', passed: seed === 2 ? null : true })),
+  );
+  const best = { kind: 'labels' as const, chosen: seeds.map(() => 'a') };
+  expect(spendingAfter({ step: 'first-round', rollouts: 20 }, best, seeds, tasks, known)).toMatchObject({
+    ...{ tasks: 9, gain: 1 },
+  });
+});
