@@ -1,11 +1,13 @@
 import { Context } from '@temporalio/activity';
+import { isPlayed } from '../contracts/artifacts/trajectory';
 import type { Repetition } from '../contracts/messages/repair';
 import { type ArtifactStore, type LiveTraces, readTraces, type TraceQuery } from '../store';
 import { Progress } from './progress';
 
 /**
  * Reads live traffic inside an activity of the stage `collect`. It sends heartbeats, because reading a week of it takes
- * longer than the heartbeat timeout. Lines that are not trajectories are logged and left out. Days are counted from the
+ * longer than the heartbeat timeout. Lines that are not trajectories are logged and left out,
+ * and conversations that failed. Days are counted from the
  * first scheduling of the activity, so that a retry and a repair read the same days.
  * @param rollouts number of rollouts that the stage has played, for its progress.
  * @throws the errors of `readTraces`, and the reason of a cancellation.
@@ -27,7 +29,7 @@ export async function readLiveTraffic(
   const read = await readTraces(store, agent, { ...query, now: scheduledAt(repetition), signal });
   for (const { key, lines } of read.unreadable)
     log.warn('left out lines of live traffic that are not trajectories', { key, lines });
-  return read;
+  return { ...read, trajectories: read.trajectories.filter(isPlayed) };
 }
 
 /** Time of this activity's first scheduling, in milliseconds since 1970. */

@@ -2,6 +2,16 @@ import { count, decimal } from '../html/format';
 import { markup, type Markup } from '../html/markup';
 import { drawing, type Layout, linear, pathThrough, seriesLook, ticks, WIDTH, xAxis, yAxis } from './svg';
 
+/** How a plot of curves looks. */
+export interface CurvesLook {
+  /** Number of the first curve's colour, so that two plots of a page share no colour. Default: 0. */
+  firstSeries?: number;
+  /** Points on each side over which a line averages. Default: `SMOOTHING`. */
+  reach?: number;
+  /** Title of the vertical axis. Default: mean reward. */
+  yTitle?: string;
+}
+
 /** One learning curve. */
 export interface Curve {
   name: string;
@@ -19,18 +29,20 @@ export function smooth(points: readonly { x: number; y: number }[], reach = SMOO
   });
 }
 
-/**
- * Learning curves with values in [0, 1]: smoothed values as lines, raw values as faint points behind them.
- * @param firstSeries number of the first curve's colour, so that two plots of a page share no colour.
- */
-export function curvesPlot(curves: readonly Curve[], layout: Layout, description: string, firstSeries = 0): Markup {
+/** Learning curves with values in [0, 1]: smoothed values as lines, raw values as faint points behind them. */
+export function curvesPlot(
+  curves: readonly Curve[],
+  layout: Layout,
+  description: string,
+  { firstSeries = 0, reach = SMOOTHING, yTitle = 'mean reward' }: CurvesLook = {},
+): Markup {
   const width = WIDTH[layout];
   const height = layout === 'wide' ? 340 : 270;
   const area = { left: 40, right: width - 14, top: 34, bottom: height - 50 };
   const xs = curves.flatMap((c) => c.points.map((p) => p.x));
   const x = linear([Math.min(...xs), Math.max(...xs)], [area.left + 6, area.right - 6]);
   const y = linear([0, 1], [area.bottom, area.top]);
-  const smoothed = (curve: Curve) => pathThrough(smooth(curve.points).map((p) => ({ x: x(p.x), y: y(p.y) })));
+  const smoothed = (curve: Curve) => pathThrough(smooth(curve.points, reach).map((p) => ({ x: x(p.x), y: y(p.y) })));
   return drawing(width, height, description, [
     ...xAxis(
       x,
@@ -40,7 +52,7 @@ export function curvesPlot(curves: readonly Curve[], layout: Layout, description
       count,
       'iteration',
     ),
-    ...yAxis(y, [0, 0.2, 0.4, 0.6, 0.8, 1], area.left, area.right, (v) => decimal(v, 1), 'mean reward'),
+    ...yAxis(y, [0, 0.2, 0.4, 0.6, 0.8, 1], area.left, area.right, (v) => decimal(v, 1), yTitle),
     ...curves.flatMap((c, i) =>
       c.points.map(
         (p) =>

@@ -2,7 +2,7 @@ import type { AdapterGain, AdapterTasks, NightPlan, Nights } from '../../contrac
 import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
 import { normalQuantile } from '../../contracts/statistics/normal';
 import { pairedGain, type PairedTasks } from './gain-interval';
-import { isEqualContent } from './night-content';
+import { isEqualContent } from '../reuse/equal-content';
 import { pair, type Passed } from './paired-arms';
 
 /** Number of nights, including tonight, over which an adapter's gain is pooled. Older ones would hide a recent loss. */

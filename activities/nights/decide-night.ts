@@ -1,3 +1,4 @@
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { routingRecordSchema } from '../../contracts/artifacts/evaluation';
 import { identificationSchema } from '../../contracts/artifacts/identification';
 import {
@@ -87,6 +88,8 @@ interface Measured {
   tasks: AdapterTasks[];
   /** Capabilities that were lacking tonight. */
   lack: LackCount[];
+  /** The version's rollouts. */
+  rollouts: ArtifactRef;
 }
 
 async function readMeasured(store: ArtifactStore, input: DecideNightInput): Promise<Measured> {
@@ -128,6 +131,8 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
       version: version.version,
       tasks: paired.tasks,
       ...(input.live !== undefined && { live: input.live }),
+      ...(identified.earlier !== undefined && { earlier: identified.earlier }),
+      ...failedOf(input),
       ...rates,
       gain,
       promotedWith,
@@ -144,12 +149,19 @@ async function readMeasured(store: ArtifactStore, input: DecideNightInput): Prom
     hasOthers: !playsEveryTask(environment.trainSeeds, collect.trials),
     lack: await lackCounts(store, identified.labels, input.served),
     tasks: adapterTasks(base, served, chosen, adapters),
+    rollouts: input.served.rollouts.trajectories,
   };
+}
+
+function failedOf({ base, served }: Pick<DecideNightInput, 'base' | 'served'>): Pick<NightDecision, 'failed'> {
+  const [ofBase, ofServed] = [base.rollouts.failed, served.rollouts.failed];
+  if (ofBase === undefined && ofServed === undefined) return {};
+  return { failed: { ...(ofBase && { base: ofBase }), ...(ofServed && { served: ofServed }) } };
 }
 
 /** The decision, given the earlier nights, and the nights with this decision added. */
 function decide(
-  { evidence: measured, figures, hasOthers, tasks, lack }: Measured,
+  { evidence: measured, figures, hasOthers, tasks, lack, rollouts }: Measured,
   document: Nights,
   runId: string,
 ): { decision: NightDecision; document: Nights; retiredBefore: string[] } {
@@ -196,6 +208,7 @@ function decide(
                 reasons,
                 lacking,
                 lack,
+                served: rollouts,
                 adapters: tasks,
                 ...(drifting.length > 0 && { drifting }),
               }
@@ -206,7 +219,10 @@ function decide(
   };
 }
 
-/** The latest nights whose counts are kept: more than are tested for a trend, and than a gain is pooled over. */
+/**
+ * The latest nights whose counts are kept: more than are tested for a trend, identified with again, and than a gain is
+ * pooled over.
+ */
 const [KEPT_LACKS, KEPT_TASKS] = [16, 64];
 
 /** The nights, without the counts that are too old to be used, so that the document stays small. */
@@ -214,6 +230,7 @@ const withoutOldCounts = (nights: Nights['nights']): Nights['nights'] =>
   nights.map((night, place) => ({
     ...night,
     lack: place < nights.length - KEPT_LACKS ? undefined : night.lack,
+    served: place < nights.length - KEPT_LACKS ? undefined : night.served,
     adapters: place < nights.length - KEPT_TASKS ? undefined : night.adapters,
   }));
 

@@ -1,7 +1,7 @@
 import type { CapabilityDrift, LackCount, NightPlan, Nights } from '../../contracts/artifacts/night';
 import { confidenceOfComparison } from '../../contracts/statistics/error-spending';
 import { normalQuantile } from '../../contracts/statistics/normal';
-import { isEqualContent } from './night-content';
+import { isEqualContent } from '../reuse/equal-content';
 
 /** Number of nights, including tonight, in the test for a trend. */
 const NIGHTS = 8;

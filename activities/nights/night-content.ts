@@ -17,10 +17,6 @@ export function nightContent(prepared: PreparedSpec): NightPlan['content'] {
   };
 }
 
-/** Whether two nights had the same inputs. */
-export const isEqualContent = (a: NightPlan['content'], b: NightPlan['content']): boolean =>
-  a.environment === b.environment && a.baseModel === b.baseModel && a.options === b.options;
-
 /** Options that say where a trainer runs and how often it reports. They do not change a result. */
 const OPERATION: readonly (keyof PreparedSpec['spec']['training'])[] = [
   'backend',

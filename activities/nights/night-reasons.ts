@@ -9,7 +9,8 @@ import type {
   Nights,
 } from '../../contracts/artifacts/night';
 import { MIXED } from '../../contracts/names';
-import { isEqualContent } from './night-content';
+import { meanOrZero } from '../statistics/mean';
+import { isEqualContent } from '../reuse/equal-content';
 import { isRetirement, retirements, wasRetired, wasTriedWithout } from './retirements';
 
 /** The facts on which a decision depends. */
@@ -45,7 +46,8 @@ export interface NightEvidence {
 type Capability = NightDecision['capabilities'][number];
 
 /** The capabilities, judged for the active version. */
-export function servedCapabilities({ version, identification, drifts }: NightEvidence): Capability[] {
+export function servedCapabilities(evidence: NightEvidence): Capability[] {
+  const { version, identification, drifts, verdictsOfItsRun } = evidence;
   const isMixed = version.capabilityIds.includes(MIXED);
   return identification.contrasts.map(({ capabilityId: id, verdict, status }) => ({
     id,
@@ -54,7 +56,9 @@ export function servedCapabilities({ version, identification, drifts }: NightEvi
       drifts.some(({ capabilityId }) => capabilityId === id),
     ),
     // The mixed adapter was trained for every capability that was lacking when this version was made.
-    inVersion: version.capabilityIds.includes(id) || (isMixed && status !== null && status !== 'new'),
+    inVersion:
+      version.capabilityIds.includes(id) ||
+      (isMixed && (verdictsOfItsRun.get(id) === 'kept' || (status !== null && status !== 'new'))),
   }));
 }
 
@@ -174,21 +178,26 @@ function verdictOfItsRun(
   return isSame ? verdictsOfItsRun.get(capabilityId) : undefined;
 }
 
+/** Fewest failures that lack a capability before it may be lacking: wrong labels alone may give fewer. */
+const FEWEST_LACKING = 5;
+
 /**
  * Candidates without an adapter whose estimates pass both thresholds but whose intervals do not. A candidate is left
- * out if it is inseparable from another one, whose adapter may do for both. It is also left out if the version's own
- * run rejected it with the same inputs, because that run played all train tasks.
+ * out if it is inseparable from another one, whose adapter may do for both, or if fewer failures lack it than wrong
+ * labels may give. It is also left out if the version's own run rejected it with the same inputs, because that run
+ * played all train tasks.
  */
 export function undecidedCapabilities(evidence: NightEvidence, capabilities: readonly Capability[]): string[] {
   const { contrasts, thresholds } = evidence.identification;
   const open = new Set(capabilities.flatMap(({ id, inVersion }) => (inVersion ? [] : [id])));
-  return contrasts.flatMap(({ capabilityId, verdict, gap, coverage, partial }) =>
+  return contrasts.flatMap(({ capabilityId, verdict, gap, coverage, partial, runs }) =>
     open.has(capabilityId) &&
     verdict === 'not-enough-data' &&
     partial.goesWith === null &&
     gap !== null &&
     gap >= thresholds.minGap &&
     coverage >= thresholds.minCoverage &&
+    meanOrZero(runs.map(({ counts }) => counts.failureLacking)) >= FEWEST_LACKING &&
     verdictOfItsRun(evidence, capabilityId) !== 'rejected'
       ? [capabilityId]
       : [],

@@ -1,4 +1,6 @@
 import type { NightDecision } from '../../contracts/artifacts/night';
+import { failedOfArms } from '../../contracts/failed-episodes';
+import { pluralise } from '../../contracts/pluralise';
 import { percent, pointsRangeWithUnit, pointsWithUnit } from '../html/format';
 
 /**
@@ -23,8 +25,13 @@ export function nightSentence(facts: Omit<NightDecision, 'sentence'>, hasOthers:
     `Night ${night} measured version ${version} on ${tasks} train tasks: it passes ${percent(served)} and base ` +
     `${percent(base)}, a gain of ${pointsWithUnit(gain.estimate)} (${pointsRangeWithUnit(gain)}); it was promoted ` +
     `with ${pointsWithUnit(promotedWith.estimate)}.`;
+  const lost = failedOfArms([
+    ['base', facts.failed?.base],
+    [`version ${version}`, facts.failed?.served],
+  ]);
+  const failed = lost === '' ? '' : ` Rollouts without a result: ${lost}.`;
   const seen = `A loss of ${(loss * 100).toFixed(0)} points or more would have been seen in four nights of five.`;
-  const spent = `Measuring took ${cost.rollouts} rollouts and ${cost.labels} labels${liveInWords(facts.live)}.`;
+  const spent = `Measuring took ${cost.rollouts} rollouts and ${cost.labels} labels${liveInWords(facts.live)}.${earlierInWords(facts.earlier)}${failed}`;
   const recurring = facts.capabilities.filter(
     ({ id, state, inVersion }) =>
       state === 'recurring' && inVersion && !reasons.some(({ capabilityId }) => capabilityId === id),
@@ -95,3 +102,8 @@ function liveInWords(live: number | undefined): string {
     live === 1 ? '1 conversation that it answered was' : `${live} conversations that it answered were`;
   return `; ${conversations} read, too`;
 }
+
+const earlierInWords = (earlier = 0): string =>
+  earlier === 0
+    ? ''
+    : ` ${pluralise(earlier, 'episode')} of earlier nights with the same inputs counted as evidence, too.`;

@@ -16,11 +16,11 @@ const blockSize = (train: TrainTasks, trials: number): number =>
 export const playsEveryTask = (train: TrainTasks, trials: number): boolean => blockSize(train, trials) === train.count;
 
 /**
- * The train tasks of a measuring night: night n plays block n.
+ * The train tasks of a measuring night: night n plays block n, and the next blocks as well if more are wanted.
  * @param night from 1.
- * @param isWatched whether a capability drifts: the night then also plays the next block. Default: false.
+ * @param blocks how many blocks it plays. Default: 1.
  */
-export function nightTasks(train: TrainTasks, trials: number, night: number, isWatched = false): SeedRanges {
+export function nightTasks(train: TrainTasks, trials: number, night: number, blocks = 1): SeedRanges {
   const size = blockSize(train, trials);
-  return blockOfSeeds(train, size, night, isWatched ? Math.min(train.count, 2 * size) : size);
+  return blockOfSeeds(train, size, night, Math.min(train.count, blocks * size));
 }

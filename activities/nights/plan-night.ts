@@ -26,9 +26,11 @@ export async function planNight(store: ArtifactStore, { runId, agent, spec }: Ru
   );
   const place = nights.findIndex((one) => one.runId === runId);
   const night = nights[place]?.night ?? 0;
-  const watches = measures && isWatched(nights.slice(0, Math.max(0, place)), version.version, content);
+  const before = nights.slice(0, Math.max(0, place));
+  const portion = measures ? portionOf(before, version.version, content) : USUAL;
   const { environment, collect } = prepared.spec;
-  const seeds = measures ? nightTasks(environment.trainSeeds, collect.trials, Math.max(1, night), watches) : [];
+  const { trainSeeds } = environment;
+  const seeds = measures ? nightTasks(trainSeeds, collect.trials, Math.max(1, night), portion.blocks) : [];
   const live = Math.min(collect.live.most, tasksOf(seeds));
   const outdated = misfit(registry, prepared);
   const remaking = outdated && (await rebuildCost(store, agent, prepared, outdated));
@@ -40,7 +42,7 @@ export async function planNight(store: ArtifactStore, { runId, agent, spec }: Ru
       ? measured(version.version, night, {
           tasks: tasksOf(seeds),
           live,
-          more: watches && !playsEveryTask(environment.trainSeeds, collect.trials),
+          why: playsEveryTask(trainSeeds, collect.trials) ? null : portion.why,
         })
       : version,
     seeds,
@@ -83,14 +85,30 @@ function withNight(before: Nights, runId: string, planned: Pick<Night, 'version'
 
 type Night = Nights['nights'][number];
 
+/** How many blocks of tasks a night plays, and why more than one. */
+interface Portion {
+  blocks: number;
+  why: string | null;
+}
+
+const USUAL: Portion = { blocks: 1, why: null };
+
+/** A drift is looked at more closely. A changed environment may have new needs, which few tasks would not show. */
+function portionOf(before: readonly Night[], version: number, content: NightPlan['content']): Portion {
+  const ended = before.filter(({ outcome, worked }) => outcome !== null || worked);
+  if (ended.length > 0 && ended.every((night) => night.content.environment !== content.environment))
+    return { blocks: 4, why: "the agent's environment has changed" };
+  return isWatched(before, version, content) ? { blocks: 2, why: 'something drifts' } : USUAL;
+}
+
 const tasksOf = (seeds: NightPlan['seeds']): number => seeds.reduce((sum, { count }) => sum + count, 0);
 
 function measured(
   version: number,
   night: number,
-  { tasks, live, more }: { tasks: number; live: number; more: boolean },
+  { tasks, live, why }: { tasks: number; live: number; why: string | null },
 ): string {
-  const reason = more ? ' (more than usual, because something drifts)' : '';
+  const reason = why === null ? '' : ` (more than usual, because ${why})`;
   const traffic = live > 0 ? ` and identifies with at most ${live} conversations that it answered, too` : '';
   return `Night ${night} measures version ${version} and base on ${tasks} train tasks${reason}${traffic}.`;
 }

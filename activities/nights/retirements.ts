@@ -1,6 +1,6 @@
 import type { NightReason } from '../../contracts/artifacts/night';
 import { MIXED } from '../../contracts/names';
-import { isEqualContent } from './night-content';
+import { isEqualContent } from '../reuse/equal-content';
 import type { NightEvidence } from './night-reasons';
 
 /** Whether a reason asks for a test of the served version without an adapter. */

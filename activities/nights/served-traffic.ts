@@ -1,4 +1,5 @@
 import type { Nights } from '../../contracts/artifacts/night';
+import { failedCount } from '../../contracts/failed-episodes';
 import { type RolloutSummary, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { IncumbentVersion } from '../../contracts/messages/evaluate-stage';
 import type { ServedTrafficInput } from '../../contracts/messages/night-stage';
@@ -82,7 +83,7 @@ const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 const daysFrom = (first: string, last: string): number => (Date.parse(last) - Date.parse(first)) / DAY_MS + 1;
 
 /** Rollouts followed by live traffic. */
-function joined(
+async function joined(
   store: ArtifactStore,
   directory: string,
   served: RolloutSummary,
@@ -92,7 +93,18 @@ function joined(
     for await (const { line } of store.lines(served.trajectories))
       yield trajectorySchema.parse(JSON.parse(line.toString('utf8')));
   }
-  const { episodes, seconds } = served;
+  const { episodes, seconds, failed, failedTrajectories } = served;
   const finished = { trajectories: rollouts, episodes, seconds, faults: [], damagedLines: 0 };
-  return storeRollouts(store, finished, { directory, name: 'served-and-live.jsonl', stage: 'collect', live });
+  const stored = await storeRollouts(store, finished, {
+    directory,
+    name: 'served-and-live.jsonl',
+    stage: 'collect',
+    live,
+  });
+  return {
+    ...stored,
+    episodes: stored.episodes + failedCount(failed),
+    ...(failed && { failed }),
+    ...(failedTrajectories && { failedTrajectories }),
+  };
 }

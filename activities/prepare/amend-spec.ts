@@ -5,7 +5,8 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { AmendedSpec, AmendSpecInput } from '../../contracts/messages/run';
 import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
-import { refusedByPolicy, type WorkerPolicy } from '../../k8s/refused-by-policy';
+import type { WorkerPolicy } from '../../contracts/config/operator-policy';
+import { refusedByPolicy } from '../../k8s/refused-by-policy';
 import { startOf } from '../../contracts/clean-text';
 import { type ArtifactStore, layout, putJson } from '../../store';
 import { probeAnalyst } from '../endpoints/probe-analyst';
@@ -65,7 +66,7 @@ interface AmendDeps {
   store: ArtifactStore;
   endpoints: KnownEndpoints;
   webhook: Pick<WebhookSettings, 'endpoints'>;
-  clusterPolicy: WorkerPolicy;
+  operatorPolicy: WorkerPolicy;
 }
 
 /**
@@ -75,7 +76,7 @@ interface AmendDeps {
  * @throws Spec.Invalid for a file that cannot be used, and for changes of other fields than AMENDABLE_FIELDS.
  */
 export async function amendSpec(
-  { store, endpoints, webhook, clusterPolicy }: AmendDeps,
+  { store, endpoints, webhook, operatorPolicy }: AmendDeps,
   { context, specPath }: AmendSpecInput,
 ): Promise<AmendedSpec> {
   const before = await readPreparedSpec(store, context.spec);
@@ -84,7 +85,7 @@ export async function amendSpec(
   const refused = changes.filter(({ path }) => !isAmendable(path));
   if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
   const spec = withFieldsOf(before.spec, file);
-  requireAllowed(spec, clusterPolicy);
+  requireAllowed(spec, operatorPolicy);
   const deadlines = waitDeadlines(spec, true);
   if (changes.length === 0) return { spec: context.spec, changed: [], deadlines };
   const problem = webhookProblem(spec.notify, webhook);

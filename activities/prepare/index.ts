@@ -1,20 +1,20 @@
-import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
-import { LARGEST_SOURCE_BYTES, readBounded } from '../../loaders/read-bounded';
+import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
+import { ownerEnvironment, placeOfEnvironment } from '../../loaders/owner-environment';
 import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solvable-tasks';
 import { failure } from '../../contracts/typed-failure';
 import { isInKubernetes, isUnsafeAllowed, type JailProbe, SandboxError, SandboxUnavailable } from '../../sandbox';
 import { type ArtifactStore, layout, putJson } from '../../store';
-import type { WorkerPolicy } from '../../k8s/refused-by-policy';
+import type { WorkerPolicy } from '../../contracts/config/operator-policy';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
 import { Progress } from '../progress';
-import { ownerFailure, ownerTaskFailure } from '../environment';
+import { factsOf, ownerFailure, ownerTaskFailure } from '../environment';
 import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
@@ -23,14 +23,17 @@ import { probeAnalyst } from '../endpoints/probe-analyst';
 import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
 import { waitDeadlines } from '../wait-deadlines';
 import { readSpec, requireAllowed } from './amend-spec';
+import { refusedCommand } from './refused-command';
 
 /** Dependencies of `prepareRun`. */
 export interface PrepareDeps extends RolloutDeps {
   endpoints: KnownEndpoints;
   /** The allowed addresses of notices. */
   webhook: Pick<WebhookSettings, 'url' | 'endpoints'>;
-  /** What agents may ask of the cluster. */
-  clusterPolicy: WorkerPolicy;
+  /** What agents may ask of the cluster and of this machine. */
+  operatorPolicy: WorkerPolicy;
+  /** Whether what lies in an agent's own folder needs no entry in the policy. */
+  allowsOwnFolders: boolean;
   /** Tests every layer of the jail; normally `probeJail` of `sandbox/`. */
   probeJail: () => Promise<JailProbe>;
 }
@@ -54,12 +57,14 @@ export async function prepareRun(
     );
   const problem = webhookProblem(spec.notify, deps.webhook);
   if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
-  requireAllowed(spec, deps.clusterPolicy);
+  requireAllowed(spec, deps.operatorPolicy);
+  const refused = refusedCommand(deps.operatorPolicy, spec, specPath, deps.allowsOwnFolders);
+  if (refused !== null) throw failure('Spec.NotAllowed', refused);
   const folder = dirname(resolve(specPath));
   const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
-  const environmentPath = resolve(folder, spec.environment.path);
+  const environmentPath = placeOfEnvironment(spec, specPath);
   const { modelBaseUrl, modelPath } = endpoints;
-  const [environmentSha256, analyst, sandbox, servedModel] = await withHeartbeats(
+  const [environment, analyst, sandbox, servedModel] = await withHeartbeats(
     'checking the environment, the jail, the model server and the analyst',
     Promise.all([
       tryEnvironment(deps, environmentPath, spec),
@@ -74,7 +79,7 @@ export async function prepareRun(
   const prepared: PreparedSpec = preparedSpecSchema.parse({
     spec,
     environmentPath,
-    environmentSha256,
+    ...environment,
     modelBaseUrl,
     modelPath,
     baseModelSha256,
@@ -118,28 +123,32 @@ function specToRun(
   return { ...spec, identify, ...(seed !== undefined && { seed }) };
 }
 
-/** Starts the agent's environment and tries tasks as `whet validate` does. Returns the sha256 of its source. */
+/** Starts the agent's environment and tries tasks as `whet validate` does. Returns its identity, facts and tasks. */
 async function tryEnvironment(
   { openEnvironment }: PrepareDeps,
   path: string,
-  { name: agent, environment: spec }: AgentSpec,
-): Promise<string> {
-  const source = readBounded(path, LARGEST_SOURCE_BYTES).toString('utf8');
+  spec: AgentSpec,
+): Promise<Pick<PreparedSpec, 'environmentSha256' | 'facts' | 'tasks'>> {
+  const { source, tasks, sha256 } = ownerEnvironment(spec, path);
+  const named = tasks === undefined ? {} : { tasks };
   let task: string | undefined;
+  let facts = MODULE_FACTS;
   try {
-    const environment = { source, trust: 'owner', name: path, agent } as const;
-    const tried = await tryTasks(openEnvironment, environment, tasksToTry(spec), {
-      onLoad: async (loaded) => void (await loaded.describe()),
+    const tried = await tryTasks(openEnvironment, source, tasksToTry(spec.environment), {
+      onLoad: async (loaded) => {
+        await loaded.describe();
+        facts = factsOf(loaded);
+      },
       onBegin: (begun: TaskToTry): void => void (task = taskName(begun)),
     });
-    const problem = problemOfTrials(tried, path, spec.successReward);
+    const problem = problemOfTrials(tried, path, spec.environment.successReward);
     if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     if (task !== undefined && error.retryable) throw ownerTaskFailure(error, task, Context.current().info.attempt);
     throw ownerFailure(error, { nonRetryable: !error.retryable, ...(task !== undefined && { task }) });
   }
-  return createHash('sha256').update(source).digest('hex');
+  return { environmentSha256: sha256(facts.packages), facts, ...named };
 }
 
 async function hashModel(store: ArtifactStore, directory: string): Promise<string> {

@@ -1,11 +1,13 @@
 import { dollarsForUse, pricesOf } from '../../contracts/artifacts/analyst-use';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { dollarsForEnvironment, sumOfStages } from '../../contracts/artifacts/environment-use';
 import { certificateSchema } from '../../contracts/artifacts/certificate';
 import { calibrationResultSchema, type EnvironmentAttempt } from '../../contracts/artifacts/environment-attempt';
-import { validationSchema } from '../../contracts/artifacts/environment-check';
+import { type CheckGroup, validationSchema } from '../../contracts/artifacts/environment-check';
 import { evaluationSchema, type Gate } from '../../contracts/artifacts/evaluation';
 import { type Candidate, identificationSchema } from '../../contracts/artifacts/identification';
 import { nightDecisionSchema, nightPlanSchema } from '../../contracts/artifacts/night';
+import type { KeptTokens } from '../../contracts/artifacts/episode-tokens';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { type Report, reportSchema, type SharpenedReport, type TrainedReport } from '../../contracts/artifacts/report';
 import { type TrainedAdapter, trainingManifestSchema } from '../../contracts/artifacts/training';
@@ -15,7 +17,9 @@ import type { CompareResult } from '../../contracts/messages/evaluate-stage';
 import type { ReportInput } from '../../contracts/messages/run';
 import type { AttemptRefs, SharpenResult } from '../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, getJson } from '../../store';
-import { readAnalystUse, readBudget } from '../analyst/budget-meter';
+import { readAnalystUse } from '../analyst/budget-meter';
+import { readEnvironmentUse } from '../budget/environment-meter';
+import { readBudget } from '../budget/read-budget';
 import { readPreparedSpec } from '../prepared-spec';
 import type { FigureSources } from './report-document';
 import { reportNotes } from './report-notes';
@@ -63,7 +67,11 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
       episodes: input.collected.episodes,
       live: input.collected.live ?? 0,
       successes: input.collected.successes,
+      ...(input.collected.withoutCalls !== undefined && { withoutCalls: input.collected.withoutCalls }),
       failures: input.collected.failures,
+      ...(input.collected.notWhole !== undefined && { notWhole: input.collected.notWhole }),
+      ...(input.collected.failed && { failed: { ...input.collected.failed } }),
+      ...(input.collected.tokens && { tokens: keptTokens(input.collected.tokens) }),
       ...(night && endedAfterMeasuring(input)
         ? { tasks: night.tasks, trials: 1 }
         : { tasks: spec.environment.trainSeeds.count, trials: spec.collect.trials }),
@@ -79,10 +87,14 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     stages: input.stages,
     tokens: tokensByStage(input, trained, spec.model.name),
     ...(await analystUse(store, input.context.runId, spec)),
+    ...(await environmentUse(store, input.context.runId, spec)),
     artifacts: listArtifacts(input),
   };
   return reportSchema.parse(report);
 }
+
+/** Without the artifact, which the list of artifacts names. */
+const keptTokens = ({ artifact: _, ...counts }: KeptTokens) => counts;
 
 const gateOf = ({ gatePassed, gateReasons, culprit }: CompareResult): Gate => ({
   passed: gatePassed,
@@ -97,6 +109,20 @@ async function analystUse(store: ArtifactStore, runId: string, spec: AgentSpec):
   const prices = pricesOf(spec.analyst);
   const usd = prices === null ? null : dollarsForUse(calls, prices);
   return { analystUse: { calls, usd, budget: await readBudget(store, runId, spec.budget) } };
+}
+
+async function environmentUse(
+  store: ArtifactStore,
+  runId: string,
+  spec: AgentSpec,
+): Promise<Pick<Report, 'environmentUse'>> {
+  const stages = await readEnvironmentUse(store, runId);
+  const { episodes, unknown } = sumOfStages(stages);
+  const { environment = {} } = await readBudget(store, runId, spec.budget);
+  // Many programs and processes have no simulated user. Where there is a limit, their silence matters.
+  const isLimited = environment.tokens !== undefined || environment.usd !== undefined;
+  if (episodes === 0 || (episodes === unknown && !isLimited)) return {};
+  return { environmentUse: { stages, usd: dollarsForEnvironment(stages, environment), budget: environment } };
 }
 
 async function readSharpened(
@@ -139,20 +165,27 @@ async function readAttempt(
 
 async function readCertificate(store: ArtifactStore, ref: ArtifactRef): Promise<EnvironmentAttempt['certificate']> {
   const { certified, summary, checks, transfer } = await getJson(store, ref, certificateSchema);
-  return { ref, certified, summary, calibrated: checks.find(({ group }) => group === 'calibrated') ?? null, transfer };
+  const checkOf = (wanted: CheckGroup) => checks.find(({ group }) => group === wanted) ?? null;
+  return {
+    ...{ ref, certified, summary, transfer },
+    calibrated: checkOf('calibrated'),
+    secondReader: checkOf('read-blind'),
+  };
 }
 
 /** A trained adapter, with the token count that only its manifest contains. */
 interface Trained {
   trained: TrainedReport;
   completionTokens: number;
+  /** Those of its probes, which are apart. */
+  probeTokens: number;
 }
 
 async function readTrained(
   store: ArtifactStore,
   { name, sha256, key, rollouts, seconds, manifest, reusedFrom, beginsFrom }: TrainedAdapter,
 ): Promise<Trained> {
-  const { curve, completionTokens } = await getJson(store, manifest, trainingManifestSchema);
+  const { curve, completionTokens, watch, unwatched } = await getJson(store, manifest, trainingManifestSchema);
   return {
     trained: {
       name,
@@ -160,12 +193,15 @@ async function readTrained(
       key,
       rollouts,
       seconds,
-      curve: curve.map(({ validationReward: _, ...point }) => point),
+      curve,
       ...(reusedFrom !== undefined && { reusedFrom }),
       ...(beginsFrom !== undefined && { beginsFrom }),
+      ...(watch !== undefined && { watch }),
+      ...(unwatched !== undefined && { unwatched }),
     },
     // An earlier run paid for it.
     completionTokens: reusedFrom === undefined ? completionTokens : 0,
+    probeTokens: reusedFrom === undefined ? (watch?.completionTokens ?? 0) : 0,
   };
 }
 
@@ -191,12 +227,12 @@ function tokensByStage(input: ReportInput, trained: readonly Trained[], baseMode
     ...(endedAfterMeasuring(input) ? [] : [used('collect', baseModel, collected)]),
     ...identified.tokens,
     ...sharpened.flatMap((s) => s.tokens),
-    ...trained.map((t) => ({
-      stage: 'sharpen',
-      model: t.trained.name,
-      promptTokens: 0,
-      completionTokens: t.completionTokens,
-    })),
+    ...trained.flatMap(({ trained: { name: model }, completionTokens, probeTokens }) => [
+      { stage: 'sharpen', model, promptTokens: 0, completionTokens },
+      ...(probeTokens > 0
+        ? [{ stage: 'sharpen', model: `${model}, probes`, promptTokens: 0, completionTokens: probeTokens }]
+        : []),
+    ]),
     ...arms.map(({ arm, rollouts }) => used('evaluate', arm, rollouts)),
   ];
   const sums = new Map<string, TokenUse>();
@@ -226,24 +262,36 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
     ...entry("the night's trajectories of base", input.night?.base.rollouts.trajectories),
     ...entry("the night's trajectories of the active version", input.night?.served.rollouts.trajectories),
     ...entry('the same, with the live traffic that it answered', input.night?.learned?.trajectories),
+    ...entry("the night's failed episodes of base", input.night?.base.rollouts.failedTrajectories),
+    ...entry("the night's failed episodes of the active version", input.night?.served.rollouts.failedTrajectories),
     ...(endedAfterMeasuring(input)
       ? []
-      : entry('trajectories of the base agent on train tasks', collected.trajectories)),
+      : [
+          ...entry('trajectories of the base agent on train tasks', collected.trajectories),
+          ...entry('failed episodes of the base agent on train tasks', collected.failedTrajectories),
+          ...entry('tokens of the base agent on train tasks', collected.tokens?.artifact),
+        ]),
     ...entry('labels', identified.labels),
     ...entry('identification', identified.identification),
+    ...entry('experiments with steps of candidates', identified.experiments),
     ...sharpened.flatMap(({ capability, attempts }) =>
       attempts.flatMap((a) => [
         ...entry(`environment for ${capability.id}, attempt ${a.attempt}`, a.source),
         ...entry(`validation for ${capability.id}, attempt ${a.attempt}`, a.validation),
         ...entry(`calibration for ${capability.id}, attempt ${a.attempt}`, a.calibration),
         ...entry(`certificate for ${capability.id}, attempt ${a.attempt}`, a.certificate),
+        ...entry(`labels of the second reader for ${capability.id}, attempt ${a.attempt}`, a.reading),
         ...entry(`rollouts shown to the analyst for ${capability.id}, attempt ${a.attempt}`, a.rollouts),
       ]),
     ),
     ...trainedAdapters(input).flatMap(({ capabilityId, manifest }) =>
       entry(`training manifest of ${capabilityId}`, manifest),
     ),
-    ...arms.flatMap(({ arm, rollouts }) => entry(`held-out trajectories of ${arm}`, rollouts.trajectories)),
+    ...arms.flatMap(({ arm, rollouts, doNothing }) => [
+      ...entry(`held-out trajectories of ${arm}`, rollouts.trajectories),
+      ...entry(`failed held-out episodes of ${arm}`, rollouts.failedTrajectories),
+      ...entry('held-out tasks with an agent that does nothing', doNothing),
+    ]),
     ...entry('routing decisions', routing),
     ...entry('router', router),
     ...entry('evaluation', comparison?.evaluation),

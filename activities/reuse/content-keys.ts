@@ -9,7 +9,7 @@ import type { EnvironmentTool } from '../../contracts/messages/environment-proto
 import { contentKey } from '../../llm';
 
 /** Kinds of reusable results, each with the version number of its code. */
-const VERSIONS = { environment: 3, calibration: 3, adapter: 1 } as const;
+const VERSIONS = { environment: 3, calibration: 3, reading: 1, adapter: 2, decline: 2, doNothing: 1 } as const;
 /** One of these kinds, which is also the folder of its records. */
 type ReusableKind = keyof typeof VERSIONS;
 
@@ -39,6 +39,32 @@ export function environmentKey({ capability, tools }: EnvironmentInputs): ReuseK
   });
 }
 
+/**
+ * That the analyst declines depends on all that it was shown of the agent: the capability, the tools, the agent's own
+ * environment, the base model that played in it, and the evidence in the question.
+ * @param asked name of the analyst's model, version of the prompt, and sha256 of the first attempt's messages.
+ */
+export function declineKey(
+  { capability, tools }: EnvironmentInputs,
+  { environmentSha256, baseModelSha256 }: Pick<PreparedSpec, 'environmentSha256' | 'baseModelSha256'>,
+  asked: { model: string; prompt: string; messagesSha256: string },
+): ReuseKey {
+  const dependsOn = environmentKey({ capability, tools }).dependsOn as object;
+  return keyOf('decline', { ...dependsOn, environment: environmentSha256, baseModel: baseModelSha256, ...asked });
+}
+
+/** What an agent that does nothing earns depends on the environment and the tasks, and on no model. */
+export const doNothingKey = (
+  { environmentSha256, sandbox, spec }: PreparedSpec,
+  played: { seeds: readonly number[]; maxTurns: number },
+): ReuseKey =>
+  keyOf('doNothing', {
+    environment: environmentSha256,
+    successReward: spec.environment.successReward,
+    isolation: sandbox.mode,
+    ...played,
+  });
+
 /** A calibration depends on the environment, the base model, and the sampling settings. */
 export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, runSeed: number): ReuseKey {
   const { calibration, environment, training, model } = prepared.spec;
@@ -60,6 +86,27 @@ export function calibrationKey(prepared: PreparedSpec, sourceSha256: string, run
 }
 
 /**
+ * What the second reader says of an environment depends on the rollouts, the wording of the capability, and the
+ * question. The target's episodes that are read among them, and the noise of its labels, may be those of an earlier
+ * night.
+ * @param questions version of the prompt.
+ */
+export function readingKey(
+  toReadSha256: string,
+  { id, name, description }: Pick<EnvironmentInputs['capability'], 'id' | 'name' | 'description'>,
+  settings: PreparedSpec['spec']['certificate']['secondReader'],
+  { model, questions }: { model: string; questions: string },
+): ReuseKey {
+  return keyOf('reading', {
+    toRead: toReadSha256,
+    capability: { id, name, description },
+    settings,
+    model,
+    questions,
+  });
+}
+
+/**
  * An adapter depends on the inputs of its trainer's computation. It does not depend on where the trainer runs, how
  * often it saves, or how many threads it has.
  * @param continues sha256 of the adapter that a training continues, although its inputs were trained before.
@@ -70,7 +117,7 @@ export function adapterKey(
   trainer: { version: string; image: string | null },
   continues?: string,
 ): ReuseKey {
-  const { seed, environments, taskSeedStart, isolation, algorithm, sampler, maxModelLength } = job;
+  const { seed, environments, taskSeedStart, isolation, algorithm, sampler, maxModelLength, watch } = job;
   const { reportTo: _, ...options } = algorithm;
   return keyOf('adapter', {
     baseModel: baseModelSha256,
@@ -81,6 +128,8 @@ export function adapterKey(
     options,
     sampler,
     maxModelLength: maxModelLength ?? null,
+    // Which tasks a probe plays is chance, like the tasks that a run collects.
+    watched: watch !== undefined,
     trainer: trainer.version,
     image: trainer.image,
     ...(continues !== undefined && { continues }),

@@ -9,6 +9,7 @@ import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import { HttpModelClient } from '../../activities/rollout';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
+import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import type { RunContext, StageProgress } from '../../contracts/messages/run-context';
 import { openEnvironment } from '../../sandbox';
 import { layout, LocalStore, putJson } from '../../store';
@@ -53,6 +54,7 @@ export class RunFixture {
       spec: full,
       environmentPath,
       environmentSha256: createHash('sha256').update(readFileSync(environmentPath)).digest('hex'),
+      facts: MODULE_FACTS,
       modelBaseUrl,
       modelPath: '/nowhere',
       baseModelSha256: '0'.repeat(64),

@@ -17,7 +17,8 @@ export function certificatesSection({ report }: ReportDocument): Markup | null {
     <p>
       Before an adapter is trained in an environment, it has to be shown that the environment can be solved, that
       nothing but the capability pays, that the same seed gives the same task, and that the base model neither always
-      nor never succeeds.
+      nor never succeeds. Then the analyst labels some rollouts without their rewards: the environment is wrong where it
+      pays for what lacks the capability.
     </p>
     ${report.sharpened.flatMap((sharpened) =>
       sharpened.attempts.map((attempt) => certificate(report, sharpened, attempt)),
@@ -29,7 +30,7 @@ function certificate(
   { capability }: SharpenedReport,
   { attempt, validation, certificate: found }: EnvironmentAttempt,
 ): Markup {
-  const checks = [...validation.checks, ...(found.calibrated ? [found.calibrated] : [])];
+  const checks = [...validation.checks, found.calibrated, found.secondReader].filter((check) => check !== null);
   return markup`<details class="certificate">
     <summary>${capability.name}, attempt ${attempt}: ${found.summary}</summary>
     ${dataTable({

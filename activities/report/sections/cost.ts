@@ -1,5 +1,6 @@
 import type { CallUse } from '../../../contracts/artifacts/analyst-use';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
+import { sumOfStages } from '../../../contracts/artifacts/environment-use';
 import type { Report } from '../../../contracts/artifacts/report';
 import { barsPlot, countAxis, timeAxis } from '../../charts/bars';
 import { bothLayouts } from '../../charts/svg';
@@ -10,10 +11,11 @@ import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { artifactLink, hrefFrom, shortHash } from '../artifact-links';
 
-/** Time and tokens by stage, and the calls to the analyst. */
+/** Time and tokens by stage, the calls to the analyst, and what simulated users and judges spent. */
 export function costSection({ report, sources }: ReportDocument): Markup {
   return markup`<h2 id="cost">What it cost</h2>
-    ${timeFigure(report, sources.report)} ${tokensFigure(report, sources.report)} ${analystTable(report)}`;
+    ${timeFigure(report, sources.report)} ${tokensFigure(report, sources.report)} ${analystTable(report)}
+    ${environmentTable(report)}`;
 }
 
 function timeFigure({ runId, stages }: Report, source: ArtifactRef): Markup | null {
@@ -144,6 +146,31 @@ function analystTable({ analystUse }: Report): Markup | null {
           use.shortened,
           replaced(use),
         ].map(count),
+      ]),
+    })}`;
+}
+
+/** What simulated users and judges spent, which is in no other figure. */
+function environmentTable({ environmentUse }: Report): Markup | null {
+  if (environmentUse === undefined) return null;
+  const { stages, usd } = environmentUse;
+  const { episodes, unknown } = sumOfStages(stages);
+  const sentences = [
+    'Each try of an episode that failed counts, too. The figure above is without these tokens.',
+    unknown === 0
+      ? 'Every episode said what it spent.'
+      : `${count(unknown)} of ${plural(episodes, 'episode')} did not say what they spent, so the sum lacks that.`,
+    usd === null
+      ? 'agent.yaml has no prices for them, so there is no cost in dollars.'
+      : `By the prices of agent.yaml that is $${usd.toFixed(2)}.`,
+  ];
+  return markup`<h3 id="environment-use">Simulated users and judges</h3>
+    <p>${sentences.join(' ')}</p>
+    ${dataTable({
+      head: ['Stage', 'Episodes', 'Did not say', 'Tokens in', 'Tokens out'],
+      rows: Object.entries(stages).map(([stage, use]) => [
+        stage,
+        ...[use.episodes, use.unknown, use.promptTokens, use.completionTokens].map(count),
       ]),
     })}`;
 }

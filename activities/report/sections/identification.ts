@@ -1,4 +1,5 @@
 import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
+import { failedText } from '../../../contracts/failed-episodes';
 import { type ScatterPoint, scatterPlot } from '../../charts/scatter';
 import { bothLayouts } from '../../charts/svg';
 import { count, decimal, percent, plural, sentenceList, typeset } from '../../html/format';
@@ -6,15 +7,32 @@ import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
+import { experimentBlock, keepError } from './identification-experiments';
 import { candidateName, ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
 
 /** Candidates with their contrast and verdict, the evidence for them, and the planted deficits. */
 export function identificationSection({ report, sources }: ReportDocument): Markup {
   const { identification } = report;
+  const { failed, withoutCalls, notWhole, successes } = report.collect;
+  const lost =
+    failed &&
+    markup`<p>Without a result ${failedText(failed)}: these rollouts were not labelled and are in no rate.</p>`;
+  const unskilled =
+    withoutCalls !== undefined &&
+    markup`<p>
+      ${count(withoutCalls)} of the ${plural(successes, 'success', 'successes')} came without a call of a tool. They show
+      no skill with the tools, and they narrow the gap of a capability that a success needs.
+    </p>`;
+  const cut =
+    notWhole !== undefined &&
+    markup`<p>
+      ${plural(notWhole, 'rollout is', 'rollouts are')} not whole: a trajectory cannot hold parts such as images, so the
+      analyst did not see them.
+    </p>`;
   const [merges, evidence] = [mergeBlock(identification), evidenceBlock(identification)];
   const [ablations, planted] = [ablationBlock(identification), plantedBlock(identification)];
   return markup`<h2 id="identification">What the agent lacks</h2>
-    ${introduction(identification, report.analyst)}
+    ${introduction(identification, report.analyst)}${lost}${unskilled}${cut}
     ${figure(report.runId, {
       id: 'gap-coverage',
       title: 'Gap against coverage',
@@ -22,7 +40,7 @@ export function identificationSection({ report, sources }: ReportDocument): Mark
       body: markup`${plot(identification)}${candidateTable(identification)}${reasons(identification)}`,
       sources: [sources.identification, sources.labels],
     })}
-    ${merges} ${evidence} ${ablations} ${planted}`;
+    ${experimentBlock(identification)} ${merges} ${evidence} ${ablations} ${planted}`;
 }
 
 function plot(identification: Identification): Markup {
@@ -47,8 +65,8 @@ function introduction(identification: Identification, analyst: string): Markup {
       answer${saved}). A capability is kept when failures lack it clearly more often than successes and enough failures
       lack it, unless its lack has no effect of its own beside another capability. A rare one is kept if its lack
       decides its episodes. The chance that any candidate without a gap and without an effect is kept is below
-      ${percent(2 * rule.familywiseError, 0)}.
-      ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}.
+      ${percent(keepError(identification), 0)}.
+      ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}. ${powerInWords(identification)}
     </p>
     ${
       arm !== 'contrast' &&
@@ -56,6 +74,18 @@ function introduction(identification: Identification, analyst: string): Markup {
         <strong>Ablation:</strong> capabilities were chosen by the arm ${arm}, not by contrast.
       </p>`
     }`;
+}
+
+/** How rare a need these tasks could show. */
+function powerInWords({ power }: Identification): string {
+  if (power === undefined) return '';
+  const { tasks, otherRisk, rarestNeed } = power;
+  const others =
+    otherRisk === null ? '' : `; of the episodes that lack none of the candidates, ${percent(otherRisk, 0)} fail`;
+  return rarestNeed === null
+    ? `With ${plural(tasks, 'task')}, a rare need could not be found${others}.`
+    : `With ${plural(tasks, 'task')}, a need of ${percent(rarestNeed, 1)} of the tasks or more is found in four of five ` +
+        `cases, if half of the tasks that need it lack it and fail${others}.`;
 }
 
 /** Candidates with a gap; a candidate's number is its position among the contrasts, from 1. */
@@ -93,7 +123,7 @@ function takeaway(identification: Identification): string {
         'agreement of the runs (Fleiss, κ).'
       : '',
     rejected.length > 0 ? `Rejected: ${sentenceList(rejected)}.` : '',
-    untrainable.length > 0 ? `Not trainable, since the agent hardly ever shows it: ${sentenceList(untrainable)}.` : '',
+    untrainable.length > 0 ? `Not trainable: ${sentenceList(untrainable)}.` : '',
     undecided.length > 0 ? `Not enough data: ${sentenceList(undecided)}.` : '',
     unplotted.length > 0
       ? `Not drawn, because it applies to no success or to no failure: ${sentenceList(unplotted)}.`
@@ -151,6 +181,7 @@ function candidateTable(identification: Identification): Markup {
 /** The verdict in a word or two, for the table. */
 function verdictWord({ verdict, moreFailures, partial }: Contrast, nameOf: (id: string) => string): string {
   if (verdict === 'not-trainable') return 'not trainable';
+  if (verdict === 'rejected' && partial.experiment?.finding === 'no-effect') return 'no effect in an experiment';
   if (verdict === 'rejected' && partial.goesWith !== null) return `goes along with ${nameOf(partial.goesWith)}`;
   if (verdict !== 'not-enough-data') return verdict;
   if (partial.goesWith !== null) return `not separable from ${nameOf(partial.goesWith)}`;

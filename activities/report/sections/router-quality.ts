@@ -1,7 +1,8 @@
+import { failedText } from '../../../contracts/failed-episodes';
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Evaluation } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
-import type { RouterChoice } from '../../../contracts/artifacts/router-choice';
+import { isMixedAlone, type RouterChoice } from '../../../contracts/artifacts/router-choice';
 import { pointsText } from '../../../contracts/share-text';
 import { reliabilityPlot } from '../../charts/reliability';
 import { bothLayouts } from '../../charts/svg';
@@ -68,6 +69,18 @@ function laterTurnsSentence({ laterTurns }: RouterChoice): string {
   );
 }
 
+/** The result of following the needs that tools show. Empty if it was not compared. */
+function toolResultsSentence({ toolResults }: RouterChoice): string {
+  if (toolResults === undefined) return '';
+  const { tasks, rollouts, gain, standardError, leftOut, adopted } = toolResults;
+  const without = leftOut.length === 0 ? '' : ` Nothing moves to ${leftOut.join(', ')}, which lost tasks by it.`;
+  return (
+    ` In ${plural(tasks, 'compared train task')} the result of a tool shows the need of another adapter. Following it is ` +
+    `${points(gain)} against keeping the adapter (standard error ${points(standardError)}, ` +
+    `${plural(rollouts, 'rollout')}), so conversations ${adopted ? 'follow it' : 'keep their adapter'}.${without}`
+  );
+}
+
 /** The result of beginning with the first of two needs. Empty if no train task shows it. */
 function twoNeedsSentence(twoNeeds: (RouterChoice['laterTurns'] & object)['twoNeeds']): string {
   if (twoNeeds === undefined) return '';
@@ -125,10 +138,10 @@ function mixedHarmSentence({ mixedOnBaseTasks }: RouterChoice): string {
 }
 
 function competitionTable(choice: RouterChoice): Markup {
-  const { chosen, pinned, trainTasks, compared, rollouts, budget, competitors, adapters } = choice;
+  const { chosen, pinned, trainTasks, compared, rollouts, failed, budget, competitors, adapters } = choice;
   const why = pinned
     ? `agent.yaml names the router ${chosen}.`
-    : `${chosen === 'mixed' ? 'The mixed adapter alone' : `The router ${chosen}`} was chosen: ` +
+    : `${isMixedAlone(choice) ? 'The mixed adapter alone' : `The router ${chosen}`} was chosen: ` +
       'the simplest within one standard error of the best.';
   const left = adapters.filter(({ leftOut }) => leftOut);
   const { comparedMixed } = choice;
@@ -141,8 +154,9 @@ function competitionTable(choice: RouterChoice): Markup {
     <p>
       ${typeset(
         `${why} The kinds were compared on ${count(compared)} of ${plural(trainTasks, 'train task')}, with ` +
-          `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ. ` +
-          `Each decided on tasks that it had not learned from. ${mixedToo}${left.map(leftOutSentence).join(' ')}${harmSentence(choice)}${severalNeedsSentence(choice)}${laterTurnsSentence(choice)}`,
+          `${plural(rollouts, 'rollout')} (at most ${count(budget)}) where their decisions differ` +
+          `${failed === undefined ? '' : `; without a result ${failedText(failed)}`}. ` +
+          `Each decided on tasks that it had not learned from. ${mixedToo}${left.map(leftOutSentence).join(' ')}${harmSentence(choice)}${severalNeedsSentence(choice)}${laterTurnsSentence(choice)}${toolResultsSentence(choice)}`,
       )}
     </p>
     ${dataTable({

@@ -12,8 +12,10 @@ const STEPS: Record<Spending['step'], string> = {
   harm: 'adapters that may do harm',
   'later-turns': 'switches at later turns',
   'several-needs': 'openings with several needs',
+  single: "one capability's adapter for everything",
   mixed: 'the mixed adapter, alone and as an arm',
   finalists: 'finalists that are close',
+  'tool-results': 'needs that tools show',
 };
 
 /** Share of the oracle's gain, if the oracle gains anything. */

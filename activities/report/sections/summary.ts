@@ -1,6 +1,8 @@
 import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { Arm, Culprit, Evaluation, Gate } from '../../../contracts/artifacts/evaluation';
 import type { Report } from '../../../contracts/artifacts/report';
+import { failedOfArms, failedText } from '../../../contracts/failed-episodes';
+import { isMixedAlone } from '../../../contracts/artifacts/router-choice';
 import { gateConfidenceNote } from '../../../contracts/statistics/gate-confidence-note';
 import type { RunOutcome } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../../charts/intervals';
@@ -88,9 +90,6 @@ function gateTitle({ passed, culprit }: Gate): string {
   return `Why the gate did not pass${culprit === undefined ? '' : `: ${CULPRITS[culprit]}`}`;
 }
 
-/** Whether the mixed adapter alone was judged, and not a router with one adapter for each need. */
-const isMixedAlone = ({ router }: Evaluation): boolean => router.choice.chosen === 'mixed';
-
 function headline({ evaluation, verdict, agent, identification, night }: Report): string {
   if (night && (verdict === 'nothing-new' || verdict === 'too-little-power'))
     return (
@@ -100,7 +99,7 @@ function headline({ evaluation, verdict, agent, identification, night }: Report)
   if (evaluation) {
     const { routed, base } = evaluation;
     return (
-      `${isMixedAlone(evaluation) ? 'One adapter for all tasks passes' : 'Routed adapters pass'} ` +
+      `${isMixedAlone(evaluation.router.choice) ? 'One adapter for all tasks passes' : 'Routed adapters pass'} ` +
       `${percent(routed.passRate.estimate)} of held\u2011out tasks, ` +
       `the base model ${percent(base.passRate.estimate)}`
     );
@@ -124,7 +123,7 @@ function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation
 /** Arms of the key table in order, with readable names. */
 function keyArms(report: Report, evaluation: Evaluation): { name: string; arm: Arm }[] {
   const { base, bestSingle, mixed, incumbent, routed, oracle } = evaluation;
-  const mixedAlone = isMixedAlone(evaluation);
+  const mixedAlone = isMixedAlone(evaluation.router.choice);
   return [
     { name: 'Base model', arm: base },
     ...(incumbent ? [{ name: `Active version ${incumbent.version}`, arm: incumbent.arm }] : []),
@@ -138,6 +137,9 @@ function keyArms(report: Report, evaluation: Evaluation): { name: string; arm: A
 const withInterval = (estimate: string, interval: string): Markup =>
   markup`<span class="big">${estimate}</span> <span class="ci">${interval}</span>`;
 
+/** The failed episodes of an arm, to stand beside its rate; empty if there are none. */
+const failedOf = ({ failed }: Arm): string => (failed ? `; ${failedText(failed)}` : '');
+
 /** pass^k of an arm; the oracle has none. */
 const passedAll = ({ passedAll: rate }: Arm): Markup | string =>
   rate === undefined ? '–' : withInterval(percent(rate.estimate), percentRange(rate));
@@ -147,6 +149,17 @@ const gainOverBase = ({ kind, minusBase }: Arm): Markup | string =>
 
 /** A heading with a part in small print. */
 const headed = (heading: string, small: string): Markup => markup`${heading} <span class="ci">${small}</span>`;
+
+/** An agent without any skill, which was played once on each task. */
+function doNothingRow({ passRate, baseMinus }: NonNullable<Evaluation['doNothing']>, showsAll: boolean) {
+  const minusBase = { low: -baseMinus.high, high: -baseMinus.low };
+  return [
+    'An agent that does nothing',
+    withInterval(percent(passRate.estimate), percentRange(passRate)),
+    ...(showsAll ? ['–'] : []),
+    withInterval(points(-baseMinus.estimate), pointsRange(minusBase)),
+  ];
+}
 
 function keyTable(report: Report, evaluation: Evaluation): Markup {
   const level = percent(evaluation.confidence, 0);
@@ -162,12 +175,15 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
         ...(showsAll ? [headed(`Passed in all ${count(allOf)} trials`, `pass^${count(allOf)}`)] : []),
         headed('Minus base, paired', `points, ${level} interval`),
       ],
-      rows: arms.map(({ name, arm }) => [
-        name,
-        withInterval(percent(arm.passRate.estimate), percentRange(arm.passRate)),
-        ...(showsAll ? [passedAll(arm)] : []),
-        gainOverBase(arm),
-      ]),
+      rows: [
+        ...arms.map(({ name, arm }) => [
+          name,
+          withInterval(percent(arm.passRate.estimate), `${percentRange(arm.passRate)}${failedOf(arm)}`),
+          ...(showsAll ? [passedAll(arm)] : []),
+          gainOverBase(arm),
+        ]),
+        ...(evaluation.doNothing ? [doNothingRow(evaluation.doNothing, showsAll)] : []),
+      ],
     },
     { name: 'pass rates of all arms', look: 'key', marked: arms.findIndex(({ arm }) => arm.kind === 'routed') },
   );
@@ -175,10 +191,11 @@ function keyTable(report: Report, evaluation: Evaluation): Markup {
 
 function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Markup {
   const { base, adapters, mixed, incumbent, routed, oracle, routedMinusBestSingle, routedMinusMixed } = evaluation;
-  const row = (name: string, { passRate: rate, episodes }: Arm, look: ForestRow['look']) => ({
+  const row = (name: string, arm: Arm, look: ForestRow['look']) => ({
     name,
-    rate,
-    episodes,
+    rate: arm.passRate,
+    episodes: arm.episodes,
+    lost: failedOf(arm),
     look,
   });
   const rows = [
@@ -186,7 +203,7 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     ...(incumbent ? [row(`Active version ${incumbent.version}`, incumbent.arm, 'other')] : []),
     ...adapters.map((arm) => row(adapterName(report, arm.name), arm, 'other')),
     ...(mixed ? [row('Environments mixed', mixed, 'other')] : []),
-    row(isMixedAlone(evaluation) ? 'Candidate: mixed' : 'Routed adapters', routed, 'routed'),
+    row(isMixedAlone(evaluation.router.choice) ? 'Candidate: mixed' : 'Routed adapters', routed, 'routed'),
     row('Oracle', oracle, 'other'),
   ];
   const rivals = [
@@ -201,7 +218,7 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     );
   const takeaway =
     `Every arm answered the same ${plural(evaluation.tasks, 'held-out task')}. ` +
-    `${isMixedAlone(evaluation) ? 'The candidate' : 'Routed'} differs from ${rivals.join(' and from ')}, ` +
+    `${isMixedAlone(evaluation.router.choice) ? 'The candidate' : 'Routed'} differs from ${rivals.join(' and from ')}, ` +
     'paired over tasks.';
   return figure(report.runId, {
     id: 'arms',
@@ -216,7 +233,7 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
     ),
     data: {
       head: ['Arm', 'Passed', 'Interval', 'Episodes'],
-      rows: rows.map((r) => [r.name, percent(r.rate.estimate), percentRange(r.rate), count(r.episodes)]),
+      rows: rows.map((r) => [r.name, percent(r.rate.estimate), percentRange(r.rate), `${count(r.episodes)}${r.lost}`]),
     },
     sources: [source],
   });
@@ -225,12 +242,17 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
 /** The counts of the run's measurement of the active version, and of its collection from base. */
 function played({ collect, night }: Report): [string, string][] {
   const live = collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : '';
+  const lost = failedOfArms([
+    ['base', night?.failed?.base],
+    [`version ${night?.version}`, night?.failed?.served],
+  ]);
   const measured: [string, string][] = night
     ? [
         [
           'Measured',
           `${plural(night.cost.rollouts, 'rollout')}: base and version ${night.version} on ` +
             `${plural(night.tasks, 'train task')} (1 trial each)` +
+            (lost === '' ? '' : `; without a result ${lost}`) +
             (night.live ? `; identified with ${plural(night.live, 'conversation')} that the version answered` : ''),
         ],
       ]
@@ -243,9 +265,23 @@ function played({ collect, night }: Report): [string, string][] {
       'Collected',
       `${plural(collect.episodes - collect.live, 'rollout')} of ${plural(collect.tasks, 'train task')} ` +
         `(${plural(collect.trials, 'trial')} each)${live}: ` +
-        `${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}`,
+        `${plural(collect.successes, 'success', 'successes')}, ${plural(collect.failures, 'failure')}` +
+        (collect.withoutCalls === undefined
+          ? ''
+          : `; ${plural(collect.withoutCalls, 'success', 'successes')} without a call of a tool`) +
+        (collect.notWhole === undefined ? '' : `; ${plural(collect.notWhole, 'rollout')} not whole`) +
+        (collect.failed ? `; without a result ${failedText(collect.failed)}` : ''),
     ],
+    ...keptTokens(collect.tokens),
   ];
+}
+
+/** What was kept of the tokens, where somebody asked for them. */
+function keptTokens(tokens: Report['collect']['tokens']): [string, string][] {
+  if (tokens === undefined) return [];
+  const { episodes, lacking, refusal } = tokens;
+  const lost = lacking > 0 ? `; ${plural(lacking, 'rollout')} cannot be trained on, since tokens are missing` : '';
+  return [['Tokens', `kept of ${plural(episodes, 'rollout')}${lost}${refusal ? `. ${refusal}` : ''}`]];
 }
 
 /** One fact for each adapter for which `saying` returns something; empty if it returns nothing for all. */

@@ -10,6 +10,7 @@ import { markup, type Markup } from '../../html/markup';
 import { mean } from '../../statistics/mean';
 import type { FigureSources, ReportDocument } from '../report-document';
 import { figure } from '../figure';
+import { probesPart } from './probes';
 import { artifactLink } from '../artifact-links';
 
 const PASS_AT = ['1', '4', '8', '16'];
@@ -138,6 +139,7 @@ export function trainingSection({ report, sources }: ReportDocument): Markup | n
   const { mixed } = report;
   const drawn = trained.filter(({ adapter }) => adapter.curve.length > 0);
   if (drawn.length === 0) return null;
+  const named = [...trained, ...(mixed ? [{ name: 'environments mixed', adapter: mixed }] : [])];
   const refs = (adapters: readonly TrainedReport[]) =>
     sources.manifests.filter((m) => adapters.some((a) => a.name === m.adapter)).map((m) => m.ref);
   const smoothing =
@@ -166,7 +168,8 @@ export function trainingSection({ report, sources }: ReportDocument): Markup | n
         refs([mixed]),
         drawn.length,
       )
-    }`;
+    }
+    ${probesPart(report.runId, named, refs(named.map((d) => d.adapter)))}`;
 }
 
 function curvesFigure(
@@ -195,7 +198,7 @@ function curvesFigure(
         curves,
         layout,
         `Learning curves of the mean reward, first to last fifth of the iterations: ${ends.join('; ')}.`,
-        firstSeries,
+        { firstSeries },
       ),
     )}`,
     data: {

@@ -1,5 +1,6 @@
 // tier: integration (real store)
-import { isEqualContent, nightContent } from '../../../activities/nights/night-content';
+import { nightContent } from '../../../activities/nights/night-content';
+import { isEqualContent } from '../../../activities/reuse/equal-content';
 import { readPreparedSpec } from '../../../activities/prepared-spec';
 import { NightFixture } from './night-fixture';
 

@@ -21,6 +21,8 @@ export interface FoundContrast {
   status: string | null;
   gap?: number;
   coverage?: number;
+  /** Failures that lack it. Default: 10. */
+  lacking?: number;
   /** The candidate that it is inseparable from. */
   goesWith?: string;
 }
@@ -29,9 +31,13 @@ export interface FoundContrast {
 export interface Played {
   /** Conversations of live traffic that were identified on, too. */
   live?: number | undefined;
+  /** Episodes of earlier nights that were identified on, too. */
+  earlier?: number;
   tasks?: number;
   base?: (seed: number) => boolean;
   served?: (seed: number) => boolean;
+  /** Tasks that failed, by arm. */
+  failed?: { base?: readonly number[]; served?: readonly number[] };
   /** In how many of the tasks a capability is lacking. Default: no labels. */
   lacking?: Record<string, number>;
   /** The capability that gets a task. Default: `a` gets the first that is not passed, and base all others. */
@@ -105,7 +111,15 @@ export class NightFixture extends RunFixture {
     contrasts: readonly FoundContrast[],
     passed = 10,
     spec: Partial<AgentSpecInput> = {},
-    { tasks = 20, base = () => false, served = (seed) => seed < passed, live, lacking = {}, ...played }: Played = {},
+    {
+      tasks = 20,
+      base = () => false,
+      served = (seed) => seed < passed,
+      live,
+      earlier,
+      lacking = {},
+      ...played
+    }: Played = {},
   ): Promise<{ result: NightDecisionResult; decision: NightDecision }> {
     const { store } = this;
     const context = await this.prepareNight(runId, spec);
@@ -113,15 +127,18 @@ export class NightFixture extends RunFixture {
     const seeds = Array.from({ length: tasks }, (_, seed) => seed);
     const lost = seeds.find((seed) => !served(seed));
     const routing = played.routing ?? ((seed) => (seed === lost ? 'a' : ''));
-    const arm = async (name: string, passes: (seed: number) => boolean) => ({
+    const arm = async (name: string, passes: (seed: number) => boolean, failed: readonly number[] = []) => ({
       arm: name,
       kind: 'base' as const,
       rollouts: {
+        ...(failed.length > 0 && { failed: { judge: failed.length } }),
         trajectories: await putLines(
           store,
           layout.evaluation(runId),
           `${name}.jsonl`,
-          seeds.map((seed) => ({ id: `${name} ${seed}`, task: { seed, split: 'train' }, success: passes(seed) })),
+          seeds
+            .filter((seed) => !failed.includes(seed))
+            .map((seed) => ({ id: `${name} ${seed}`, task: { seed, split: 'train' }, success: passes(seed) })),
         ),
         ...{ episodes: tasks, successes: 0, failures: tasks },
         ...{ promptTokens: 0, completionTokens: 0, seconds: 0 },
@@ -136,8 +153,8 @@ export class NightFixture extends RunFixture {
       context,
       plan: planned.plan,
       version: planned.measure!.version,
-      base: await arm('night-base', base),
-      served: await arm('night-served', served),
+      base: await arm('night-base', base, played.failed?.base),
+      served: await arm('night-served', served, played.failed?.served),
       identified: {
         identification: await putJson(store, layout.capabilities(runId), 'identification.json', identification),
         labels: await putLines(store, layout.capabilities(runId), 'labels.jsonl', [
@@ -155,6 +172,7 @@ export class NightFixture extends RunFixture {
         ]),
         kept: [],
         candidates: contrasts.length,
+        ...(earlier !== undefined && { earlier }),
         tokens: [],
       },
       ...(live !== undefined && { live }),
@@ -166,18 +184,26 @@ export class NightFixture extends RunFixture {
   }
 }
 
+const runOf = (gap: number, coverage: number, failureLacking: number) => ({
+  ...{ run: 0, errorRateSuccess: 0, errorRateFailure: gap, gap, coverage, pValue: 0.1, passed: true },
+  counts: {
+    ...{ successLacking: 0, successApplicable: 20, failureLacking, failureApplicable: failureLacking },
+    ...{ failures: 20, unlabelled: 0 },
+  },
+});
+
 function identificationOf(contrasts: readonly FoundContrast[]) {
   const none = { errorRateSuccess: null, errorRateFailure: null };
   return {
     candidates: [],
     merges: [],
-    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, goesWith = null, ...contrast }) => ({
+    contrasts: contrasts.map(({ gap = 0.5, coverage = 0.3, lacking = 10, goesWith = null, ...contrast }) => ({
       ...contrast,
       ...none,
       ...{ gap, coverage },
       standardDeviation: { ...none, gap: null, coverage: null },
       intervals: { ...none, gap: null, coverage: null },
-      ...{ runs: [], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
+      ...{ runs: [runOf(gap, coverage, lacking)], runsPassed: 1, adjustedPValue: 0.01, agreement: null },
       partial: { effect: null, adjustedPValue: 1, goesWith, moreEpisodes: null, hardlyShown: null },
       ...{ missed: [], moreFailures: null, kept: contrast.verdict === 'kept', reason: 'x' },
     })),

@@ -11,13 +11,13 @@ describe('tasks of a night', () => {
   });
 
   test('a night that watches plays the next block as well, and later nights begin where they would have', () => {
-    expect(nightTasks(train, 2, 2, true)).toEqual([{ start: 175, count: 150 }]);
+    expect(nightTasks(train, 2, 2, 2)).toEqual([{ start: 175, count: 150 }]);
     expect(nightTasks(train, 2, 3)).toEqual([{ start: 250, count: 75 }]);
-    expect(nightTasks(train, 2, 4, true)).toEqual([
+    expect(nightTasks(train, 2, 4, 2)).toEqual([
       { start: 325, count: 75 },
       { start: 100, count: 75 },
     ]);
-    expect(nightTasks({ start: 0, count: 8 }, 2, 7, true)).toEqual([{ start: 0, count: 8 }]);
+    expect(nightTasks({ start: 0, count: 8 }, 2, 7, 2)).toEqual([{ start: 0, count: 8 }]);
   });
 
   test('a block wraps at the end, and is never larger than what there is', () => {

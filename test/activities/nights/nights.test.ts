@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { keepMembers } from '../../../activities/nights/keep-members';
 import { planNight } from '../../../activities/nights/plan-night';
 import { nightPlanSchema } from '../../../contracts/artifacts/night';
+import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import { changeNights, changeDictionary, getJson, layout, putJson, readNights } from '../../../store';
@@ -54,6 +55,20 @@ describe('planNight and decideNight', () => {
     await promote('run-9');
     await fixture.run(planNight.bind(null, fixture.store), await prepare('run-1'));
     expect(await nights()).toMatchObject([{ runId: 'run-1', night: 1, version: 2 }]);
+  });
+
+  test('a task that failed in an arm is in no figure, and is counted by cause', async () => {
+    await promote('run-0');
+    const { decision } = await decide('run-1', [], 10, {}, { failed: { base: [0, 1], served: [1, 12] } });
+    // Of 20 tasks three have no result in some arm; the version passes 2 to 9, and base none.
+    expect(decision).toMatchObject({ tasks: 17, base: 0, failed: { base: { judge: 2 }, served: { judge: 2 } } });
+    expect(decision.served).toBeCloseTo(8 / 17);
+    expect(decision.sentence).toContain(
+      'without a result: of base, 2 failed (judge 2); of version 1, 2 failed (judge 2)',
+    );
+    const quiet = await decide('run-2', []);
+    expect(quiet.decision).not.toHaveProperty('failed');
+    expect(quiet.decision.sentence).not.toContain('without a result');
   });
 
   test('what the version has adapters for is no news while it stays lacking', async () => {
@@ -281,6 +296,66 @@ describe('planNight and decideNight', () => {
     const { result } = await decide('run-1', [open]);
     expect(result.outcome).toBe('too-little-power');
     expect(result.sentence).toContain('these tasks are too few to tell: c.');
+  });
+
+  test('episodes of earlier nights that counted are named, and the next nights find these rollouts', async () => {
+    await promote('run-0');
+    const { result, decision } = await decide('run-1', [], 10, {}, { earlier: 120 });
+    expect(decision.earlier).toBe(120);
+    expect(result.sentence).toContain('120 episodes of earlier nights with the same inputs counted as evidence, too.');
+    const { nights } = await readNights(fixture.store, 'parcels');
+    expect(nights.at(-1)?.served?.key).toContain('/night-served');
+  });
+
+  test('what so few failures lack that labels may be wrong does not hold a night open', async () => {
+    await promote('run-0');
+    const noise = {
+      capabilityId: 'c',
+      verdict: 'not-enough-data',
+      status: null,
+      gap: 0.25,
+      coverage: 0.27,
+      lacking: 3,
+    };
+    expect((await decide('run-1', [noise])).result.outcome).toBe('nothing-new');
+  });
+
+  test('a mixed adapter alone holds every capability that the run of its version kept', async () => {
+    await promote('run-0', ['mixed']);
+    await changeDictionary(fixture.store, 'parcels', (dictionary) => ({
+      ...dictionary,
+      entries: ['c', 'd'].map((id, i) => ({
+        ...{ id, name: id, summary: id, description: id, state: 'lacking' as const, aliases: [] },
+        history: [{ runId: 'run-0', verdict: i === 0 ? 'kept' : 'rejected', status: null, gap: 0.5, coverage: 0.3 }],
+      })),
+    }));
+    const open = (capabilityId: string) => ({ capabilityId, verdict: 'not-enough-data', status: null });
+    const { decision } = await decide('run-1', [open('c'), open('d')]);
+    expect(decision.capabilities).toMatchObject([
+      { id: 'c', inVersion: true },
+      { id: 'd', inVersion: false },
+    ]);
+    expect(decision.undecided).toEqual(['d']);
+  });
+
+  test('a night plays more tasks while no night has seen the changed environment', async () => {
+    await promote('run-0');
+    const plan = async (runId: string, environmentSha256?: string) => {
+      const context = await prepare(runId);
+      const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+      const changed = { ...prepared, ...(environmentSha256 && { environmentSha256 }) };
+      const spec = await putJson(fixture.store, layout.run(runId), 'spec.json', changed);
+      const { measure, summary } = await fixture.run(planNight.bind(null, fixture.store), { ...context, spec });
+      await fixture.endNights();
+      return { tasks: measure!.seeds.reduce((sum, { count }) => sum + count, 0), summary };
+    };
+    expect((await plan('run-1')).tasks).toBe(20);
+    const changed = await plan('run-2', 'e'.repeat(64));
+    expect(changed.tasks).toBe(40);
+    expect(changed.summary).toContain(
+      "on 40 train tasks (more than usual, because the agent's environment has changed)",
+    );
+    expect((await plan('run-3', 'e'.repeat(64))).tasks).toBe(20);
   });
 
   test('what is inseparable from another capability does not hold a night open', async () => {

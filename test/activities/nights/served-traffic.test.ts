@@ -3,6 +3,7 @@ import { planNight } from '../../../activities/nights/plan-night';
 import { readServedTraffic } from '../../../activities/nights/served-traffic';
 import {
   type AnsweringModel,
+  type RolloutSummary,
   SEVERAL_MODELS,
   type Trajectory,
   trajectorySchema,
@@ -70,7 +71,12 @@ describe('readServedTraffic', () => {
   /** A night whose version played 4 tasks; `seeds` are those of the conversations that joined them. */
   const read = async (
     runId: string,
-    { now = NOW, most = 50, live = {} }: { now?: number; most?: number; live?: object } = {},
+    {
+      now = NOW,
+      most = 50,
+      live = {},
+      lost = {},
+    }: { now?: number; most?: number; live?: object; lost?: Partial<RolloutSummary> } = {},
   ) => {
     const { store } = fixture;
     const context = await fixture.prepare('http://127.0.0.1:9/v1', { collect: { live } }, undefined, runId);
@@ -79,6 +85,7 @@ describe('readServedTraffic', () => {
     const served = {
       trajectories: await putLines(store, layout.evaluation(runId), 'arm-night-served.jsonl', rollouts),
       ...{ episodes: 4, successes: 2, failures: 2, promptTokens: 36, completionTokens: 4, seconds: 1 },
+      ...lost,
     };
     const input = { context, version: planned.measure!.version, served, most };
     const activity = readServedTraffic.bind(null, store);
@@ -123,6 +130,16 @@ describe('readServedTraffic', () => {
     expect(learned).toMatchObject({ episodes: 8, live: 4, successes: 4, failures: 4, promptTokens: 36 });
     expect(learned.trajectories.key).toMatch(/^runs\/run-1\/night\/served-and-live-/);
     expect(served.episodes).toBe(4);
+  });
+
+  test('failed episodes stay counted beside them, and a conversation that failed does not join', async () => {
+    await write(NOW, trajectory(100, WEIGH, 2), {
+      ...trajectory(101, WEIGH, 2),
+      ...{ finish: 'failed' as const, failedBecause: 'judge' },
+    });
+    const { learned, seeds } = await read('run-1', { lost: { episodes: 6, failed: { judge: 2 } } });
+    expect(seeds).toEqual([100]);
+    expect(learned).toMatchObject({ episodes: 7, live: 1, successes: 3, failures: 2, failed: { judge: 2 } });
   });
 
   test('without such conversations the rollouts stay as they are', async () => {

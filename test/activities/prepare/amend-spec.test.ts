@@ -1,5 +1,6 @@
 // Tier: integration (the store on disk, a fake analyst server).
 import { writeFileSync } from 'node:fs';
+import { MODULE_FACTS } from '../../../contracts/config/environment-kinds/facts';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import { loadAgentSpec } from '../../../loaders/agent-spec';
 import { getJson, layout, putJson } from '../../../store';
 import { RunFixture } from '../run-fixture';
 import { openPolicy } from '../../helpers/open-policy';
-import type { WorkerPolicy } from '../../../k8s/refused-by-policy';
+import type { WorkerPolicy } from '../../../contracts/config/operator-policy';
 
 let fixture: RunFixture;
 let analyst: Server;
@@ -41,6 +42,7 @@ beforeEach(async () => {
     spec: { ...loadAgentSpec(file), seed: 7 },
     environmentPath: '/agent/desk.py',
     environmentSha256: 'e',
+    facts: MODULE_FACTS,
     modelBaseUrl: 'http://model/v1',
     modelPath: '/models/base',
     baseModelSha256: 'b',
@@ -65,7 +67,7 @@ const amend = (policy: WorkerPolicy = openPolicy) => {
     keyEndpoints: [`http://127.0.0.1:${(analyst.address() as AddressInfo).port}`],
     analyst: { demoUrl: null, model: 'small', apiKey: 'k', baseUrl: 'http://analyst/v1' },
   };
-  const deps = { store: fixture.store, endpoints: known, webhook: { endpoints: [] }, clusterPolicy: policy };
+  const deps = { store: fixture.store, endpoints: known, webhook: { endpoints: [] }, operatorPolicy: policy };
   return fixture.run(amendSpec.bind(null, deps), { context, specPath: file });
 };
 

@@ -1,8 +1,18 @@
 // Tier: integration (real environment runtime, fake model and analyst servers).
-import fs, { copyFileSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { readOwnerEnvironment } from '../../../activities/environment';
 import { prepareRun } from '../../../activities/prepare';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import type { ImprovementRunInput } from '../../../contracts/messages/run';
@@ -11,7 +21,7 @@ import { getJson } from '../../../store';
 import { FakePolicyServer } from '../../fakes/policy-server';
 import { fixture as fixturePath, RunFixture } from '../run-fixture';
 import { openPolicy } from '../../helpers/open-policy';
-import type { WorkerPolicy } from '../../../k8s/refused-by-policy';
+import type { WorkerPolicy } from '../../../contracts/config/operator-policy';
 
 const jail: JailProbe = {
   ok: true,
@@ -78,13 +88,15 @@ ${more}`;
       modelUrl?: string | null;
       attempt?: number;
       policy?: WorkerPolicy;
+      ownFolders?: boolean;
     } = {},
   ) =>
     fixture.run(
       prepareRun.bind(null, {
         ...fixture.deps,
         webhook: { url: null, endpoints: [] },
-        clusterPolicy: options.policy ?? null,
+        operatorPolicy: options.policy ?? null,
+        allowsOwnFolders: options.ownFolders ?? false,
         probeJail: () => Promise.resolve(options.probe ?? jail),
         endpoints: {
           modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
@@ -102,6 +114,52 @@ ${more}`;
       { runId: 'run-1', agent: 'parcels', specPath: join(folder, 'agent.yaml'), ...options.input },
       fixture.activity(options.attempt === undefined ? {} : { attempt: options.attempt }),
     );
+
+  test('a command of the owner says what it is, and its tasks, files and packages are part of its identity', async () => {
+    for (const one of [fixture.folder, folder]) chmodSync(one, 0o755);
+    copyFileSync(join(__dirname, '../../fakes/process_server.py'), join(folder, 'server.py'));
+    const tasks = ['refund', 'exchange', 'lost'].map((id, i) =>
+      JSON.stringify({ id, split: i === 1 ? 'test' : 'train' }),
+    );
+    writeFileSync(join(folder, 'tasks.jsonl'), tasks.join('\n'));
+    const write = (more = '') =>
+      writeFileSync(
+        join(folder, 'agent.yaml'),
+        yaml().replace(
+          /environment: .*/,
+          `environment: { kind: process, command: [python3, server.py], tasks: tasks.jsonl, variables: { PACKAGES: desk==1${more} } }`,
+        ),
+      );
+    write();
+    await expect(prepare()).rejects.toMatchObject({
+      type: 'Spec.NotAllowed',
+      message: expect.stringMatching(
+        /^environment\.command: ".*python3 .*" is not allowed\. An operator allows it/,
+      ) as string,
+    });
+    const prepared = async (runId: string) => {
+      const { context } = await prepare({ ownFolders: true, input: { runId } });
+      return getJson(fixture.store, context.spec, preparedSpecSchema);
+    };
+    const first = await prepared('run-1');
+    expect(first).toMatchObject({
+      environmentPath: join(folder, 'agent.yaml'),
+      tasks: ['refund', 'lost', 'exchange'],
+      facts: { deterministic: false, hasReferences: false, costsTokens: true, trainable: false, packages: 'desk==1' },
+      spec: { environment: { trainSeeds: { start: 0, count: 2 }, heldOutSeeds: { start: 2, count: 1 } } },
+    });
+    const open = async () => readOwnerEnvironment(first);
+    expect(await open()).toMatchObject({ plays: 'process', packages: 'desk==1', tasks: first.tasks });
+    expect((await prepared('run-2')).environmentSha256).toBe(first.environmentSha256);
+    write('.1');
+    expect((await prepared('run-3')).environmentSha256).not.toBe(first.environmentSha256);
+    write();
+    writeFileSync(join(folder, 'server.py'), '# changed\n', { flag: 'a' });
+    await expect(open()).rejects.toThrow(/agent\.yaml was changed since this run began/);
+    expect((await prepared('run-4')).environmentSha256).not.toBe(first.environmentSha256);
+    rmSync(join(folder, 'tasks.jsonl'));
+    await expect(open()).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
+  });
 
   test('freezes the spec with what was found', async () => {
     const plan = await prepare({ input: { seed: 42, arm: 'random', ablations: true } });

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { evaluationSchema } from '../../../contracts/artifacts/evaluation';
+import { identificationSchema } from '../../../contracts/artifacts/identification';
 import { type Report, reportSchema } from '../../../contracts/artifacts/report';
 import { getJson, layout, LocalStore, putJson } from '../../../store';
 import { sampleRun, sampleRunWithoutAdapters } from './sample-run';
@@ -60,6 +61,24 @@ describe('renderReport', () => {
     expect((await render(input)).result).toEqual(first.result);
   });
 
+  it('says of how many rollouts the tokens are kept, and why no training may use the others', async () => {
+    const input = await sampleRun(store);
+    expect((await render(input)).page).not.toContain('<dt>Tokens</dt>');
+    const artifact = input.collected.trajectories;
+    const kept = await render({
+      ...input,
+      collected: { ...input.collected, tokens: { artifact, episodes: 598, lacking: 2 } },
+    });
+    expect(kept.page).toContain('kept of 598 rollouts; 2 rollouts cannot be trained on, since tokens are missing');
+    expect(kept.report.artifacts.map(({ role }) => role)).toContain('tokens of the base agent on train tasks');
+    const refused = { episodes: 0, lacking: 600, refusal: `It takes no <b>ids</b>. ${HOSTILE}` };
+    const { page, report } = await render({ ...input, collected: { ...input.collected, tokens: refused } });
+    expect(page).toContain('600 rollouts cannot be trained on');
+    expect(page).toContain('It takes no &lt;b&gt;ids&lt;/b&gt;.');
+    expect(page).not.toContain('<script>alert');
+    expect(report.collect.tokens).toEqual(refused);
+  });
+
   it('carries the fields that others rely on', async () => {
     const { report } = await render(await sampleRun(store));
     expect(report.evaluation!.routedMinusBase.low).toBeGreaterThan(0);
@@ -104,6 +123,28 @@ describe('renderReport', () => {
     expect(text).toContain('22 places in the prompts were replaced before they left.');
   });
 
+  it('says what simulated users and judges spent, by stage, and how many episodes did not say it', async () => {
+    const input = await sampleRun(store);
+    const stages = {
+      collect: { episodes: 400, unknown: 0, promptTokens: 4_000_000, completionTokens: 100_000 },
+      evaluate: { episodes: 100, unknown: 25, promptTokens: 750_000, completionTokens: 20_000 },
+    };
+    const key = layout.environmentUse(input.context.runId);
+    await store.swapDocument(key, { uses: stages, counted: {} }, null);
+    const { page, report } = await render(input);
+    expect(report.environmentUse).toEqual({ stages, usd: null, budget: {} });
+    const text = page.replace(/\u202f/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toContain('25 of 500 episodes did not say what they spent');
+    expect(text).toContain('4,000,000');
+  });
+
+  it('is silent about simulated users where no episode speaks of one', async () => {
+    const input = await sampleRun(store);
+    const stages = { collect: { episodes: 400, unknown: 400, promptTokens: 0, completionTokens: 0 } };
+    await store.swapDocument(layout.environmentUse(input.context.runId), { uses: stages, counted: {} }, null);
+    expect((await render(input)).report.environmentUse).toBeUndefined();
+  });
+
   it('shows each certificate: checks with verdict, figures, thresholds and sentence; estimate of transfer', async () => {
     const { page, report } = await render(await sampleRun(store));
     const text = page.replace(/\u202f/g, ' ');
@@ -137,6 +178,7 @@ describe('renderReport', () => {
       'calibration',
       'learning-curves',
       'learning-curve-mixed',
+      'probes',
       'kinds',
       'router',
       'reliability',
@@ -212,6 +254,25 @@ describe('renderReport', () => {
     expect(without).not.toContain('adapter of all environments mixed');
   });
 
+  it('shows the probes of each training, why one was stopped, and which had none', async () => {
+    const { page, report } = await render(await sampleRun(store));
+    const figure = /<figure id="probes">([^]*?)<\/figure>/.exec(page)![1]!;
+    const text = figure.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+    const [, harmed] = report.sharpened;
+    expect(text).toContain(
+      `${harmed!.capability.name}: ended at iteration 20: tasks that do not need it lost 42 points ` +
+        '(10 of 12 passed before, 5 now); kept iteration 10.',
+    );
+    expect(text).toMatch(/\d+ rollouts in [^,]+, \d+\s%\sof those of the trainings, in which they are not counted/);
+    expect(figure.match(/class="curve /g)).toHaveLength(2 + 2 * report.sharpened.length);
+    expect(page).toContain('Trained without probes, or not with all of them:');
+    expect(page).toContain('<li>environments mixed: its environment needs the network</li>');
+    expect(report.tokens).toContainEqual({
+      ...{ stage: 'sharpen', model: `${harmed!.adapter!.name}, probes` },
+      ...{ promptTokens: 0, completionTokens: 1_600 },
+    });
+  });
+
   it('links only to files that are there', async () => {
     const { page, directory, report } = await render(await sampleRun(store));
     const hrefs = [...new Set([...page.matchAll(/href="([^"]+)"/g)].map((m) => decodeURIComponent(m[1]!)))].filter(
@@ -267,6 +328,49 @@ describe('renderReport', () => {
     expect(page).toContain('Nothing was evaluated');
     expect(nestingErrors(page)).toEqual([]);
     expect([...page.matchAll(/<figure id="([^"]+)">/g)].map((m) => m[1])).toEqual(['gap-coverage', 'time', 'tokens']);
+  });
+
+  it.each([
+    [0.25, 'could not be found; of the episodes that lack none of the candidates, 25 % fail.'],
+    [null, 'could not be found.'],
+  ])('says which share fails of the episodes that lack no candidate: %s', async (otherRisk, words) => {
+    const input = await sampleRun(store);
+    const before = await getJson(store, input.identified.identification, identificationSchema);
+    const power = { tasks: 12, otherRisk, rarestNeed: null };
+    const identification = await putJson(store, layout.capabilities('other'), 'i.json', { ...before, power });
+    const { page } = await render({ ...input, identified: { ...input.identified, identification } });
+    expect(page.replace(/\s+/g, ' ')).toContain(`With 12 tasks, a rare need ${words} </p>`);
+  });
+
+  it('shows what experiments found, and why there was none', async () => {
+    const input = await sampleRun(store);
+    const before = await getJson(store, input.identified.identification, identificationSchema);
+    const [first, second, ...others] = before.contrasts;
+    const experiment = {
+      ...{ step: 'forced' as const, tools: ['check'], held: ['look'], tasks: 11, pairs: 16, intervened: 15 },
+      ...{ passedWith: 14, passedWithout: 1, better: 13, worse: 0, finding: 'effect' as const },
+    };
+    const identification = await putJson(store, layout.capabilities('other'), 'i.json', {
+      ...before,
+      contrasts: [
+        { ...first!, partial: { ...first!.partial, experiment } },
+        { ...second!, partial: { ...second!.partial, noExperiment: 'no <b>tool</b> tells it' } },
+        ...others,
+      ],
+      experiments: { rollouts: 48, budget: 200, seconds: 61 },
+    });
+    const { page } = await render({
+      ...input,
+      identified: { ...input.identified, identification, experiments: identification },
+    });
+    expect(nestingErrors(page)).toEqual([]);
+    const text = page.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toMatch(/48 rollouts in 1.min 01.s, at most 200 \( identify.experimentRollouts \)/);
+    expect(text).toContain('check forced look 11 15 of 16 14 of 16 1 of 16 an effect');
+    expect(page).toContain('No experiment: no &lt;b&gt;tool&lt;/b&gt; tells it.');
+    // One more way to be kept by chance.
+    expect(text).toContain('without an effect is kept is below 15 %');
+    expect(text).toContain('experiments with steps of candidates');
   });
 
   it('fails when an artifact was changed', async () => {

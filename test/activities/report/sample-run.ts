@@ -11,6 +11,7 @@ import type { TrajectoryOutcomes } from '../../../activities/identify/verdicts/t
 import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
 import type { PreparedSpec } from '../../../contracts/artifacts/prepared-spec';
 import { type AgentSpecInput, agentSpecSchema } from '../../../contracts/config/agent-spec';
+import { MODULE_FACTS } from '../../../contracts/config/environment-kinds/facts';
 import type { ArmRollouts } from '../../../contracts/messages/evaluate-stage';
 import type { ReportInput } from '../../../contracts/messages/run';
 import type { SharpenResult } from '../../../contracts/messages/sharpen-stage';
@@ -51,6 +52,7 @@ export async function sampleRun(store: ArtifactStore, options: SampleOptions = {
     spec,
     environmentPath: 'environment.py',
     environmentSha256: SHA,
+    facts: MODULE_FACTS,
     modelBaseUrl: 'http://127.0.0.1:8400/v1',
     modelPath: 'model',
     baseModelSha256: '9b'.repeat(32),

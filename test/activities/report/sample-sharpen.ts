@@ -5,7 +5,7 @@ import type { ArtifactRef } from '../../../contracts/artifacts/artifact-ref';
 import type { CalibrationResult, EnvironmentAttempt } from '../../../contracts/artifacts/environment-attempt';
 import type { TransferEstimate } from '../../../contracts/artifacts/environment-check';
 import type { Interval } from '../../../contracts/artifacts/evaluation';
-import type { TrainedAdapter } from '../../../contracts/artifacts/training';
+import type { TrainedAdapter, TrainingWatch } from '../../../contracts/artifacts/training';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import type { AttemptRefs, SharpenResult } from '../../../contracts/messages/sharpen-stage';
 import { type ArtifactStore, layout, putJson } from '../../../store';
@@ -169,6 +169,27 @@ async function invalidAttempt(store: ArtifactStore, skill: SampleSkill): Promise
   };
 }
 
+/** The probes of a training; that of capability 1 is stopped because other tasks are lost. */
+function sampleWatch(i: number): TrainingWatch {
+  const pairs = (rollouts: number, basePassed: number, passed: number) => ({
+    ...{ rollouts, passed, basePassed },
+    lost: Math.max(0, basePassed - passed),
+  });
+  const probe = (iteration: number, passed: number, others: number) => ({
+    ...{ iteration, reward: 0.5, calledFor: pairs(8, 2, passed), others: pairs(12, 10, others) },
+  });
+  const isHarmed = i === 1;
+  const probes = [probe(10, 4, 10), probe(20, 7, isHarmed ? 5 : 10)];
+  return {
+    margin: 0.05,
+    tasks: { calledFor: 48, others: 110 },
+    probes: isHarmed ? probes : [...probes, probe(30, 7, 9), probe(40, 8, 10)],
+    ended: isHarmed ? { iteration: 20, why: 'loss' } : null,
+    kept: isHarmed ? 10 : 40,
+    ...{ rollouts: isHarmed ? 40 : 80, completionTokens: 1_600, seconds: 2.5 },
+  };
+}
+
 /** A trained adapter with its manifest. */
 export async function train(
   store: ArtifactStore,
@@ -203,6 +224,7 @@ export async function train(
     curve,
     finalReward: curve.at(-1)!.reward,
     environmentSha256: [SHA],
+    ...(skill.id === 'mixed' ? { unwatched: 'its environment needs the network' } : { watch: sampleWatch(i) }),
   });
   return {
     ...adapter,
