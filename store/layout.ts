@@ -29,6 +29,8 @@ export const layout = {
   labelsCache: (agent: string) => `labels-cache/${agent}`,
   /** A run's use of the analyst, summed by all workers. */
   analystUse: (runId: string) => `runs/${runId}/analyst-use.json`,
+  /** What a run's simulated users and judges spent, summed by all workers. */
+  environmentUse: (runId: string) => `runs/${runId}/environment-use.json`,
   /** The budget that `whet budget` set for a run. */
   budget: (runId: string) => `runs/${runId}/budget.json`,
   /** The rate state of an analyst endpoint, shared by all workers. */

@@ -31,13 +31,15 @@ import { recordIdentification, renderStudy } from '../activities/study';
 import { prepareStudy } from '../activities/study/prepare-study';
 import { createAnalystFactory } from '../activities/analyst/analyst-factory';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
-import { createIdentifyActivities } from '../activities/identify';
-import { HttpModelClient } from '../activities/rollout';
+import { createIdentifyActivities, playExperiments } from '../activities/identify';
+import { HttpModelClient, openerWithPrograms } from '../activities/rollout';
+import { createSecondReaderActivities } from '../activities/second-reader';
 import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
 import { KubernetesBackend } from '../activities/train/kubernetes-backend';
 import { LocalBackend } from '../activities/train/local-backend';
 import { createValidationActivities } from '../activities/validate';
+import { solutionPlayer } from '../activities/target-profile/play-solutions';
 import { targetProfileReader } from '../activities/target-profile/read-target-profile';
 import { type EnvironmentPool, openEnvironment, probeJail } from '../sandbox';
 import { LocalStore } from '../store';
@@ -64,7 +66,7 @@ export function createActivities(
   jails: EnvironmentPool,
   client: () => Client,
 ): ActivitiesByQueue {
-  const { webhook, clusterPolicy } = config;
+  const { webhook, operatorPolicy, allowsOwnFolders } = config;
   const store = new LocalStore(config.storeRoot);
   const analyst = createAnalystFactory(
     store,
@@ -72,9 +74,10 @@ export function createActivities(
     config.analyst.demoUrl,
     config.analyst.apiKey === null ? null : analystKeyEndpoints(config),
   );
+  const profileOfTarget = targetProfileReader({ store, openEnvironment: openerWithPrograms(openEnvironment) });
   const rollout: RolloutDeps = {
     store,
-    openEnvironment: (environment) => jails.open(environment),
+    openEnvironment: openerWithPrograms((environment) => jails.open(environment)),
     model: new HttpModelClient({
       ...(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
       keyEndpoints: [...modelKeyEndpoints(config), ...Object.values(config.adapterUrls)],
@@ -85,8 +88,9 @@ export function createActivities(
   return {
     orchestration: {
       takeTurn: (input) => takeTurn({ client, webhookUrl: webhook.url }, input),
-      prepareRun: (input) => prepareRun({ ...rollout, endpoints: config, webhook, clusterPolicy, probeJail }, input),
-      amendSpec: (input) => amendSpec({ store, endpoints: config, webhook, clusterPolicy }, input),
+      prepareRun: (input) =>
+        prepareRun({ ...rollout, endpoints: config, webhook, operatorPolicy, allowsOwnFolders, probeJail }, input),
+      amendSpec: (input) => amendSpec({ store, endpoints: config, webhook, operatorPolicy }, input),
       sendNotice: (input) => sendNotice({ store, webhook }, input),
       recordEnd: (input) => recordEnd(store, input),
       planNight: (context) => planNight(store, context),
@@ -100,15 +104,13 @@ export function createActivities(
       renderStudy: (input, repetition) => renderStudy(store, input, repetition),
     },
     llm: {
-      ...createIdentifyActivities({ store, analyst }),
-      ...createSynthesiseActivities({
-        store,
-        analyst,
-        profileOfTarget: targetProfileReader({ store, openEnvironment }),
-      }),
+      ...createIdentifyActivities({ store, analyst, player: solutionPlayer(openerWithPrograms(openEnvironment)) }),
+      ...createSynthesiseActivities({ store, analyst, profileOfTarget }),
+      ...createSecondReaderActivities({ store, analyst, profileOfTarget }),
     },
     sandbox: {
       collectTrajectories: (context, repetition) => collectTrajectories(rollout, context, repetition),
+      playExperiments: (input) => playExperiments(rollout, input),
       ...createValidationActivities(rollout),
       calibrateEnvironment: (input) => calibrateEnvironment(rollout, input),
       rollOutRefused: (input) => rollOutRefused(rollout, input),
@@ -129,7 +131,7 @@ export function createActivities(
         }),
         kubernetes: new KubernetesBackend({
           storeRoot: config.storeRoot,
-          policy: clusterPolicy,
+          policy: operatorPolicy,
           openCluster: openDefaultCluster,
           reports,
         }),

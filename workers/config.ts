@@ -6,8 +6,8 @@ import { hostAndPortSchema } from '../contracts/config/host-and-port';
 import { apiUrlSchema, httpUrlSchema } from '../contracts/config/http-url';
 import { SECRET_VARIABLE } from '../contracts/config/notify-spec';
 import { withoutPasswords } from '../loaders/schema-problems';
-import { loadClusterPolicy } from '../loaders/cluster-policy';
-import type { WorkerPolicy } from '../k8s/refused-by-policy';
+import { loadOperatorPolicy } from '../loaders/operator-policy';
+import type { WorkerPolicy } from '../contracts/config/operator-policy';
 import { projectRoot } from '../contracts/project-root';
 import { type QueueKind, TASK_QUEUES } from '../contracts/names';
 
@@ -40,6 +40,7 @@ const schema = z.object({
     )
     .optional(),
   WHET_POLICY: z.string().refine(isAbsolute, 'an absolute path').optional(),
+  WHET_OWN_FOLDERS: z.enum(['refused', 'allowed']).default('refused'),
   WHET_KEY_ENDPOINTS: addresses,
   WHET_WEBHOOK_URL: httpUrlSchema.optional(),
   WHET_WEBHOOK_ENDPOINTS: addresses,
@@ -70,8 +71,10 @@ export interface WorkerConfig {
   python: string;
   /** Path of the profile of the jail in which generated environments and local trainers run. */
   jailProfile: string;
-  /** What agents may ask of the cluster. */
-  clusterPolicy: WorkerPolicy;
+  /** What agents may ask of the cluster and of this machine. */
+  operatorPolicy: WorkerPolicy;
+  /** Whether what lies in an agent's own folder needs no entry in the policy. */
+  allowsOwnFolders: boolean;
   /** Address of the policy server, for agents whose spec names none. */
   modelUrl: string | null;
   /** For model servers that load adapters at another address: that address, by the server's own. */
@@ -136,10 +139,11 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     temporalNamespace: value.TEMPORAL_NAMESPACE,
     python: value.WHET_PYTHON,
     jailProfile: value.WHET_JAIL_PROFILE ?? join(projectRoot(), 'sandbox', 'profile.json'),
-    clusterPolicy:
+    operatorPolicy:
       value.WHET_POLICY === undefined
         ? null
-        : { file: value.WHET_POLICY, policy: loadClusterPolicy(value.WHET_POLICY) },
+        : { file: value.WHET_POLICY, policy: loadOperatorPolicy(value.WHET_POLICY) },
+    allowsOwnFolders: value.WHET_OWN_FOLDERS === 'allowed',
     modelUrl: value.WHET_MODEL_URL ?? null,
     adapterUrls: adapterUrls(value.WHET_MODEL_URL, value.WHET_MODEL_ADMIN_URL),
     modelApiKey: value.WHET_MODEL_API_KEY || null,

@@ -8,6 +8,7 @@ import { logFatalErrors } from '../contracts/log-fatal-errors';
 import { WORKER_HEARTBEAT_MS } from '../contracts/limits';
 import { type QueueKind, SEARCH_ATTRIBUTES, TASK_QUEUES } from '../contracts/names';
 import { ensureSearchAttributes } from '../contracts/search-attributes';
+import { removeLeftFolders } from '../contracts/temporary-folders';
 import { stopOrphanJobs } from '../activities/train/orphans/stop-jobs';
 import { stopOrphanProcesses } from '../activities/train/orphans/stop-processes';
 import { readRunStatus } from '../activities/train/orphans/run-over';
@@ -43,6 +44,8 @@ async function main(): Promise<void> {
     shutdownSignals: SHUTDOWN_SIGNALS,
     workerHeartbeatInterval: WORKER_HEARTBEAT_MS,
   });
+  // Before any work of this process, which would share the machine with programs that nobody waits for.
+  for (const folder of await removeLeftFolders()) console.log(`Removed ${folder}, which a killed process had left.`);
   const connection = await connectToTemporal(config.temporalAddress);
   if (config.queues.includes('orchestration')) await prepareNamespace(connection, config);
   const reports = config.queues.includes('jobs') ? await openTrainerReports(config) : null;

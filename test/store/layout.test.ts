@@ -18,6 +18,7 @@ test.each([
   [layout.targetProfile('r1', sha256), 'runs/r1/work/target-profile-aaaaaaaaaaaa.json'],
   [layout.labelsCache('desk'), 'labels-cache/desk'],
   [layout.analystUse('r1'), 'runs/r1/analyst-use.json'],
+  [layout.environmentUse('r1'), 'runs/r1/environment-use.json'],
   [layout.budget('r1'), 'runs/r1/budget.json'],
   [layout.rate('0123456789abcdef'), 'rates/0123456789abcdef.json'],
   [layout.redactionSecret, 'redaction-secret.json'],

@@ -44,11 +44,11 @@ describe('the policy of the cluster', () => {
   const policyOf = (text: string) => {
     const file = join(folder, 'policy.yaml');
     writeFileSync(file, text);
-    return readConfig([], { WHET_POLICY: file }).clusterPolicy;
+    return readConfig([], { WHET_POLICY: file }).operatorPolicy;
   };
 
   test('is the file that WHET_POLICY names, or none', () => {
-    expect(readConfig([], {}).clusterPolicy).toBeNull();
+    expect(readConfig([], {}).operatorPolicy).toBeNull();
     expect(policyOf('all: { images: [a] }')?.policy.all.images).toEqual(['a']);
   });
 

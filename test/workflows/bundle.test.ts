@@ -30,7 +30,9 @@ test('has of the project only the workflows and the files of contracts that impo
   expect(
     own.filter(
       (path) =>
-        !/^\.\/(workflows\/|contracts\/(names|limits|failures\/(run|trainer)|clean-text|pluralise)\.ts$)/.test(path),
+        !/^\.\/(workflows\/|contracts\/(names|limits|failures\/(run|trainer)|clean-text|failed-episodes|pluralise)\.ts$)/.test(
+          path,
+        ),
     ),
   ).toEqual([]);
 });

@@ -26,14 +26,18 @@ test('a reused environment that is not valid today is written anew, and counts a
   const { validateEnvironment } = activities.sandbox;
   const { renderReport } = activities.orchestration;
   let reported: ReportInput | null = null;
+  const compared: unknown[] = [];
   activities.llm.synthesiseEnvironment = async (input) => ({
     ...(await synthesiseEnvironment!(input)),
     ...(input.attempt === 1 && { reusedFrom: 'run-desk-before', promptTokens: 0, completionTokens: 0 }),
   });
-  activities.sandbox.validateEnvironment = async (input) => ({
-    ...(await validateEnvironment!(input)),
-    ...(input.source.key.endsWith('-1.py') && { passed: false, problems: ['The tool `weigh` is gone.'] }),
-  });
+  activities.sandbox.validateEnvironment = async (input) => {
+    compared.push([input.trajectories?.key, ...(input.before ?? []).map(({ calibration }) => calibration?.key)]);
+    return {
+      ...(await validateEnvironment!(input)),
+      ...(input.source.key.endsWith('-1.py') && { passed: false, problems: ['The tool `weigh` is gone.'] }),
+    };
+  };
   activities.orchestration.renderReport = async (input) => {
     reported = input;
     return renderReport!(input);
@@ -47,6 +51,10 @@ test('a reused environment that is not valid today is written anew, and counts a
     'synthesise:b:2:with feedback',
     'synthesise:b:3:with feedback',
   ]);
+  const { collected } = reported as unknown as ReportInput;
+  const { key } = collected.trajectories;
+  const calibration = expect.stringContaining('calibration') as string;
+  expect(compared).toEqual([[key], [key, undefined], [key, undefined, calibration]]);
   const [sharpened] = (reported as unknown as ReportInput).sharpened;
   expect(sharpened!.attempts.map(({ reusedFrom, accepted, outcome }) => [reusedFrom, accepted, outcome])).toEqual([
     ['run-desk-before', false, 'invalid: The tool `weigh` is gone.'],
@@ -105,6 +113,85 @@ test('where rejected environments are skipped, so is a capability that the analy
   expect(skipped.reason).toBe('the analyst refused to write an environment: It has no environment for "b".');
 });
 
+/** The analyst's answer that an environment makes no sense. */
+const declined = (reason: string) => ({
+  ...{ source: null, declined: reason, promptTokens: 3, completionTokens: 4, model: 'analyst' },
+});
+
+test('where rejected environments are skipped, so is a capability that the analyst declines', async () => {
+  const { activities, calls } = fakeActivities({ kept: ['a', 'b'], onRejected: 'skip' });
+  const { synthesiseEnvironment } = activities.llm;
+  const { renderReport } = activities.orchestration;
+  let reported: ReportInput | null = null;
+  activities.llm.synthesiseEnvironment = async (input) => {
+    const answer = await synthesiseEnvironment!(input);
+    return input.capability.id === 'b' ? declined('The analyst declined: no tool returns the code.') : answer;
+  };
+  activities.orchestration.renderReport = async (input) => {
+    reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await startRun(temporal);
+    expect((await result()).verdict).toBe('promoted');
+  });
+  expect(calls.filter((call) => call.startsWith('synthesise:b'))).toEqual(['synthesise:b:1']);
+  const skipped = (reported as unknown as ReportInput).sharpened.find(({ capability }) => capability.id === 'b')!;
+  expect(skipped).toMatchObject({
+    status: 'skipped',
+    declined: true,
+    reason: 'The analyst declined: no tool returns the code.',
+    attempts: [],
+    tokens: [{ promptTokens: 3, completionTokens: 4 }],
+  });
+});
+
+test('a run in which the analyst declines everything says so first', async () => {
+  const { activities } = fakeActivities({ kept: ['a', 'b'], onRejected: 'skip' });
+  activities.llm.synthesiseEnvironment = async ({ capability }) => declined(`No tool for ${capability.id}.`);
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await startRun(temporal);
+    const { verdict, reasons } = await result();
+    expect(verdict).toBe('nothing-trained');
+    expect(reasons[0]).toMatch(/^The analyst declined to write an environment for every capability that was kept/);
+    expect(reasons.slice(1)).toEqual(['a has no adapter: No tool for a.', 'b has no adapter: No tool for b.']);
+  });
+});
+
+test('a run that keeps nothing names what cannot be trained, and why', async () => {
+  const { activities } = fakeActivities({ kept: [] });
+  const { contrastCapabilities } = activities.llm;
+  activities.llm.contrastCapabilities = async (input) => ({
+    ...(await contrastCapabilities!(input)),
+    untrainable: [{ id: 'code', reason: 'Not trainable: no tool returns the code.' }],
+  });
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await startRun(temporal);
+    const { verdict, reasons } = await result();
+    expect(verdict).toBe('nothing-to-sharpen');
+    expect(reasons).toEqual(['No capability was kept.', 'code: Not trainable: no tool returns the code.']);
+  });
+});
+
+test('else the run waits for the owner, whose retry asks the analyst again', async () => {
+  const { activities } = fakeActivities({ kept: ['b'] });
+  const { synthesiseEnvironment } = activities.llm;
+  const asked: (number | undefined)[] = [];
+  activities.llm.synthesiseEnvironment = async (input) => {
+    asked.push(input.declines);
+    return input.declines === undefined ? declined('No tool returns the code.') : synthesiseEnvironment!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, progress, result, runId } = await startRun(temporal);
+    const held = await until(progress, ({ waitingFor }) => waitingFor !== null);
+    expect(held.waitingFor).toContain('Analyst.Declined: No tool returns the code.');
+    expect(waitsOf(runId, held).map(({ who }) => who)).toEqual(['owner']);
+    await handle.signal(MESSAGES.retrySignal, { capabilityId: 'b' });
+    expect((await result()).verdict).toBe('promoted');
+  });
+  expect(asked).toEqual([undefined, 1]);
+});
+
 test('before any environment was written, the wait offers a command with a file, and that command gives it', async () => {
   const { activities, calls } = fakeActivities({ kept: ['b'] });
   activities.llm.synthesiseEnvironment = () =>
@@ -133,4 +220,52 @@ test('before any environment was written, the wait offers a command with a file,
   });
   expect(calls).toContain('train:b:1');
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('an environment that is wrong to the second reader is not accepted, and the next attempt gets its labels', async () => {
+  const { activities, calls } = fakeActivities({ kept: ['b'] });
+  const { synthesiseEnvironment, readEnvironment } = activities.llm;
+  const { calibrateEnvironment } = activities.sandbox;
+  const { renderReport } = activities.orchestration;
+  const readings: unknown[] = [];
+  let reported: ReportInput | null = null;
+  activities.llm.synthesiseEnvironment = async (input) => {
+    readings.push(input.previous?.reading);
+    return synthesiseEnvironment!(input);
+  };
+  activities.sandbox.calibrateEnvironment = async (input) => {
+    const outcome = await calibrateEnvironment!(input);
+    return { ...outcome, toRead: outcome.certificate };
+  };
+  activities.llm.readEnvironment = async (input) => ({
+    ...(await readEnvironment!(input)),
+    ...(input.attempt === 1 && { passed: false, outcome: 'wrong to a second reader: it pays for the opposite' }),
+  });
+  activities.orchestration.renderReport = async (input) => {
+    reported = input;
+    return renderReport!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { handle, result } = await startRun(temporal);
+    expect((await result()).verdict).toBe('promoted');
+    await keepHistories(temporal, handle.workflowId, 'second-reader', ['sharpenCapability']);
+  });
+  const [sharpened] = (reported as unknown as ReportInput).sharpened;
+  expect(sharpened!.attempts.map(({ accepted, outcome }) => [accepted, outcome])).toEqual([
+    [false, 'wrong to a second reader: it pays for the opposite'],
+    [true, 'in band'],
+  ]);
+  expect(readings).toEqual([undefined, expect.objectContaining({ key: expect.stringContaining('second-reading') })]);
+  expect(calls.filter((call) => call.startsWith('readEnvironment'))).toEqual([
+    'readEnvironment:b:1',
+    'readEnvironment:b:2',
+  ]);
+  expect(sharpened!.tokens.map(({ model }) => model)).toEqual([
+    'analyst',
+    'base',
+    'analyst',
+    'analyst',
+    'base',
+    'analyst',
+  ]);
 });

@@ -10,7 +10,7 @@ import { createOutput } from '../../cli/output';
 import { readSettings } from '../../cli/settings';
 import type { SynthesisInput } from '../../contracts/messages/sharpen-stage';
 import { childWorkflowId, MESSAGES, SEARCH_ATTRIBUTES } from '../../contracts/names';
-import { artifact, fakeActivities, type FakeOptions, rollouts } from '../fakes/activities';
+import { artifact, fakeActivities, type FakeOptions } from '../fakes/activities';
 import { layout } from '../../store';
 import { keepHistories } from '../helpers/histories';
 import { startRun, until } from '../helpers/runs';
@@ -74,19 +74,6 @@ test('labels that were lost after they were asked are asked again without a pers
     expect((await result()).verdict).toBe('nothing-to-sharpen');
   });
   expect(calls.filter((call) => call.startsWith('labelChunk'))).toHaveLength(4);
-});
-
-test('says how much of what was collected is live traffic, and how much could not be read', async () => {
-  const { activities } = fakeActivities({ kept: [] });
-  activities.sandbox.collectTrajectories = async () => ({ ...rollouts, live: 7, unreadable: 2 });
-  await withWorkers(temporal, activities, async () => {
-    const { result, progress } = await start();
-    await result();
-    const collect = (await progress()).stages.find(({ name }) => name === 'collect');
-    expect(collect?.detail).toBe(
-      '93 rollouts and 7 conversations of live traffic, 40 successes; 2 lines of live traffic could not be read',
-    );
-  });
 });
 
 test('does not promote when the gate fails, and says so', async () => {

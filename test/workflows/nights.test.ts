@@ -184,6 +184,30 @@ test('a night that retires an adapter trains nothing beside it, whatever base la
   expect(calls).toContain('keepMembers::without harmful');
 });
 
+test('a night labels and contrasts the rollouts of earlier nights with its own', async () => {
+  const { activities } = fakeActivities({ measured: { version: VERSION, outcome: 'nothing-new' } });
+  const { discoverCandidates, planLabels, contrastCapabilities } = activities.llm;
+  const pooled = { key: 'pooled.jsonl', sha256: 'f'.repeat(64), bytes: 1, mediaType: 'application/jsonl' };
+  const used: string[] = [];
+  activities.llm.discoverCandidates = async (input) => ({
+    ...(await discoverCandidates!(input)),
+    pooled: { rollouts: { ...input.collected, trajectories: pooled }, earlier: 9 },
+  });
+  activities.llm.planLabels = async (input) => {
+    used.push(input.collected.trajectories.key);
+    return planLabels!(input);
+  };
+  activities.llm.contrastCapabilities = async (input) => {
+    used.push(input.trajectories.key);
+    return contrastCapabilities!(input);
+  };
+  await withWorkers(temporal, activities, async () => {
+    const { result } = await start();
+    expect((await result()).verdict).toBe('nothing-new');
+  });
+  expect(used).toEqual(['pooled.jsonl', 'pooled.jsonl']);
+});
+
 test('what waits while a night identifies is answered there', async () => {
   const { activities } = fakeActivities({ measured: { version: VERSION, outcome: 'too-little-power' } });
   const { discoverCandidates } = activities.llm;

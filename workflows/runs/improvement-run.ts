@@ -12,6 +12,7 @@ import type { IdentifyResult } from '../../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../../contracts/messages/run';
 import type { NightDecisionResult } from '../../contracts/messages/night-stage';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
+import { failedCount, failedText } from '../../contracts/failed-episodes';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from '../shared/activities';
 import { settleAll } from '../shared/settle-all';
@@ -277,10 +278,21 @@ function sharpenAll(
 }
 
 /** Why there is nothing to evaluate: each kept capability with its outcome. */
-const whyNotEvaluated = (sharpened: readonly SharpenResult[], { candidates }: IdentifyResult): string[] =>
-  sharpened.length === 0
-    ? [candidates === 0 ? 'The analyst named no capability.' : 'No capability was kept.']
-    : sharpened.map(({ capability, reason }) => `${capability.id} has no adapter: ${reason}`);
+function whyNotEvaluated(
+  sharpened: readonly SharpenResult[],
+  { candidates, untrainable = [] }: IdentifyResult,
+): string[] {
+  if (sharpened.length === 0) {
+    const why = candidates === 0 ? 'The analyst named no capability.' : 'No capability was kept.';
+    return [why, ...untrainable.map(({ id, reason }) => `${id}: ${reason}`)];
+  }
+  const each = sharpened.map(({ capability, reason }) => `${capability.id} has no adapter: ${reason}`);
+  return sharpened.every(({ declined }) => declined === true) ? [ALL_DECLINED, ...each] : each;
+}
+
+const ALL_DECLINED =
+  'The analyst declined to write an environment for every capability that was kept, so nothing was trained. If its ' +
+  'reasons do not hold, use another analyst, or write an environment by hand.';
 
 /** The result for a capability without an adapter. */
 const skipped = (capability: SharpenResult['capability'], reason: string): SharpenResult => ({
@@ -297,7 +309,7 @@ const skipped = (capability: SharpenResult['capability'], reason: string): Sharp
 async function evaluate(
   { table, gates, skippable }: Run,
   plan: RunPlan,
-  { trajectories }: RolloutSummary,
+  { trajectories, failed: causes, episodes, live = 0 }: RolloutSummary,
   identified: IdentifyResult,
   { sharpened, retires }: { sharpened: SharpenResult[]; retires: string[] | undefined },
 ): Promise<EvaluationOutcome | null> {
@@ -309,7 +321,8 @@ async function evaluate(
     'evaluate',
     () => {
       const show = (text: string) => table.update({ key: 'evaluate', text, waitingFor: null });
-      return evaluateArms({ plan, gates, skippable, trajectories, show, retires }, identified, sharpened);
+      const failed = causes && { failed: failedCount(causes) / (episodes - live) };
+      return evaluateArms({ plan, gates, skippable, trajectories, ...failed, show, retires }, identified, sharpened);
     },
     ({ comparison }) => comparison.summary,
   );
@@ -318,19 +331,23 @@ async function evaluate(
 function describeCollected(collected: RolloutSummary): string {
   const { episodes, live = 0, successes, tooLong = 0, cut = 0, damagedLines = 0 } = collected;
   const { refused = 0, unreadable = 0 } = collected;
+  const failed = failedText(collected.failed);
+  const none = failed === '' ? '' : `; without a result ${failed}`;
   const conversations = live > 0 ? ` and ${live} conversations of live traffic` : '';
   const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';
   const again = damagedLines > 0 ? `; ${damagedLines} damaged lines of the work file set aside and played again` : '';
   const long = tooLong > 0 ? `; ${tooLong} failed because their opening is longer than the model's context` : '';
   const ended = refused > 0 ? `; ${refused} ended because the model server refused their conversation` : '';
   const short = cut > 0 ? `; ${cut} have a reply that was cut at model.maxCompletionTokens` : '';
-  return `${episodes - live} rollouts${conversations}, ${successes} successes${long}${ended}${short}${lost}${again}`;
+  return `${episodes - live} rollouts${conversations}, ${successes} successes${none}${long}${ended}${short}${lost}${again}`;
 }
 
-const describeIdentified = ({ kept, candidates }: IdentifyResult) =>
-  candidates === 0
-    ? 'the analyst named no capability'
-    : `kept ${kept.length} of ${candidates}${kept.length === 0 ? '' : `: ${kept.map(({ name }) => name).join(', ')}`}`;
+function describeIdentified({ kept, candidates, untrainable = [] }: IdentifyResult): string {
+  if (candidates === 0) return 'the analyst named no capability';
+  const names = kept.length === 0 ? '' : `: ${kept.map(({ name }) => name).join(', ')}`;
+  const not = untrainable.map(({ id, reason }) => `; ${id}: ${reason}`).join('');
+  return `kept ${kept.length} of ${candidates}${names}${not}`;
+}
 
 const describeSharpened = (results: SharpenResult[]) =>
   `${results.filter(({ adapter }) => adapter !== null).length} of ${results.length} trained`;

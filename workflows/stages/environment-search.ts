@@ -1,14 +1,10 @@
+import { ApplicationFailure } from '@temporalio/workflow';
 import { wholeWords } from '../../contracts/clean-text';
 import { ATTEMPT_OUTCOME_CHARS } from '../../contracts/limits';
 import type { FailureType } from '../../contracts/failures/run';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type { TokenUse } from '../../contracts/messages/run-context';
-import type {
-  AttemptRefs,
-  EnvironmentInput,
-  SharpenInput,
-  SynthesisResult,
-} from '../../contracts/messages/sharpen-stage';
+import type { AttemptRefs, EnvironmentInput, SharpenInput } from '../../contracts/messages/sharpen-stage';
 import { llm, sandbox } from '../shared/activities';
 import type { EditedEnvironmentSlot } from './edited-environment-slot';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
@@ -19,6 +15,8 @@ import type { OperatorGate } from '../waits/operator-gate';
 const SHOWN_ATTEMPTS = 6;
 /** Number of first attempts with which a later attempt is compared. */
 const COMPARED_ATTEMPTS = 6;
+
+const DECLINED = 'Analyst.Declined' satisfies FailureType;
 
 /** Statuses that refuse no question: of an unknown model, and of failures, even if other questions are answered. */
 const NO_REFUSAL: ReadonlySet<unknown> = new Set([404, 424, 500]);
@@ -34,8 +32,12 @@ export class EnvironmentSearch {
   readonly tokens: TokenUse[] = [];
   /** Whether the run has a source for this capability. The attempt that wrote it may not have ended. */
   hasSource = false;
-  /** Why the capability is skipped, if the analyst refused to write an environment and nobody is to be asked. */
+  /** Why the capability is skipped, if the analyst refuses to write an environment and nobody is to be asked. */
   refusal: string | null = null;
+  /** Whether it is skipped because the analyst declined. */
+  isDeclined = false;
+  /** How often the analyst declined. A person may have it asked again. */
+  private declines = 0;
 
   /**
    * @param gate waits for a person when a person can correct an attempt's failure.
@@ -67,8 +69,8 @@ export class EnvironmentSearch {
   }
 
   /**
-   * An attempt. Null if agent.yaml says to skip a capability without an environment and the analyst refuses the
-   * question itself: it would refuse the same question again.
+   * An attempt. Null if agent.yaml says to skip a capability without an environment and the analyst declines, or
+   * refuses the question itself: it would do so again.
    */
   private async attemptUnlessRefused(): Promise<AttemptRefs | null> {
     try {
@@ -76,10 +78,14 @@ export class EnvironmentSearch {
     } catch (error) {
       const failure = applicationFailureOf(error);
       const [detail] = (failure?.details ?? []) as { status?: unknown }[];
+      const isDeclined = failure?.type === DECLINED;
       const isRefused =
-        failure?.type === ('Analyst.BadRequest' satisfies FailureType) && !NO_REFUSAL.has(detail?.status);
+        isDeclined ||
+        (failure?.type === ('Analyst.BadRequest' satisfies FailureType) && !NO_REFUSAL.has(detail?.status));
       if (!isRefused || this.input.onRejected !== 'skip' || this.edited.hasUntried) throw error;
-      this.refusal = singleLine(`the analyst refused to write an environment: ${messageOf(error)}`, MAX_REFUSAL);
+      this.isDeclined = isDeclined;
+      const about = isDeclined ? '' : 'the analyst refused to write an environment: ';
+      this.refusal = singleLine(`${about}${messageOf(error)}`, MAX_REFUSAL);
       return null;
     }
   }
@@ -106,16 +112,26 @@ export class EnvironmentSearch {
     return { ...result, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
-  /** Asks the analyst for an environment. The outcomes of the previous attempts are its feedback. */
-  private async synthesise(attempt: number): Promise<Pick<SynthesisResult, 'source' | 'reusedFrom'>> {
+  /**
+   * Asks the analyst for an environment. The outcomes of the previous attempts are its feedback.
+   * @throws Analyst.Declined when the analyst declines.
+   */
+  private async synthesise(attempt: number): Promise<{ source: ArtifactRef; reusedFrom?: string }> {
     const { context, capability, identification, trajectories, labels } = this.input;
     const history = this.attempts.slice(-SHOWN_ATTEMPTS).map((a) => ({ attempt: a.attempt, outcome: a.outcome }));
-    const { source, model, promptTokens, completionTokens, reusedFrom } =
-      await llm.synthesiseEnvironment.executeWithOptions({ summary: `environment: ${this.nameOf(attempt)}` }, [
-        { context, capability, identification, trajectories, labels, attempt, previous: this.last, history },
-      ]);
+    const declines = this.declines === 0 ? {} : { declines: this.declines };
+    const question = { context, capability, identification, trajectories, labels, attempt, previous: this.last };
+    const answer = await llm.synthesiseEnvironment.executeWithOptions(
+      { summary: `environment: ${this.nameOf(attempt)}` },
+      [{ ...question, history, ...declines }],
+    );
+    const { model, promptTokens, completionTokens, reusedFrom } = answer;
     this.tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
-    return { source, ...(reusedFrom !== undefined && { reusedFrom }) };
+    if (answer.source === null) {
+      this.declines++;
+      throw ApplicationFailure.nonRetryable(answer.declined, DECLINED);
+    }
+    return { source: answer.source, ...(reusedFrom !== undefined && { reusedFrom }) };
   }
 
   /** Validates an environment and, if it is valid, calibrates it with rollouts of the base model. */
@@ -123,10 +139,10 @@ export class EnvironmentSearch {
     const { context, capability, trajectories, labels } = this.input;
     const environment = { context, capability, source };
     const before = isEdited ? [] : this.attempts.slice(0, COMPARED_ATTEMPTS);
-    const compared = before.map((a) => ({ source: a.source, validation: a.validation }));
+    const compared = before.map((a) => ({ source: a.source, validation: a.validation, calibration: a.calibration }));
     const { passed, problems, playable, detail, certificate } = await sandbox.validateEnvironment.executeWithOptions(
       { summary: `validate: ${this.nameOf(attempt)}` },
-      [{ ...environment, ...(compared.length > 0 && { before: compared }) }],
+      [{ ...environment, trajectories, ...(compared.length > 0 && { before: compared }) }],
     );
     if (!passed) {
       const rollouts = playable ? await this.rollOutRefused(attempt, environment) : null;
@@ -147,7 +163,7 @@ export class EnvironmentSearch {
     );
     const { promptTokens, completionTokens } = calibration;
     this.tokens.push({ stage: 'sharpen', model: 'base', promptTokens, completionTokens });
-    return {
+    const calibrated = {
       attempt,
       source,
       validation: detail,
@@ -157,6 +173,38 @@ export class EnvironmentSearch {
       ...(calibration.reusedFrom !== undefined && { calibrationFrom: calibration.reusedFrom }),
       accepted: calibration.inBand,
       outcome: calibration.outcome,
+    };
+    const { toRead } = calibration;
+    return calibration.inBand && toRead !== undefined
+      ? this.readBlind(calibrated, calibration.detail, toRead)
+      : calibrated;
+  }
+
+  /** Lets a second reader, who sees neither code nor rewards, judge an environment that is in band. */
+  private async readBlind(
+    calibrated: AttemptRefs,
+    calibration: ArtifactRef,
+    toRead: ArtifactRef,
+  ): Promise<AttemptRefs> {
+    const { context, capability, identification, trajectories, labels } = this.input;
+    const { attempt, source, certificate } = calibrated;
+    const reading = await llm.readEnvironment.executeWithOptions(
+      { summary: `second reader: ${this.nameOf(attempt)}` },
+      [
+        {
+          ...{ context, capability, source, identification, trajectories, labels },
+          ...{ attempt, toRead, calibration, certificate },
+        },
+      ],
+    );
+    const { model, promptTokens, completionTokens } = reading;
+    this.tokens.push({ stage: 'sharpen', model, promptTokens, completionTokens });
+    return {
+      ...calibrated,
+      certificate: reading.certificate,
+      reading: reading.detail,
+      accepted: reading.passed,
+      outcome: reading.passed ? calibrated.outcome : reading.outcome,
     };
   }
 

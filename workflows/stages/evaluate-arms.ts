@@ -31,7 +31,8 @@ export async function evaluateArms(
   // The mixed adapter trains while the model server works on the other arms. Adapters that were kept from the active
   // version have no environment here.
   const taught = trained.filter(({ environment }) => environment !== null);
-  const training = plan.mixedAdapter && taught.length > 1 ? trainMixed(stage, sharpened) : Promise.resolve(NO_MIXED);
+  const training =
+    plan.mixedAdapter && taught.length > 1 ? trainMixed(stage, identified, sharpened) : Promise.resolve(NO_MIXED);
   const playing = playAlone(stage, adapters);
   await settleAll<unknown>([training, playing]);
   const [mixed, arms] = [await training, await playing];
@@ -88,10 +89,14 @@ type PlannedStage = Omit<EvaluationStage, 'heldOut'>;
 
 /** @param heldOut the tasks of an earlier plan; the new plan repeats them. */
 async function planEvaluation(stage: PlannedStage, heldOut?: HeldOut): Promise<PlanEvaluationResult> {
-  const { plan, trajectories } = stage;
+  const { plan, trajectories, failed } = stage;
   const planned = await perform(stage, () =>
     sandbox.planEvaluation.executeWithOptions({ summary: 'what the candidate has to beat' }, [
-      { context: plan.context, trajectories, ...(heldOut && { heldOut }) },
+      {
+        ...{ context: plan.context, trajectories },
+        ...(failed !== undefined && { failed }),
+        ...(heldOut && { heldOut }),
+      },
     ]),
   );
   stage.show(planned.summary);
@@ -114,7 +119,7 @@ async function playCandidate(
 ): Promise<{ arm: ArmRollouts; routing: ArtifactRef; router: ArtifactRef; choice: ArtifactRef; isMixed: boolean }> {
   const { plan, trajectories } = stage;
   const { adapters, capabilities, mixed } = parts;
-  const { router, choice, kind } = await perform(stage, () =>
+  const { router, choice, kind, followsTools } = await perform(stage, () =>
     sandbox.chooseRouter.executeWithOptions({ summary: 'candidates compete on train tasks' }, [
       { context: plan.context, adapters, capabilities, trajectories, labels, ...(mixed && { mixed }) },
     ]),
@@ -127,17 +132,27 @@ async function playCandidate(
   );
   const all = [...adapters, ...(mixed ? [mixed] : [])];
   const arm = await perform(stage, () => rollOut(stage, 'routed', 'routed', all, { routing, router }));
-  return { arm, routing, router, choice, isMixed: kind === 'mixed' };
+  return { arm, routing, router, choice, isMixed: kind === 'mixed' && !followsTools };
 }
 
 /** Trains one adapter in all environments, with as many rollouts as the other adapters together (paper, table 3). */
-function trainMixed(stage: EvaluationStage, sharpened: SharpenResult[]): Promise<LeftOut<TrainedAdapter>> {
+function trainMixed(
+  stage: EvaluationStage,
+  { labels }: IdentifyResult,
+  sharpened: SharpenResult[],
+): Promise<LeftOut<TrainedAdapter>> {
   const environments = sharpened.flatMap((s) =>
     s.adapter === null || s.environment === null ? [] : [{ id: s.capability.id, source: s.environment }],
   );
   return unlessLeftOut(stage, () =>
     jobs.trainAdapter.executeWithOptions({ summary: 'train mixed: all environments' }, [
-      { context: stage.plan.context, job: MIXED, environments, budgetFactor: environments.length },
+      {
+        context: stage.plan.context,
+        job: MIXED,
+        environments,
+        budgetFactor: environments.length,
+        evidence: { trajectories: stage.trajectories, labels },
+      },
     ]),
   );
 }

@@ -31,6 +31,8 @@ export interface EvaluationStage extends Pick<Run, 'gates' | 'skippable'> {
   plan: RunPlan;
   /** JSONL of Trajectory: the base model on the train tasks. */
   trajectories: ArtifactRef;
+  /** Share of these rollouts that failed. Absent: none. */
+  failed?: number;
   /** The held-out tasks and trials that every arm plays. */
   heldOut: HeldOut;
   /** Capabilities whose adapter the candidate does without, because the night asked for it. */

@@ -1,6 +1,7 @@
 import { executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import type {
+  ContrastResult,
   DiscoveryResult,
   IdentifyInput,
   IdentifyResult,
@@ -8,7 +9,7 @@ import type {
   TallyResult,
 } from '../../contracts/messages/identify-stage';
 import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
-import { llm } from '../shared/activities';
+import { llm, sandbox } from '../shared/activities';
 import { applicationFailureOf } from '../shared/failure-causes';
 import { NOTHING_LABELLED, addLabels, type labelChunks } from './label-chunks';
 import { cleanMarkdown } from '../../contracts/clean-text';
@@ -17,7 +18,8 @@ import { OperatorGate, reportStatus, takeAnswers } from '../waits/operator-gate'
 /**
  * Finds the capabilities that an agent lacks: discovers candidates, labels them, contrasts failures with successes
  * (paper, section 2). Labelling runs go one after the other. Each asks only about candidates whose verdict the
- * remaining runs can still change. Waits for a person when the analyst refuses.
+ * remaining runs can still change. Experiments follow where the labels leave a question open. Waits for a person when
+ * the analyst refuses.
  */
 export async function identifyCapabilities(given: IdentifyInput): Promise<IdentifyResult> {
   const input = { ...given };
@@ -25,6 +27,7 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
   const discovery = await stage.perform(() =>
     llm.discoverCandidates.executeWithOptions({ summary: 'discover candidates' }, [input]),
   );
+  if (discovery.pooled) input.collected = discovery.pooled.rollouts;
   const runs: LabellingRun[] = [];
   let open = discovery.count > 0 ? discovery.candidates : null;
   while (open !== null) {
@@ -33,20 +36,30 @@ export async function identifyCapabilities(given: IdentifyInput): Promise<Identi
     runs.push(run);
     open = run.tallied.open;
   }
-  return stage.perform(() => {
-    const { context, collected, independent, measures } = input;
-    return llm.contrastCapabilities.executeWithOptions({ summary: `contrast after ${runs.length} labelling runs` }, [
-      {
-        context,
-        trajectories: collected.trajectories,
-        discovery,
-        tally: runs.at(-1)?.tallied.tally ?? null,
-        totals: runs.map(({ labelled }) => labelled).reduce(addLabels, NOTHING_LABELLED),
-        ...(independent && { independent }),
-        ...(measures && { measures }),
-      },
-    ]);
-  });
+  const contrast = (after: string, experiments?: ArtifactRef): Promise<ContrastResult> =>
+    stage.perform(() => {
+      const { context, collected, independent, measures } = input;
+      return llm.contrastCapabilities.executeWithOptions({ summary: `contrast after ${after}` }, [
+        {
+          context,
+          trajectories: collected.trajectories,
+          discovery,
+          tally: runs.at(-1)?.tallied.tally ?? null,
+          totals: runs.map(({ labelled }) => labelled).reduce(addLabels, NOTHING_LABELLED),
+          ...(independent && { independent }),
+          ...(measures && { measures }),
+          ...(experiments && { experiments }),
+        },
+      ]);
+    });
+  const { questions, ...identified } = await contrast(`${runs.length} labelling runs`);
+  if (questions === undefined) return identified;
+  const experiments = await stage.perform(() =>
+    sandbox.playExperiments.executeWithOptions({ summary: 'experiments with the steps of candidates' }, [
+      { context: input.context, questions },
+    ]),
+  );
+  return contrast('experiments', experiments);
 }
 
 /** The shared parts of one identification's steps. */

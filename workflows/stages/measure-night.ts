@@ -6,6 +6,7 @@ import type { NightDecisionResult, NightPlanResult } from '../../contracts/messa
 import type { RunPlan } from '../../contracts/messages/run';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
+import { failedCount, failedOfArms } from '../../contracts/failed-episodes';
 import { childWorkflowId, WORKFLOWS } from '../../contracts/names';
 import { orchestration, sandbox } from '../shared/activities';
 import type { identifyCapabilities } from './identify-capabilities';
@@ -151,9 +152,15 @@ function describeArms(
   const traffic = live === undefined ? '' : `; ${live} conversations that it answered join them`;
   const { unreadable = 0 } = learned;
   const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';
+  const without = failedOfArms([
+    ['base', base.rollouts.failed],
+    [`version ${version.version}`, served.rollouts.failed],
+  ]);
+  const failed = without === '' ? '' : `; without a result ${without}`;
+  const played = served.rollouts.episodes - failedCount(served.rollouts.failed);
   return (
-    `version ${version.version} passes ${served.rollouts.successes} of ${served.rollouts.episodes} train tasks, ` +
-    `base ${base.rollouts.successes}${traffic}${lost}`
+    `version ${version.version} passes ${served.rollouts.successes} of ${played} train tasks, ` +
+    `base ${base.rollouts.successes}${failed}${traffic}${lost}`
   );
 }
 

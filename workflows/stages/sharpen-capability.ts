@@ -7,6 +7,7 @@ import { editCommand, giveCommand } from '../../contracts/names';
 import { jobs } from '../shared/activities';
 import { EditedEnvironmentSlot } from './edited-environment-slot';
 import { EnvironmentSearch } from './environment-search';
+import { applicationFailureOf, messageOf } from '../shared/failure-causes';
 import { editSignal } from '../shared/messages';
 import { cleanMarkdown } from '../../contracts/clean-text';
 import { nameInSummary, singleLine } from '../shared/single-line';
@@ -107,20 +108,32 @@ async function findEnvironment({ input, gate, edited, search }: Stage, firstRoun
 async function trainUnlessReplaced(stage: Stage, environment: ArtifactRef): Promise<SharpenResult | null> {
   const { input, gate, edited, report } = stage;
   await report('training');
-  const training = await gate.runUnlessSkipped(async () => ({
-    adapter: edited.hasUntried ? null : await train(input, environment),
-  }));
-  if (training === null) return resultOf(stage, 'training skipped by a person', { environment });
+  let why = '';
+  const training = await gate.runUnlessSkipped(async () => {
+    try {
+      return { adapter: edited.hasUntried ? null : await train(input, environment) };
+    } catch (error) {
+      why = singleLine(messageOf(error), MAX_LINE);
+      // Its probes refused the environment, as a check does.
+      const isRefused = applicationFailureOf(error)?.type === 'Trainer.Harmful';
+      if (isRefused && input.onRejected === 'skip' && !edited.hasUntried) return { adapter: 'none' as const };
+      throw error;
+    }
+  });
+  const skipped = `training skipped by a person${why === '' ? '' : `: ${why}`}`;
+  if (training === null) return resultOf(stage, skipped, { environment });
   const { adapter } = training;
+  if (adapter === 'none') return resultOf(stage, why, { environment });
   if (adapter === null) return null;
-  const reward = `reward ${adapter.finalReward.toFixed(2)}`;
+  const watched = adapter.watched === undefined ? '' : `, ${adapter.watched}`;
+  const reward = `reward ${adapter.finalReward.toFixed(2)}${watched}`;
   await report(`trained, ${reward}`);
   const how = adapter.reusedFrom === undefined ? `after ${adapter.rollouts} rollouts` : `from ${adapter.reusedFrom}`;
   return resultOf(stage, `${reward} ${how}`, { status: 'trained', environment, adapter });
 }
 
 function train(
-  { context, capability, sideBySide, continues }: SharpenInput,
+  { context, capability, sideBySide, continues, trajectories, labels }: SharpenInput,
   source: ArtifactRef,
 ): Promise<TrainedAdapter> {
   return jobs.trainAdapter.executeWithOptions({ summary: `train ${nameInSummary(capability.name)}` }, [
@@ -129,6 +142,7 @@ function train(
       job: capability.id,
       environments: [{ id: capability.id, source }],
       budgetFactor: 1,
+      evidence: { trajectories, labels },
       sideBySide,
       ...(continues !== undefined && { continues }),
     },
@@ -145,6 +159,7 @@ function resultOf({ input, search }: Stage, reason: string, made: Partial<Sharpe
     environment: null,
     adapter: null,
     tokens: search.tokens,
+    ...(search.isDeclined && { declined: true }),
     ...made,
   };
 }
