@@ -6,11 +6,20 @@ import {
   pricesOf,
   withLost,
 } from '../contracts/artifacts/analyst-use';
+import {
+  dollarsForEnvironment,
+  type EnvironmentUse,
+  parseEnvironmentUse,
+  sumOfStages,
+} from '../contracts/artifacts/environment-use';
+import { commandOf } from '../contracts/config/environment-kinds';
 import { confidenceOfComparison } from '../contracts/statistics/error-spending';
 import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
 import { heldOutSize, type HeldOutSize } from '../contracts/statistics/held-out-size';
+import { rarestNeed } from '../contracts/statistics/rarest-need';
 import { plannedTrials } from '../contracts/statistics/planned-trials';
 import type { AgentSpec } from '../contracts/config/agent-spec';
+import { DISCOVERY_SUCCESSES } from '../contracts/limits';
 import { layout, type ArtifactStore } from '../store';
 
 /** The calls of one stage to one model, with their expected tokens. */
@@ -32,6 +41,8 @@ export interface RunEstimate {
   /** Upper limit of the analyst's tokens: every labelling run, candidate and attempt that agent.yaml allows. */
   tokens: number;
   usd: number | null;
+  /** Upper limit of what simulated users and judges spend; null: the environment is a Python class without them. */
+  environment: { episodes: number; tokens: number; usd: number | null } | null;
   /** The last run's use of the analyst, as the best guess for the next; null if there is none. */
   expectedTokens: number | null;
   /**
@@ -39,6 +50,8 @@ export interface RunEstimate {
    * adds trials only until the wanted gain can be proved.
    */
   minimumDetectableGain: number;
+  /** The rarest need that is found in four of five cases, as a share of the tasks; null if none is. */
+  rarestNeed: number | null;
   /** The source of the sizes of calls. */
   basis: string;
 }
@@ -57,34 +70,59 @@ interface CallSize {
 const AROUND_TOKENS = 450;
 const TURN_TOKENS = 150;
 const ANSWER_TOKENS = { discover: 900, label: 80, synthesise: 3_000 };
+/** Episodes in one prompt of the second reader. */
+const EPISODES_READ = 10;
 /** Assumed size in tokens of a synthesis prompt with rules, tools and a few episodes. */
 const SYNTHESIS_TOKENS = 12_000;
 
-type Kind = 'discover' | 'label' | 'synthesise';
+/** Before a run, so many of the tasks without a certain need are assumed to fail. */
+export const ASSUMED_OTHER_RISK = 0.3;
+
+type Kind = 'discover' | 'label' | 'synthesise' | 'read';
 
 /**
  * The mean size of each kind of analyst call, and all tokens, in the agent's last run. Only runs in this store with
- * labels count. Empty if there is none.
+ * labels count. Empty if there is none. `episode`: what an episode's simulated user and judge spent in it; null: that
+ * run does not know.
  */
 export async function readLastCallSizes(
   store: ArtifactStore,
   agent: string,
-): Promise<{ runId: string | null; sizes: Partial<Record<Kind, CallSize>>; tokens: number | null }> {
+): Promise<{
+  runId: string | null;
+  sizes: Partial<Record<Kind, CallSize>>;
+  tokens: number | null;
+  episode: CallSize | null;
+}> {
   const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
   for (const runId of runs) {
-    const uses = await readUses(store, runId);
-    if ((uses['label']?.calls ?? 0) > 0) return { runId, sizes: meansOf(uses), tokens: tokensOf(uses) };
+    const uses = await readUses(store, layout.analystUse(runId), parseAnalystUse);
+    if ((uses['label']?.calls ?? 0) === 0) continue;
+    const ofEnvironment = await readUses(store, layout.environmentUse(runId), parseEnvironmentUse);
+    return { runId, sizes: meansOf(uses), tokens: tokensOf(uses), episode: meanEpisode(ofEnvironment) };
   }
-  return { runId: null, sizes: {}, tokens: null };
+  return { runId: null, sizes: {}, tokens: null, episode: null };
 }
 
-/** A run's use of the analyst; nothing if its file is damaged, since the previous run may still show sizes. */
-async function readUses(store: ArtifactStore, runId: string): Promise<AnalystUse> {
+/** What a document counts; nothing if its file is damaged, since the previous run may still show sizes. */
+async function readUses<Uses extends object>(
+  store: ArtifactStore,
+  key: string,
+  parse: (stored: unknown) => { uses: Uses },
+): Promise<Uses | Record<string, never>> {
   try {
-    return parseAnalystUse((await store.readDocument(layout.analystUse(runId)))?.value).uses;
+    return parse((await store.readDocument(key))?.value).uses;
   } catch {
     return {};
   }
+}
+
+function meanEpisode(use: EnvironmentUse): CallSize | null {
+  const { episodes, unknown, promptTokens, completionTokens } = sumOfStages(use);
+  const known = episodes - unknown;
+  return known === 0
+    ? null
+    : { promptTokens: promptTokens / known, cachedTokens: 0, completionTokens: completionTokens / known };
 }
 
 const tokensOf = (uses: AnalystUse): number =>
@@ -121,6 +159,92 @@ function provableGain({ evaluation }: AgentSpec, { tasks, leastTrials: least, mo
   return trials === least ? provable(least) : Math.max(gain, provable(trials));
 }
 
+/** Tokens of a whole episode. */
+const tokensOfEpisode = ({ environment, analyst }: AgentSpec): number =>
+  Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);
+
+/** Sizes of calls where no earlier run tells them. */
+function assumedSizes(spec: AgentSpec): Record<Kind, CallSize> {
+  const episodeTokens = tokensOfEpisode(spec);
+  const { identify, analyst } = spec;
+  return {
+    discover: {
+      promptTokens: Math.ceil(identify.batchSize * (1 + DISCOVERY_SUCCESSES)) * episodeTokens,
+      cachedTokens: 0,
+      completionTokens: ANSWER_TOKENS.discover,
+    },
+    label: { promptTokens: episodeTokens + AROUND_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.label },
+    synthesise: { promptTokens: SYNTHESIS_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.synthesise },
+    read: {
+      promptTokens: Math.min(EPISODES_READ * episodeTokens + AROUND_TOKENS, analyst.maxPromptTokens),
+      cachedTokens: 0,
+      completionTokens: EPISODES_READ * ANSWER_TOKENS.label,
+    },
+  };
+}
+
+/** Rollouts of all trainings of a run, the mixed one included, and of their probes. */
+function trainingRollouts({ identify, training, evaluation }: AgentSpec): { own: number; probes: number } {
+  const { groups, rolloutsPerGroup, resampleGroups, iterations, probeEvery, probeCalledFor, probeOthers } = training;
+  const probesIn = (length: number): number => (probeEvery === 0 ? 0 : Math.ceil(length / probeEvery));
+  const all = identify.maxCandidates * iterations;
+  const probes = identify.maxCandidates * probesIn(iterations) + (evaluation.mixedAdapter ? probesIn(all) : 0);
+  return {
+    own: (evaluation.mixedAdapter ? 2 : 1) * all * (groups + resampleGroups) * rolloutsPerGroup,
+    probes: probes * (probeCalledFor + probeOthers),
+  };
+}
+
+/** Largest number of calls of the second reader. */
+const mostReadings = ({ identify, synthesis, certificate: { secondReader } }: AgentSpec): number =>
+  secondReader.labels === 0
+    ? 0
+    : identify.maxCandidates * synthesis.maxAttempts * Math.ceil(secondReader.maxLabels / EPISODES_READ);
+
+/** The rarest need that the planned rollouts can find. */
+const rarestNeedOf = ({ environment, identify }: AgentSpec): RunEstimate['rarestNeed'] =>
+  rarestNeed({
+    tasks: environment.trainSeeds.count,
+    otherRisk: ASSUMED_OTHER_RISK,
+    candidates: identify.maxCandidates,
+    familywiseError: identify.familywiseError,
+    minCoverage: identify.minCoverage,
+  });
+
+/** Makes the rows of rollouts of the agent's own model. */
+const rolloutsOf =
+  (spec: AgentSpec) =>
+  (stage: string, what: string, episodes: number): StageEstimate => ({
+    stage,
+    what,
+    calls: episodes * spec.environment.maxTurns,
+    promptTokens: Math.round((episodes * spec.environment.maxTurns * tokensOfEpisode(spec)) / 2),
+    cachedTokens: 0,
+    completionTokens: Math.round((episodes * tokensOfEpisode(spec)) / 2),
+    usd: null,
+  });
+
+/**
+ * The row of simulated users and judges; null if the environment is a Python class.
+ * @param episode what they spend in an episode; null: assumed to be what the agent's model spends.
+ * @param judged rollouts on held-out tasks, without those of an agent that does nothing.
+ */
+function usersOf(spec: AgentSpec, episode: CallSize | null, judged: number): StageEstimate | null {
+  const { environment, collect, identify, evaluation, budget } = spec;
+  if (commandOf(environment) === null) return null;
+  const collected = environment.trainSeeds.count * collect.trials;
+  const learning = collected + identify.experimentRollouts + evaluation.routingRollouts;
+  const calls = learning + judged + heldOutSize(spec).tasks;
+  const { promptTokens, completionTokens } = episode ?? rolloutsOf(spec)('', '', 1);
+  const use = {
+    promptTokens: Math.round(promptTokens * calls),
+    completionTokens: Math.round(completionTokens * calls),
+  };
+  const usd = dollarsForEnvironment({ all: { episodes: calls, unknown: 0, ...use } }, budget.environment);
+  const what = 'simulated users and judges, episodes, at most';
+  return { stage: 'all', what, calls, ...use, cachedTokens: 0, usd };
+}
+
 /**
  * Estimates a run. `live` is the number of live conversations that would join the rollouts. Labels that the store
  * already has are counted too, so the estimate of the labels is an upper bound.
@@ -132,16 +256,7 @@ export function estimateRun(
 ): RunEstimate {
   const { environment, collect, identify, synthesis, analyst } = spec;
   const episodes = environment.trainSeeds.count * collect.trials;
-  const episodeTokens = Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);
-  const assumed: Record<Kind, CallSize> = {
-    discover: {
-      promptTokens: identify.batchSize * episodeTokens,
-      cachedTokens: 0,
-      completionTokens: ANSWER_TOKENS.discover,
-    },
-    label: { promptTokens: episodeTokens + AROUND_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.label },
-    synthesise: { promptTokens: SYNTHESIS_TOKENS, cachedTokens: 0, completionTokens: ANSWER_TOKENS.synthesise },
-  };
+  const assumed = assumedSizes(spec);
   const prices = pricesOf(analyst);
   const row = (stage: string, what: string, kind: Kind, calls: number): StageEstimate => {
     const size = last.sizes[kind] ?? assumed[kind];
@@ -153,19 +268,13 @@ export function estimateRun(
     const share = kind === 'label' && analyst.mode === 'batch' ? BATCH_PRICE : 1;
     return { stage, what, calls, ...use, usd: prices === null ? null : dollarsFor(use, prices) * share };
   };
-  const rollouts = (stage: string, what: string, calls: number): StageEstimate => ({
-    stage,
-    what,
-    calls: calls * environment.maxTurns,
-    promptTokens: Math.round((calls * environment.maxTurns * episodeTokens) / 2),
-    cachedTokens: 0,
-    completionTokens: Math.round((calls * episodeTokens) / 2),
-    usd: null,
-  });
+  const rollouts = rolloutsOf(spec);
   const heldOut = heldOutSize(spec);
   const heldOutRollouts = heldOut.tasks * heldOut.mostTrials;
-  const stages = [
-    rollouts('collect', 'base model, at most', episodes),
+  const judged = heldOutRollouts * (identify.maxCandidates + 4);
+  const users = usersOf(spec, last.episode, judged);
+  const ofTraining = trainingRollouts(spec);
+  const asked = [
     row('identify', 'discovery', 'discover', identify.discoveryBatches),
     row(
       'identify',
@@ -174,20 +283,34 @@ export function estimateRun(
       (episodes + live) * identify.maxCandidates * identify.runs,
     ),
     row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
-    rollouts('evaluate', 'routers on train tasks, at most', spec.evaluation.routingRollouts),
-    rollouts(
-      'evaluate',
-      'base model, adapters, active version, at most',
-      heldOutRollouts * (identify.maxCandidates + 4),
-    ),
+    ...(mostReadings(spec) > 0
+      ? [row('sharpen', 'second reader of environments, at most', 'read', mostReadings(spec))]
+      : []),
   ];
-  const asked = stages.filter(({ stage }) => stage === 'identify' || stage === 'sharpen');
+  const stages = [
+    rollouts('collect', 'base model, at most', episodes),
+    ...asked,
+    ...(identify.experimentRollouts > 0
+      ? [rollouts('identify', 'experiments where labels do not decide, at most', identify.experimentRollouts)]
+      : []),
+    rollouts('sharpen', 'trainings, at most', ofTraining.own),
+    ...(ofTraining.probes > 0
+      ? [rollouts('sharpen', 'their probes; after a loss up to ten times as many', ofTraining.probes)]
+      : []),
+    rollouts('evaluate', 'routers on train tasks, at most', spec.evaluation.routingRollouts),
+    rollouts('evaluate', 'base model, adapters, active version, at most', judged),
+    ...(users === null ? [] : [users]),
+  ];
   const sum = (name: 'promptTokens' | 'completionTokens') => asked.reduce((total, stage) => total + stage[name], 0);
   return {
     stages,
     tokens: sum('promptTokens') + sum('completionTokens'),
+    environment: users && {
+      ...{ episodes: users.calls, tokens: users.promptTokens + users.completionTokens, usd: users.usd },
+    },
     expectedTokens: last.tokens,
     minimumDetectableGain: provableGain(spec, heldOut),
+    rarestNeed: rarestNeedOf(spec),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:
       last.runId === null

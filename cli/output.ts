@@ -26,6 +26,22 @@ export const standardOutput = clean(() => process.stdout);
 /** See `standardOutput`. */
 export const standardError = clean(() => process.stderr);
 
+/** Where questions are asked and answered. */
+export interface Terminal {
+  input: NodeJS.ReadableStream;
+  /** Standard output is for the result alone. */
+  output: NodeJS.WritableStream;
+  /** Whether a person can answer. */
+  isInteractive: boolean;
+}
+
+/** The terminal of this process. */
+export const ownTerminal = (): Terminal => ({
+  input: process.stdin,
+  output: process.stderr,
+  isInteractive: process.stdin.isTTY && process.stderr.isTTY,
+});
+
 /** Calls `handle` with the errors of both streams, for example when their reader has closed the pipe. */
 export function onStreamError(handle: (error: NodeJS.ErrnoException) => void): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', handle);

@@ -10,9 +10,12 @@ import { cancelCommand } from './commands/cancel';
 import { demoCommand } from './commands/demo';
 import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
+import { envAddCommand } from './commands/env-add';
+import { envTasksCommand } from './commands/env-tasks';
 import { gatewayCommand } from './commands/gateway';
 import { gcCommand } from './commands/gc';
 import { historyCommand } from './commands/history';
+import { initCommand } from './commands/init';
 import { lineageCommand } from './commands/lineage';
 import { lsCommand } from './commands/ls';
 import { promoteCommand, rollbackCommand } from './commands/registry';
@@ -32,6 +35,7 @@ import { downCommand, upCommand } from './commands/up-down';
 import { validateCommand } from './commands/validate';
 import { workerCommand } from './commands/worker';
 import { type CommonOptions, type Context, openContext } from './context';
+import { KIND_FLAGS, MODEL_FLAGS } from './init/questions';
 import { PORTS } from './settings';
 
 const EXIT_CODES = `
@@ -57,6 +61,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
     );
   program.version(projectVersion(), '--version', 'print the version');
   program.addHelpText('after', EXIT_CODES).showHelpAfterError('(whet --help lists the commands)');
+  addInitCommand(program);
   addServiceCommands(program);
   addRunCommands(program);
   addAnswerCommands(program);
@@ -80,6 +85,16 @@ const withContext =
     const rest = all.slice(0, -1) as A;
     await action(openContext(rest.at(-1) as CommonOptions), ...rest);
   };
+
+/** Every question that it asks in a terminal is also a flag. */
+function addInitCommand(program: Command): void {
+  const init = add(program, 'init <name>', 'write the smallest agent.yaml, and what it needs, into a new folder');
+  const names = KIND_FLAGS.map(({ name }) => name);
+  for (const { name, usage, about } of KIND_FLAGS)
+    init.addOption(new Option(usage, about).conflicts(names.filter((other) => other !== name)));
+  for (const { usage, about } of MODEL_FLAGS) init.option(usage, about);
+  init.action(withContext(initCommand));
+}
 
 function addServiceCommands(program: Command): void {
   add(program, 'demo [agent.yaml]', 'start the services, follow one improvement run, show its result, stop')
@@ -138,9 +153,11 @@ function addRunCommands(program: Command): void {
 /** Commands with which a person answers a run that waits. */
 function addAnswerCommands(program: Command): void {
   add(program, 'approve <run>', 'approve the promotion that a run waits for').action(withContext(approveCommand));
-  add(program, 'budget <run>', 'show what a run has spent on the analyst, and change its limit')
+  add(program, 'budget <run>', 'show what a run has spent on the analyst and on simulated users, and change its limits')
     .option('--usd <n>', 'new limit in US dollars', positiveAmount)
     .option('--tokens <n>', 'new limit in tokens', positiveNumber)
+    .option('--environment-usd <n>', 'new limit of simulated users and judges in US dollars', positiveAmount)
+    .option('--environment-tokens <n>', 'new limit of simulated users and judges in tokens', positiveNumber)
     .action(withContext(budgetCommand));
   add(program, 'retry <run> [waiting]', 'try again what waits in a run: everything, or one stage or capability')
     .option('--spec <agent.yaml>', 'apply the corrected endpoints, limits and resources of this file')
@@ -202,6 +219,14 @@ function addEnvironmentCommands(env: Command): void {
     'edit <run> <capability> [file]',
     'with a file: give it to the waiting run; without: copy the last environment to this directory',
   ).action(withContext(envEditCommand));
+  add(
+    env,
+    'add <target>',
+    'install the packages of a target, such as tau2, in a virtual environment of its own',
+  ).action(withContext(envAddCommand));
+  add(env, 'tasks <agent.yaml>', "print the named tasks of the agent's process, a JSON object a line").action(
+    withContext(envTasksCommand),
+  );
 }
 
 function addStudyCommands(study: Command): void {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { removeLeftFolders } from '../contracts/temporary-folders';
 import { makeFolder, makePrivateFolder } from '../store';
 import { CliError } from './errors';
 import { withInterrupt } from './foreground';
@@ -151,6 +152,8 @@ export function down(settings: Settings, out: Output): Promise<string[]> {
     if (supervisor !== null) await endProcesses([supervisor], 60_000);
     await endLeftovers(settings, out);
     await removeLeftJailGroups(jailGroups);
+    // A worker that was killed at last finds no successor that would do so.
+    await removeLeftFolders();
     return ran;
   });
 }

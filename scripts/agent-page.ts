@@ -69,6 +69,17 @@ function rows({ properties = {}, required = [] }: Field, prefix: string): string
   });
 }
 
+/** The tables of a part with kinds: the fields that all have alike, and those of each kind. */
+function tablesOfKinds(kinds: readonly Field[], name: string): string {
+  const fields = kinds.map((kind) => rows(kind, `${name}.`));
+  const common = fields[0]!.filter((row) => fields.every((others) => others.includes(row)));
+  const ofKind = kinds.map(({ properties }, index) => {
+    const own = fields[index]!.filter((row) => !common.includes(row));
+    return `### kind ${code(properties?.['kind']?.const)}\n\n${table(own)}`;
+  });
+  return [table(common), ...ofKind].join('\n\n');
+}
+
 const table = (lines: readonly string[]): string =>
   ['| field | default | values | what it does |', '|---|---|---|---|', ...lines].join('\n');
 
@@ -76,7 +87,8 @@ const table = (lines: readonly string[]): string =>
 export function agentPage(notice: string): string {
   const document = z.toJSONSchema(agentSpecSchema, { io: 'input', unrepresentable: 'any' }) as unknown as Field;
   const parts = Object.entries(document.properties ?? {});
-  const isPart = ([, field]: [string, Field]) => field.properties !== undefined;
+  const kindsOf = ({ oneOf = [] }: Field) => oneOf.filter(({ properties }) => properties?.['kind'] !== undefined);
+  const isPart = ([, field]: [string, Field]) => field.properties !== undefined || kindsOf(field).length > 0;
   const plain = {
     required: document.required ?? [],
     properties: Object.fromEntries(parts.filter((part) => !isPart(part))),
@@ -84,9 +96,11 @@ export function agentPage(notice: string): string {
   const sections = parts
     .filter(isPart)
     .map(([name, field]) =>
-      [`## ${name}`, ...(field.description ? [field.description] : []), `${table(rows(field, `${name}.`))}\n`].join(
-        '\n\n',
-      ),
+      [
+        `## ${name}`,
+        ...(field.description ? [field.description] : []),
+        `${field.properties ? table(rows(field, `${name}.`)) : tablesOfKinds(kindsOf(field), name)}\n`,
+      ].join('\n\n'),
     );
   return `# agent.yaml
 

@@ -3,14 +3,15 @@ import { pluralise } from '../../contracts/pluralise';
 import { totalmem } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import type { BudgetSpec } from '../../contracts/config/analyst-spec';
 import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
 import { readModelConfig } from '../../loaders/model-config';
 import { collectedTraces, LocalStore, readTraces } from '../../store';
 import { readAgent } from '../agent';
 import type { Context } from '../context';
-import { estimateRun, readLastCallSizes } from '../estimate';
+import { ASSUMED_OTHER_RISK, estimateRun, readLastCallSizes, type RunEstimate } from '../estimate';
 import { heldOutSize } from '../../contracts/statistics/held-out-size';
-import { pointsText } from '../../contracts/share-text';
+import { percentText, pointsText } from '../../contracts/share-text';
 import { table } from '../output';
 
 const whole = (value: number) => Math.round(value).toLocaleString('en-US');
@@ -73,6 +74,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
   const over = [
     ...(budget.usd !== undefined && estimate.usd !== null && estimate.usd > budget.usd ? [`$${budget.usd}`] : []),
     ...(budget.tokens !== undefined && estimate.tokens > budget.tokens ? [`${whole(budget.tokens)} tokens`] : []),
+    ...overOfEnvironment(estimate, budget),
   ];
   const rows = estimate.stages.map((s) => [
     s.stage,
@@ -96,6 +98,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     ...(estimate.usd === null
       ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.']
       : []),
+    ...(estimate.environment === null ? [] : [describeEnvironmentUse(estimate.environment)]),
     estimate.basis,
     ...(over.length === 0
       ? []
@@ -112,6 +115,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     `The evaluation, ${describeSize(spec)}, proves a gain over base of ` +
       `${pointsText(estimate.minimumDetectableGain)} or more in four of five cases, ` +
       'for any agent; the run computes it again from the results of this agent.',
+    describeRarestNeed(estimate, spec),
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
     'Nothing was started.',
   ];
@@ -119,4 +123,29 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     { agent: spec.name, ...estimate, memory, budget, overBudget: over.length > 0, unreadable },
     text.join('\n'),
   );
+}
+
+/** The limits of simulated users and judges that the estimate passes. */
+function overOfEnvironment({ environment: estimate }: RunEstimate, { environment: limits = {} }: BudgetSpec): string[] {
+  if (estimate === null) return [];
+  const { tokens, usd } = estimate;
+  return [
+    ...(limits.usd !== undefined && (usd ?? 0) > limits.usd ? [`$${limits.usd} for simulated users and judges`] : []),
+    ...(limits.tokens !== undefined && tokens > limits.tokens
+      ? [`${whole(limits.tokens)} tokens of simulated users and judges`]
+      : []),
+  ];
+}
+
+const describeEnvironmentUse = ({ tokens, usd }: NonNullable<RunEstimate['environment']>): string =>
+  `Simulated users and judges: at most ${whole(tokens)} tokens${usd === null ? '' : `, ${dollars(usd)}`}, if the ` +
+  'environment asks models.';
+
+function describeRarestNeed({ rarestNeed }: Pick<RunEstimate, 'rarestNeed'>, { environment }: AgentSpec): string {
+  const tasks = pluralise(environment.trainSeeds.count, 'train task');
+  const assumed = `if ${percentText(ASSUMED_OTHER_RISK)} of the other tasks fail`;
+  return rarestNeed === null
+    ? `Identification, ${tasks}, finds no rare need, ${assumed}: raise environment.trainSeeds.count.`
+    : `Identification, ${tasks}, finds a need of ${percentText(rarestNeed)} of the tasks or more in four of five cases, ` +
+        `${assumed} and every lack of it does, in half of the tasks that need it. More tasks find rarer needs.`;
 }

@@ -1,4 +1,5 @@
 import { pluralise } from '../../contracts/pluralise';
+import { failedText } from '../../contracts/failed-episodes';
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { agentNameSchema } from '../../contracts/config/agent-name';
@@ -100,11 +101,11 @@ function historyText({ agent, nights, active, damaged }: AgentHistory): string {
 /** The names come from the analyst, so they must not control the terminal or break the table. */
 const list = (names: readonly string[]) => cleanLine(names.join('; ')) || '-';
 
-/** `+36.8 [+32.9, +40.7]`, in percentage points. */
-function gainText({ gain }: Night): string {
-  if (gain === null) return '';
+/** `+36.8 [+32.9, +40.7]`, in percentage points, and the episodes that are in no figure. */
+function gainText({ gain, failed }: Night): string {
   const points = (share: number) => `${share < 0 ? '-' : '+'}${Math.abs(share * 100).toFixed(1)}`;
-  return `${points(gain.estimate)} [${points(gain.low)}, ${points(gain.high)}]`;
+  const gained = gain === null ? [] : [`${points(gain.estimate)} [${points(gain.low)}, ${points(gain.high)}]`];
+  return cleanLine([...gained, ...(failed ? [failedText(failed)] : [])].join('; '));
 }
 
 function spendText({ spend }: Night): string {

@@ -34,7 +34,7 @@ export async function repairCommand(
     const { artifacts, adapters, bytes } = examination;
     const plan = await planRepair(
       store,
-      examination.history,
+      examination,
       examination.damaged.map(({ artifact }) => artifact),
     );
     const damaged = damagedRows(examination, plan);

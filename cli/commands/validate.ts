@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { modulePath } from '../../contracts/config/environment-kinds';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -21,7 +22,8 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
  * played. `--no-run` executes nothing of the environment. It warns about a model.path that is not on this machine;
  * success without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a
- * planted deficit whose id no task names; unsigned notices; and a key that a worker would not send.
+ * planted deficit whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker
+ * would not send.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed.
  */
@@ -31,10 +33,11 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
   const { spec, path: absolute } = agent;
   const { tools, tried } = run ? await tryEnvironment(agent) : { tools: [], tried: [] };
   refuseTried(agent, tried);
-  const played = run
-    ? `, its environment starts; the reference solutions of ${tasksOf(tried)} succeed; ` +
-      `tools: ${tools.join(', ') || 'none'}`
-    : '';
+  const hasSolutions = tried.some(({ reward }) => reward !== null);
+  const outcome = hasSolutions
+    ? `the reference solutions of ${tasksOf(tried)} succeed`
+    : `${tasksOf(tried)} can be played; it has no reference solutions`;
+  const played = run ? `, its environment starts; ${outcome}; tools: ${tools.join(', ') || 'none'}` : '';
   const warnings = [
     modelElsewhere(agent),
     silentSuccess(agent, tried),
@@ -43,6 +46,7 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     tooFewRollouts(agent),
     unknownTruth(agent, tried),
     unsignedNoticesWarning(spec.notify),
+    unsureTokens(agent),
     unsentKeyWarning(spec),
   ].filter((text) => text !== null);
   out.result(
@@ -56,7 +60,8 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
   );
 }
 
-const fileOf = ({ spec, path }: Agent): string => resolve(dirname(path), spec.environment.path);
+/** The file that is the environment; the agent.yaml where a command is. */
+const fileOf = ({ spec, path }: Agent): string => resolve(dirname(path), modulePath(spec.environment) ?? path);
 
 /** The target of model.path if there is no model; null if there is one, or none is required. */
 function missingModel({ path, spec }: Agent): string | null {
@@ -88,6 +93,15 @@ function modelElsewhere(agent: Agent): string | null {
   return (
     `${agent.path}: model.path: ${folder} is not on this machine. Runs begin only where worker and trainers find a ` +
     'model there.'
+  );
+}
+
+/** A warning if the tokens of a server of the owner's own are to be kept; else null. */
+function unsureTokens({ path, spec }: Agent): string | null {
+  if (!spec.collect.tokens || spec.model.baseUrl === undefined) return null;
+  return (
+    `${path}: collect.tokens: the server at ${spec.model.baseUrl} must take return_token_ids, as vLLM does. One that ` +
+    'does not is asked for answers alone: no training may use the episodes, and the report says so.'
   );
 }
 
@@ -130,7 +144,7 @@ function refuseTried(agent: Agent, tried: readonly TaskTrial[]): void {
 
 /** A warning if an agent that says nothing succeeds; else null. */
 function silentSuccess({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
-  const silent = tried.filter((task) => task.idleReward >= spec.environment.successReward);
+  const silent = tried.filter(({ idleReward }) => idleReward !== null && idleReward >= spec.environment.successReward);
   const [first] = silent;
   if (first === undefined) return null;
   return (
@@ -178,8 +192,10 @@ function tooFewRollouts({ path, spec }: Agent): string | null {
   );
 }
 
-/** A warning if an id of `groundTruth` is in no diagnostics of the tried tasks; else null. */
-function unknownTruth({ path, spec }: Agent, tried: readonly TaskTrial[]): string | null {
+/** A warning if an id of `groundTruth` is in no diagnostics of the tasks that were judged; else null. */
+function unknownTruth({ path, spec }: Agent, trials: readonly TaskTrial[]): string | null {
+  // A task that only the agent's own program plays is not judged here.
+  const tried = trials.filter(({ idleReward }) => idleReward !== null);
   const seen = new Set(tried.flatMap(({ diagnostics }) => diagnostics));
   const unknown = (['planted', 'decoys'] as const).flatMap((field) =>
     (spec.groundTruth?.[field] ?? []).flatMap((id, i) => (seen.has(id) ? [] : [`groundTruth.${field}[${i}]: '${id}'`])),

@@ -1,3 +1,4 @@
+import { failedText } from '../../contracts/failed-episodes';
 import { barsPlot, countAxis } from '../../activities/charts/bars';
 import {
   bothLayouts,
@@ -156,7 +157,7 @@ function nightTable(nights: readonly Night[]): Markup {
         names(night.reused.map(({ name, from }) => `${name} (${from})`)),
         night.retired === null ? 'not known' : names(retiredText(night)),
         night.version === null ? '–' : String(night.version),
-        gainOf(night),
+        [gainOf(night), ...(night.failed ? [failedText(night.failed)] : [])].join('; '),
         judgedText(night) || '–',
         spend === null ? '–' : count(spend.rollouts + spend.trainingRollouts),
         spend === null ? '–' : count(spend.analystCalls),

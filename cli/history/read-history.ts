@@ -1,4 +1,5 @@
 import { type Registry } from '../../contracts/artifacts/registry';
+import type { FailedByCause } from '../../contracts/failed-episodes';
 import { type RunRecord, runRecordSchema } from '../../contracts/artifacts/run-record';
 import { layout, type LocalStore, readNights, readRegistry } from '../../store';
 import { type DamagedFile, readerOf } from '../documents';
@@ -25,6 +26,8 @@ export interface Night {
   retires: { id: string; why: 'harms' | 'no-longer-helps' }[];
   version: number | null;
   gain: { estimate: number; low: number; high: number } | null;
+  /** Episodes without a result, by what failed in them; absent: none. They are in no figure. */
+  failed?: FailedByCause;
   /** The gate's comparison and confidence; null if it did not judge. */
   judged: { against: number | null; comparison: number; confidence: number } | null;
   spend: NonNullable<RunRecord['figures']>['spend'] | null;
@@ -97,6 +100,7 @@ function nightOf(record: RunRecord, night: number, registry: Registry | null): N
     retires: figures?.retires?.map(({ id, why }) => ({ id, why })) ?? [],
     version: figures?.promotedVersion ?? null,
     gain: figures?.gain ?? null,
+    ...(figures?.failed && { failed: figures.failed }),
     judged: figures?.judged ?? null,
     spend: figures?.spend ?? null,
   };

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import { type ArtifactStore, getJson, readWholeFile } from '../../store';
+import { ownerEnvironment } from '../../loaders/owner-environment';
+import { type ArtifactStore, getJson } from '../../store';
 
 /**
  * Checks the files of a run that are not artifacts: the base model and the owner's environment. Returns a sentence for
@@ -19,10 +19,13 @@ export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef 
       `The base model ${modelPath} is not on this machine. No run makes it: put it back, or let \`whet up\` make it ` +
         "where the agent's model has a recipe.",
     );
-  const source = await readWholeFile(environmentPath).catch(() => null);
-  if (source === null)
+  let sha256: string | null = null;
+  try {
+    sha256 = ownerEnvironment(prepared.spec, environmentPath).sha256(prepared.facts.packages);
+  } catch {
     problems.push(`The agent's environment ${environmentPath} is not on this machine. It is yours: put it back.`);
-  else if (createHash('sha256').update(source).digest('hex') !== environmentSha256)
+  }
+  if (sha256 !== null && sha256 !== environmentSha256)
     problems.push(
       `The agent's environment ${environmentPath} has changed since the run began. It is yours: put the former one ` +
         'back, or start a new run.',

@@ -21,17 +21,20 @@ export interface PlannedStep {
   asksAgain: boolean;
 }
 
-/** Plans the repair of damaged artifacts. */
+/**
+ * Plans the repair of damaged artifacts.
+ * @param playsAlike whether the same seed gives the same episode in the agent's own environment.
+ */
 export async function planRepair(
   store: ArtifactStore,
-  history: RunHistory,
+  { history, playsAlike }: { history: RunHistory; playsAlike: boolean },
   damaged: readonly RunArtifact[],
 ): Promise<RepairPlan> {
   const steps = new Map<ScheduledActivity, PlannedStep>();
   const plan: RepairPlan = { steps: [], hopeless: [] };
   for (const artifact of damaged) {
     const { origin } = artifact;
-    const reason = hopelessReason(artifact, history);
+    const reason = hopelessReason(artifact, history) ?? (playsAlike ? null : otherEpisodes(artifact));
     if (reason !== null || origin.kind !== 'activity') {
       plan.hopeless.push({ artifact, reason: reason ?? 'Nothing says where it comes from.' });
       continue;
@@ -66,6 +69,16 @@ function hopelessReason({ origin, wanted }: RunArtifact, { activities }: RunHist
   );
   return isOpen ? 'The run makes it again itself right now. Look again when it has.' : null;
 }
+
+/**
+ * Why episodes cannot be played again: with a simulated user they are not functions of their seeds, and the artifacts
+ * made from the former ones would be about others. Null for what plays none.
+ */
+const otherEpisodes = ({ origin }: RunArtifact): string | null =>
+  origin.kind === 'activity' && REPEATABLE[origin.activity.activity]?.playsOwn
+    ? "The agent's environment does not give the same episode for the same seed, so its episodes cannot be made " +
+      'again. Restore it from a backup, or start a new run.'
+    : null;
 
 /** Whether the work file with the answers of an activity is missing. */
 async function asksAgain(store: ArtifactStore, { activity, input }: ScheduledActivity): Promise<boolean> {

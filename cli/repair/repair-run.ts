@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { RepairOutcome } from '../../contracts/messages/repair';
-import type { ArtifactStore } from '../../store';
+import { type ArtifactStore, getJson } from '../../store';
 import type { Output } from '../output';
 import { artifactsIn, type State, stateOf } from './check-artifacts';
 import { restoreFromCopy } from './copies';
@@ -20,6 +21,8 @@ export interface Examination {
   damaged: { artifact: RunArtifact; state: State }[];
   /** The run's frozen spec; null if its preparation never ended. */
   spec: ArtifactRef | null;
+  /** Whether the same seed gives the same episode in the agent's own environment; true if the spec cannot be read. */
+  playsAlike: boolean;
 }
 
 /**
@@ -45,7 +48,10 @@ export async function examineRun(
   }
   out.redraw([]);
   const adapters = all.filter(({ wanted }) => wanted.kind === 'adapter').length;
-  return { history, artifacts: all.length - adapters, adapters, bytes: total, damaged, spec: specOf(history) };
+  const spec = specOf(history);
+  const prepared = spec && (await getJson(store, spec, preparedSpecSchema).catch(() => null));
+  const playsAlike = prepared?.facts.deterministic ?? true;
+  return { history, artifacts: all.length - adapters, adapters, bytes: total, damaged, spec, playsAlike };
 }
 
 /** `1.2 MB`. */
@@ -89,7 +95,7 @@ export async function repairRun(options: RepairOptions, examination: Examination
     if (copy === null) remaining.push(artifact);
     else results.set(artifact, { key: wanted.key, repaired: true, how: `from its copy ${copy}` });
   }
-  const plan = await planRepair(store, examination.history, remaining);
+  const plan = await planRepair(store, examination, remaining);
   for (const { artifact, reason } of plan.hopeless)
     results.set(artifact, { key: artifact.wanted.key, repaired: false, reason });
   const outcomes = await executeSteps(client, out, runId, agent, workflowSteps(plan, mayAskAnalyst));

@@ -8,6 +8,8 @@ export interface Repeatable {
   answers?: (input: never) => string;
   /** Whether its new artifacts are useful even if they differ. */
   keepsOther?: boolean;
+  /** Whether it plays the agent's own environment, which may not give the same bytes again. */
+  playsOwn?: boolean;
 }
 
 const ROLLOUTS = 'the episodes of its work file; those that are lost are played again';
@@ -32,6 +34,7 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   collectTrajectories: {
     takes: ROLLOUTS,
     differs: `${MODEL_CHANGED}, or live traffic was removed`,
+    playsOwn: true,
   },
   discoverCandidates: {
     takes: 'the recorded answers of the analyst',
@@ -41,6 +44,7 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   planLabels: { takes: 'seconds', differs: LABELS_CHANGED },
   tallyRun: { takes: "labels of the agent's cache", differs: LABELS_CHANGED },
   contrastCapabilities: { takes: 'seconds', differs: LABELS_CHANGED },
+  playExperiments: { takes: ROLLOUTS, differs: MODEL_CHANGED, playsOwn: true },
   synthesiseEnvironment: {
     takes: 'the recorded answer of the analyst',
     differs: 'the answer was requested again, or this version of Whetstone asks differently',
@@ -53,6 +57,12 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
   },
   rollOutRefused: { takes: ROLLOUTS, differs: MODEL_CHANGED },
   calibrateEnvironment: { takes: ROLLOUTS, differs: MODEL_CHANGED },
+  readEnvironment: {
+    takes: 'the recorded answers of the analyst',
+    differs: 'an answer was requested again, or this version of Whetstone asks differently',
+    answers: ({ capability, attempt }: { capability: { id: string }; attempt: number }) =>
+      `analyst-read-${capability.id}-${attempt}`,
+  },
   trainAdapter: {
     takes: "the training's own folder, else its last checkpoint, else the whole training",
     differs:
@@ -67,9 +77,9 @@ export const REPEATABLE: Readonly<Record<string, Repeatable>> = {
     takes: 'seconds',
     differs: 'another version has become active, or a canary was started or has ended',
   },
-  chooseRouter: { takes: ROLLOUTS, differs: MODEL_CHANGED },
+  chooseRouter: { takes: ROLLOUTS, differs: MODEL_CHANGED, playsOwn: true },
   routeTasks: { takes: 'the decisions of its work file', differs: MODEL_CHANGED },
-  rollOutArm: { takes: ROLLOUTS, differs: MODEL_CHANGED },
+  rollOutArm: { takes: ROLLOUTS, differs: MODEL_CHANGED, playsOwn: true },
   compareArms: {
     takes: 'seconds',
     differs: 'this version of Whetstone computes differently',

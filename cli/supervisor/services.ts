@@ -238,6 +238,9 @@ function vllmArguments({ rank, settings }: VllmPlan): string[] {
 function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<string, string> {
   return {
     WHET_STORE: plan.storeRoot,
+    // All that this command starts listens on the loopback address, so that only people of this machine start runs. A
+    // Temporal server elsewhere has other users.
+    ...(plan.temporal.start === null ? {} : { WHET_OWN_FOLDERS: 'allowed' }),
     TEMPORAL_ADDRESS: plan.temporal.address,
     TEMPORAL_NAMESPACE: plan.temporal.namespace,
     ...(plan.model === null ? {} : { WHET_MODEL_URL: `http://${loopback}:${plan.model.port}/v1` }),

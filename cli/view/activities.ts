@@ -33,6 +33,7 @@ const ACTIVITIES: Record<ActivityName, ActivityView> = {
   labelChunk: { stage: 'identify', title: 'Asking the analyst for labels' },
   tallyRun: { stage: 'identify', title: 'Counting the labels of one labelling run' },
   contrastCapabilities: { stage: 'identify', title: 'Contrasting successes with failures' },
+  playExperiments: { stage: 'identify', title: 'Trying the steps of candidates in rollouts' },
   synthesiseEnvironment: { stage: 'sharpen', title: 'Asking the analyst for a training environment' },
   validateEnvironment: { stage: 'sharpen', title: 'Validating an environment in the jail' },
   rollOutRefused: {
@@ -40,6 +41,7 @@ const ACTIVITIES: Record<ActivityName, ActivityView> = {
     title: 'Playing a few tasks of a refused environment, as evidence for the analyst',
   },
   calibrateEnvironment: { stage: 'sharpen', title: 'Calibrating an environment with the base model' },
+  readEnvironment: { stage: 'sharpen', title: 'Asking the analyst to label rollouts in an environment' },
   tryTraining: { stage: null, title: 'Testing whether a trainer can work' },
   trainAdapter: { stage: 'sharpen', title: 'Training an adapter' },
   planEvaluation: { stage: 'evaluate', title: 'Finding what the candidate has to beat' },

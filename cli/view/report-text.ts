@@ -1,6 +1,8 @@
 import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
+import { failedText } from '../../contracts/failed-episodes';
+import { isMixedAlone } from '../../contracts/artifacts/router-choice';
 import { gateConfidenceNote } from '../../contracts/statistics/gate-confidence-note';
 import { join } from 'node:path';
 import { readWholeFile, StoreCorruptError } from '../../store';
@@ -38,28 +40,38 @@ const share = ({ estimate, low, high }: Interval) => `${estimate.toFixed(3)} [${
 const signed = (x: number) => `${x < 0 ? '-' : '+'}${Math.abs(x).toFixed(3)}`;
 const difference = ({ estimate, low, high }: Interval) => `${signed(estimate)} [${signed(low)}, ${signed(high)}]`;
 
+const reversed = ({ estimate, low, high }: Interval): Interval => ({ estimate: -estimate, low: -high, high: -low });
+
 /**
- * A table with rows for base, best single adapter, mixed (if there is one), routed and oracle. Each row has the pass
- * rate in [0, 1] and its paired difference to base, both with intervals; caveats follow. Without an evaluation, a
- * sentence says why.
+ * A table with rows for an agent that does nothing, base, best single adapter, mixed (if there is one), routed and
+ * oracle. Each row has the pass rate in [0, 1], pass^k where there are several trials, and its paired difference to
+ * base, all with intervals; caveats follow. Without an evaluation, a sentence says why.
  */
 function resultTable({ evaluation, night }: Report): string {
   if (evaluation === null) return night?.sentence ?? 'Nothing was evaluated: no adapter was trained.';
   const percent = `${Math.round(evaluation.confidence * 100)} %`;
+  const { allOf: k = evaluation.trials, doNothing } = evaluation;
+  // With one trial it equals the pass rate.
+  const all = (rate: Interval | undefined): string[] => (k === 1 ? [] : [rate === undefined ? '' : share(rate)]);
   const row = (label: string, arm: Arm) => [
     label,
     share(arm.passRate),
+    ...all(arm.passedAll),
     arm.kind === 'base' ? '' : difference(arm.minusBase),
+    ...(arm.failed ? [failedText(arm.failed)] : []),
   ];
   const rows = [
-    ['', `pass rate [${percent}]`, `minus base, paired [${percent}]`],
+    ['', `pass rate [${percent}]`, ...(k === 1 ? [] : [`pass^${k} [${percent}]`]), `minus base, paired [${percent}]`],
+    ...(doNothing
+      ? [['does nothing', share(doNothing.passRate), ...all(undefined), difference(reversed(doNothing.baseMinus))]]
+      : []),
     row('base', evaluation.base),
     row(`best single (${evaluation.bestSingle.name.replace(/@.*/, '')})`, evaluation.bestSingle),
     ...(evaluation.incumbent === undefined
       ? []
       : [row(`active version ${evaluation.incumbent.version}`, evaluation.incumbent.arm)]),
     ...(evaluation.mixed === undefined ? [] : [row('mixed', evaluation.mixed)]),
-    row(evaluation.router.choice.chosen === 'mixed' ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
+    row(isMixedAlone(evaluation.router.choice) ? 'candidate (mixed alone)' : 'routed', evaluation.routed),
     row('oracle over adapters', evaluation.oracle),
   ];
   const apart = gateConfidenceNote(evaluation);
@@ -83,6 +95,16 @@ export function reportText(report: Report): string {
   const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
   return [
     `analyst: ${report.analyst}`,
+    ...(report.collect.failed ? [`collected rollouts without a result: ${failedText(report.collect.failed)}`] : []),
+    ...(report.collect.withoutCalls === undefined
+      ? []
+      : [
+          `collected successes without a call of a tool: ${report.collect.withoutCalls} of ` +
+            `${report.collect.successes}; they show no skill with the tools`,
+        ]),
+    ...(report.collect.notWhole === undefined
+      ? []
+      : [`collected rollouts that are not whole, as images or such parts cannot be kept: ${report.collect.notWhole}`]),
     `capabilities found lacking: ${list(identification.kept)}`,
     ...untrained.map(
       ({ capability, status, reason }) => `  without an adapter: ${capability.id}, ${status}: ${reason}`,

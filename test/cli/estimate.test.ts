@@ -1,5 +1,5 @@
 // tier: unit
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dryRunCommand } from '../../cli/commands/dry-run';
@@ -49,6 +49,31 @@ test('without prices there are calls and tokens, and it says what to set', async
   expect(text).toMatch(/identify +labels, 3 runs, at most +3,000/);
   expect(text).toContain('analyst.pricePerMillionInput');
   expect(text).toContain('Nothing was started.');
+});
+
+test('experiments count their rollouts, unless there are none', async () => {
+  const experiments = async () => (await dryRun()).value.stages.find(({ what }) => what.startsWith('experiments'));
+  agent('{}');
+  // 200 rollouts of 4 turns.
+  expect(await experiments()).toMatchObject({ stage: 'identify', calls: 800, usd: null });
+  const yaml = readFileSync(path, 'utf8');
+  writeFileSync(path, yaml.replace('maxCandidates: 5', 'maxCandidates: 5, experimentRollouts: 0'));
+  expect(await experiments()).toBeUndefined();
+});
+
+test('trainings and their probes are counted apart, and not as work of the analyst', async () => {
+  const calls = ({ stages }: RunEstimate, beginning: RegExp) => stages.find(({ what }) => beginning.test(what))?.calls;
+  agent('{}');
+  const { value } = await dryRun();
+  // 5 capabilities and the mixed adapter as long as all of them, 40 iterations of 16 rollouts, 4 turns each.
+  expect(calls(value, /^trainings/)).toBe(10 * 40 * 16 * 4);
+  // A probe after every tenth iteration: 8 rollouts on tasks that call for it, and 12 on others.
+  expect(calls(value, /^their probes/)).toBe((5 * 4 + 20) * 20 * 4);
+  agent('{}', 'training: { probeEvery: 0 }\nevaluation: { mixedAdapter: false }\n');
+  const without = (await dryRun()).value;
+  expect(calls(without, /^trainings/)).toBe(5 * 40 * 16 * 4);
+  expect(calls(without, /^their probes/)).toBeUndefined();
+  expect(without.tokens).toBe(value.tokens);
 });
 
 test('trials that a wanted gain may add count in full', async () => {
@@ -122,10 +147,32 @@ test('an earlier run of the agent says how large its calls are', async () => {
   expect(value.basis).toContain('run-desk-20261121-000000-aaaa');
 });
 
-test('a budget in dollars without prices is refused with the path of the field', async () => {
-  agent('{}', 'budget: { usd: 1 }\n');
-  await expect(dryRun()).rejects.toMatchObject({
-    exitCode: 2,
-    message: expect.stringContaining('budget.usd: 1 cannot be watched without prices'),
-  });
+test.each(['{ usd: 1 }', '{ environment: { usd: 1 } }'])(
+  'a budget in dollars without prices is refused with the path of the field: %s',
+  async (budget) => {
+    agent('{}', `budget: ${budget}\n`);
+    await expect(dryRun()).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/budget\.(environment\.)?usd: 1 cannot be watched without prices/) as string,
+    });
+  },
+);
+
+test('simulated users and judges have a row, with the means of the last run, and a limit', async () => {
+  agent('{}', 'budget: { environment: { tokens: 1000, pricePerMillionInput: 1, pricePerMillionOutput: 4 } }\n');
+  expect((await dryRun()).value.environment).toBeNull();
+  const yaml = readFileSync(path, 'utf8');
+  writeFileSync(path, yaml.replace('{ path: env.py,', '{ kind: process, command: [python3, env.py],'));
+  const key = layout.environmentUse('run-desk-20261121-000000-aaaa');
+  const use = { episodes: 12, unknown: 2, promptTokens: 10_000, completionTokens: 500 };
+  await new LocalStore(join(folder, 'store')).swapDocument(key, { uses: { collect: use }, counted: {} }, null);
+  const { value, text } = await dryRun();
+  const { episodes, tokens, usd } = value.environment!;
+  // 200 to learn from, 200 of experiments, 500 of routers, 200 of each of nine arms, 100 of an agent that does nothing.
+  expect(episodes).toBe(200 + 200 + 500 + 9 * 200 + 100);
+  expect(tokens).toBe(episodes * 1050);
+  expect(usd).toBeCloseTo((episodes * (1000 + 4 * 50)) / 1e6, 6);
+  expect(value.stages.at(-1)).toMatchObject({ calls: episodes, promptTokens: episodes * 1000, usd });
+  expect(value.overBudget).toBe(true);
+  expect(text).toContain('1,000 tokens of simulated users and judges');
 });

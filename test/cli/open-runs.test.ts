@@ -11,6 +11,7 @@ import { freePort } from '../../cli/supervisor/ports';
 import { askTemporal } from '../../cli/probe-temporal';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
+import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import { layout, LocalStore, putJson } from '../../store';
 import { endOwnTemporal, startOwnTemporal } from '../helpers/own-temporal';
@@ -33,6 +34,7 @@ const prepared = (changes: Partial<PreparedSpec> = {}): PreparedSpec => ({
   spec: spec(),
   environmentPath: '/agents/desk/e.py',
   environmentSha256: '0'.repeat(64),
+  facts: MODULE_FACTS,
   modelBaseUrl: 'http://127.0.0.1:8300/v1',
   modelPath: '/models/one',
   baseModelSha256: '1'.repeat(64),

@@ -62,6 +62,18 @@ test('what drifts, and what is still lacking, is among what a night found', asyn
   expect(text).toContain('No stamps (still)');
 });
 
+test('episodes that failed stand beside the gain that they are not in', async () => {
+  const { figures } = record(1);
+  await putJson(store, layout.history('flaky'), 'run-flaky-1.json', {
+    ...record(1),
+    ...{ agent: 'flaky', figures: { ...figures!, failed: { simulator: 2, judge: 3 } } },
+  });
+  const { history, text } = await run('flaky', join(folder, 'flaky.html'));
+  expect(history.nights[0]!.failed).toEqual({ simulator: 2, judge: 3 });
+  expect(text).toContain('+36.8 [+32.9, +40.7]; 5 failed (judge 3, simulator 2)');
+  expect(readFileSync(join(folder, 'flaky.html'), 'utf8')).toContain('5 failed (judge 3, simulator 2)');
+});
+
 const measured = (runId: string, night: number): Nights['nights'][number] => ({
   ...{ runId, night, version: 1, outcome: 'goes-on', reasons: [], worked: true },
   content: { environment: 'a', baseModel: 'b', options: 'c' },

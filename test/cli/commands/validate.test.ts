@@ -110,6 +110,16 @@ test('validate warns where a planted deficit has an id that no task names', () =
   expect(validateWith(fixture('parcel_desk.py'), truth('weigh-first'), {}).stdout).not.toContain('groundTruth');
 });
 
+test('validate says nothing of planted deficits where no task is judged: only the program plays it', () => {
+  const agent = resolve('examples/orders-desk/agent.program.yaml');
+  const main = resolve('dist/cli/main.js');
+  const env = { ...process.env, ...NO_KEYS, WHET_HOME: join(folder, 'home') };
+  const { stdout, status } = spawnSync(process.execPath, [main, 'validate', agent], { env, encoding: 'utf8' });
+  expect(stdout).toContain('1 train and 1 held-out tasks can be played');
+  expect(stdout).not.toContain('groundTruth');
+  expect(status).toBe(0);
+});
+
 test('validate warns of settings with which a run cannot succeed: too few turns, too few rollouts', () => {
   const turns = validate(`${fixture('parcel_desk.py')}, maxTurns: 1`);
   expect(turns.stdout).toContain(
@@ -202,6 +212,14 @@ test('validate says in a sentence where notices are not signed, and how to sign 
   );
   expect(said(webhook, { WHET_WEBHOOK_SECRET_DESK: 'secret' })).not.toContain('signed');
   expect(said('', {})).not.toContain('signed');
+});
+
+test("validate says what the model's server must give where tokens are to be kept", () => {
+  const said = (yaml: string) => validateWith(fixture('post_office.py'), yaml, {}, '--no-run').stdout;
+  expect(said('collect: { tokens: true }\n')).toContain(
+    'collect.tokens: the server at http://127.0.0.1:9/v1 must take return_token_ids, as vLLM does.',
+  );
+  expect(said('collect: { tokens: false }\n')).not.toContain('return_token_ids');
 });
 
 test('validate says that a worker would not send its key to an analyst or a model', () => {
