@@ -17,6 +17,7 @@ place .toolchain "Node, Python packages, Temporal"
 place node_modules "npm packages"
 place .whetstone "runs of this checkout, and all that they made"
 place dist "what was compiled"
+for folder in examples/orders-desk/frameworks/*/{.venv,node_modules}; do place "$folder" "packages of a framework"; done
 for folder in coverage .pytest_cache .ruff_cache; do place $folder "left by checks and tests"; done
 place "$whetstone_cache" "models that recipes made, programs of make cluster"
 case $jail_root in "$whetstone_cache"/*) ;; *)

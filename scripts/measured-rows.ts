@@ -35,6 +35,14 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
         '([bench/certificate](../bench/certificate/README.md))',
     },
   ],
+  'second-reader': [
+    {
+      id: 'second-reader',
+      figures:
+        'Seed 1, labels by rules. Of {wrong} wrong environments, {wrongCaught} refused; of {good} good ones ' +
+        '{goodRefused}',
+    },
+  ],
   'demo-seeds': [
     {
       id: 'demo-seed-{seed}',
@@ -89,6 +97,17 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
         '{calls} pairs, {latencyMs} ms latency, wall time through Whetstone / bare client: {ratio.64} at 64 in ' +
         'flight, {ratio.256} at 256, {ratio.512} at 512; {eventsPerCall} history events a call; worker at most ' +
         '{workerRssMb} MB',
+    },
+  ],
+  program: [
+    {
+      id: 'program',
+      figures:
+        'Orders desk, seed {seed}, 100 train and 120 held-out tasks. As a program: base {program.base%}, served ' +
+        '{program.served%}, served - base {program.gain+}; through the gateway {gateway.gain+}. As a module: base ' +
+        '{module.base%}, served {module.served%}, served - base {module.gain+}. Of {episodes.of} train episodes ' +
+        '{episodes.same} are the same. Processor seconds an episode: {gateway.programSeconds} of the program, no ' +
+        'jail counted, and {program.playerSeconds} of its player; of the player of the module {module.playerSeconds}',
     },
   ],
   nights: [

@@ -45,7 +45,8 @@ end_containers() {
 end_shims() {
   local line pid
   for line in /proc/[0-9]*/cmdline; do
-    if tr '\0' ' ' < "$line" 2>/dev/null |
+    # Processes end meanwhile.
+    if { tr '\0' ' ' < "$line"; } 2>/dev/null |
       grep -q "^[^ ]*containerd-shim-runc-v2 .*-address $state/containerd.sock"; then
       pid=${line#/proc/}
       kill -KILL "${pid%/cmdline}" 2>/dev/null || true

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { PatchError, readRecorded } from '../recorded-file';
 
 /** Kinds of questions that the analyst recognises by their words. */
-export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise';
+export type QuestionKind = 'discover' | 'merge' | 'label' | 'synthesise' | 'read';
 
 const capabilitiesSchema = z.array(
   z.object({ id: z.string(), name: z.string(), summary: z.string(), description: z.string() }),
@@ -81,6 +81,7 @@ function readCapabilities(file: string): KnownCapability[] {
 export function questionKind(prompt: string): QuestionKind | null {
   if (/\nWrite the environment for the capability "(.+)"\.\s*$/.test(prompt)) return 'synthesise';
   if (/\nLabel this capability in this episode\.\s*$/.test(prompt)) return 'label';
+  if (/\nLabel this capability in each of these \d+ episodes\.\s*$/.test(prompt)) return 'read';
   if (/\nWhich capabilities does the agent lack\?\s*$/.test(prompt)) return 'discover';
   if (/\nWhich of these capabilities are the same\?\s*$/.test(prompt)) return 'merge';
   return null;
@@ -118,6 +119,8 @@ class RecordedAnswers {
         return { kind, value: this.synthesise(prompt) };
       case 'label':
         return { kind, value: { ...(await this.label(prompt)) } };
+      case 'read':
+        return { kind, value: { labels: await this.labelEach(prompt) } };
       case 'discover':
         return { kind, value: { capabilities: await this.discover(prompt) } };
       case 'merge':
@@ -149,7 +152,7 @@ class RecordedAnswers {
         ? `${rejected === 0 ? 'A first' : 'Another'} environment for: ${capability.summary}.`
         : `An environment for: ${capability.summary}. ` +
           'Small tasks that need this habit alone, with credit for each step towards it.';
-    return { rationale, source };
+    return { rationale, decline: null, source };
   }
 
   /** Text of a file in environments/, as it is or made from its patch; null where there is none. */
@@ -176,6 +179,19 @@ class RecordedAnswers {
     );
   }
 
+  /** A label for each episode of a prompt with several. */
+  private async labelEach(prompt: string): Promise<({ episode: number } & Judgement)[]> {
+    const at = prompt.lastIndexOf('\nCapability: ');
+    const [, ...episodes] = prompt.slice(0, at).split(/^Episode \d+:$/m);
+    const question = prompt.slice(at);
+    return Promise.all(
+      episodes.map(async (text, index) => ({
+        episode: index + 1,
+        ...(await this.label(`Episode:${text}${question}`)),
+      })),
+    );
+  }
+
   private async label(prompt: string): Promise<Judgement> {
     const at = prompt.lastIndexOf('\nCapability: ');
     const name = prompt.slice(at + '\nCapability: '.length).split('\n')[0] as string;
@@ -188,20 +204,27 @@ class RecordedAnswers {
   }
 
   /**
-   * The capabilities that some episode shows to be lacking, the most frequent first, each with the numbers of those
-   * episodes.
+   * The capabilities that some failed episode shows to be lacking, the most frequent first, each with the numbers of
+   * those episodes.
    */
   private async discover(prompt: string) {
-    const episodes = prompt.split(/^Episode (\d+): failed$/m);
+    const episodes = prompt.split(/^Episode (\d+): (failed|succeeded)$/m);
     const shown = new Map<string, number[]>();
-    for (let i = 1; i + 1 < episodes.length; i += 2) {
+    for (let i = 1; i + 2 < episodes.length; i += 3) {
+      if (episodes[i + 1] === 'succeeded') continue;
       for (const { id } of this.capabilities) {
-        const judgement = await this.parts.judge(id, episodes[i + 1] as string);
+        const judgement = await this.parts.judge(id, episodes[i + 2] as string);
         if (judgement?.label === 'LACKING') shown.set(id, [...(shown.get(id) ?? []), Number(episodes[i])]);
       }
     }
     return this.capabilities
-      .map(({ id, name, summary, description }) => ({ name, summary, description, episodes: shown.get(id) ?? [] }))
+      .map(({ id, name, summary, description }) => ({
+        name,
+        summary,
+        description,
+        episodes: shown.get(id) ?? [],
+        notTrainable: null,
+      }))
       .filter((capability) => capability.episodes.length > 0)
       .sort((a, b) => b.episodes.length - a.episodes.length);
   }

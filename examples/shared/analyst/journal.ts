@@ -38,8 +38,8 @@ export class Journal {
   private readonly answers = new Map<string, BilledAnswer>();
   private readonly bodies = new Set<string>();
   private readonly repeatedKeys = new Set<string>();
-  private readonly billed = { discover: 0, merge: 0, label: 0, synthesise: 0 };
-  private readonly replays = { discover: 0, merge: 0, label: 0, synthesise: 0 };
+  private readonly billed = { discover: 0, merge: 0, label: 0, synthesise: 0, read: 0 };
+  private readonly replays = { discover: 0, merge: 0, label: 0, synthesise: 0, read: 0 };
   private billedTwice = 0;
   private file: number | null = null;
   private pending: string[] = [];
@@ -76,7 +76,7 @@ export class Journal {
 
   get stats(): AnalystStats {
     const sum = (counts: Record<QuestionKind, number>) =>
-      counts.discover + counts.merge + counts.label + counts.synthesise;
+      counts.discover + counts.merge + counts.label + counts.synthesise + counts.read;
     const { billed, replays } = this;
     return {
       requests: {
@@ -84,6 +84,7 @@ export class Journal {
         merge: billed.merge + replays.merge,
         label: billed.label + replays.label,
         synthesise: billed.synthesise + replays.synthesise,
+        read: billed.read + replays.read,
       },
       billed: { ...billed },
       billedCalls: sum(billed),

@@ -1,7 +1,8 @@
 // tier: integration
 import { jaccard } from '../../../activities/statistics/jaccard';
 import { discoverMessages } from '../../../activities/identify/prompts/discover';
-import { labelMessages } from '../../../activities/identify/prompts/label';
+import { labelMessages, renderEpisodeWithin } from '../../../activities/label-prompt/label-messages';
+import { severalEpisodesMessages, severalLabelsSchema } from '../../../activities/label-prompt/several-episodes';
 import { synthesisMessages, type SynthesisMaterial } from '../../../activities/synthesise/prompt';
 import { candidateId } from '../../../activities/identify/discovery/candidate-pool';
 import type { Candidate } from '../../../contracts/artifacts/identification';
@@ -65,6 +66,18 @@ test('every label names a message of the episode, and quotes its call', async ()
   }
 });
 
+test('several episodes in a prompt get the labels that each gets by itself', async () => {
+  for (const capability of candidates) {
+    const single = await Promise.all([0, 1, 2, 3, 4, 5, 6].map((i) => labelOf(i, capability)));
+    const texts = [0, 1, 2, 3, 4, 5, 6].map((i) => renderEpisodeWithin(desk[i]!.messages, 100_000).text);
+    const { kind, value } = await ask(severalEpisodesMessages(texts, capability));
+    expect(kind).toBe('read');
+    expect(severalLabelsSchema.parse(value).labels).toEqual(
+      single.map((judgement, index) => ({ episode: index + 1, ...judgement })),
+    );
+  }
+});
+
 test('the answer is in the words of the prompt, whatever the capability is called there', async () => {
   const unknown = await ask(
     labelMessages(desk[0]!.messages, { id: 'x', name: 'Tie shoelaces', summary: 's', description: 'd' }),
@@ -72,7 +85,7 @@ test('the answer is in the words of the prompt, whatever the capability is calle
   expect(unknown).toMatchObject({ kind: 'label', value: { label: 'NA', step: null } });
 });
 
-test('a question that is none of the three is refused', async () => {
+test('a question of another kind is refused', async () => {
   await expect(rules.answer('What is the capital of France?')).rejects.toThrow(UnknownQuestionError);
 });
 

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { labelAnswerSchema, labelMessages } from '../../../activities/identify/prompts/label';
+import { labelAnswerSchema, labelMessages } from '../../../activities/label-prompt/label-messages';
 import type { Candidate } from '../../../contracts/artifacts/identification';
 import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import { DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME, openDeskRules } from '../../../examples/orders-desk/analyst/answers';
@@ -95,8 +95,8 @@ describe('an idempotency key', () => {
     const second = (await post(bodyFor('hello'), 'k1')).json;
     expect(second).toEqual(first);
     expect(await stats()).toEqual({
-      requests: { discover: 0, merge: 0, label: 2, synthesise: 0 },
-      billed: { discover: 0, merge: 0, label: 1, synthesise: 0 },
+      requests: { discover: 0, merge: 0, label: 2, synthesise: 0, read: 0 },
+      billed: { discover: 0, merge: 0, label: 1, synthesise: 0, read: 0 },
       billedCalls: 1,
       replayed: 1,
       duplicateKeys: 1,

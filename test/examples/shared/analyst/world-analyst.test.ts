@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { APIError } from 'openai';
 import { discoverAnswerSchema, discoverMessages } from '../../../../activities/identify/prompts/discover';
-import { labelMessages } from '../../../../activities/identify/prompts/label';
+import { labelMessages } from '../../../../activities/label-prompt/label-messages';
 import { strictJsonSchema } from '../../../../llm';
 import { toAnalystFailure } from '../../../../llm/errors';
 import type { Candidate } from '../../../../contracts/artifacts/identification';
@@ -92,8 +92,15 @@ test('discovery gives the recorded name with the episodes that lack it, without 
       summary: 's',
       description: 'd',
       episodes: Array.from({ length: 30 }, (_, i) => 2 * i + 1),
+      notTrainable: null,
     },
   ]);
+});
+
+test('an episode that succeeded shows nothing lacking', async () => {
+  const shown = [true, false].map((success) => ({ messages: episode('book room 1', 'book_room'), success }));
+  const { value } = await ask(discoverMessages(shown as Trajectory[], []));
+  expect(value.capabilities).toMatchObject([{ episodes: [2] }]);
 });
 
 test('each rejection gets the environment that was recorded next', async () => {
