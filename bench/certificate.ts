@@ -2,9 +2,9 @@
  * Measures the certificate of environments: forty wrong environments, of which few should pass, and ten good ones, of
  * which none should be refused (bench/certificate/README.md). Each is checked as `whet env check` does it. With
  * `--calibrate` those that pass are then calibrated with the demo agent's base model, which is trained unless the cache
- * has it. Before the last line comes a table by check: what it refused, what it alone refused, and its seconds. The
- * last line is JSON. The tasks that are looked at follow from the source's hash: with `--draws 4` each environment is
- * checked four times, each time on other tasks.
+ * has it, and the demo analyst reads those in band. Before the last line comes a table by check: what it refused, what
+ * it alone refused, and its seconds. The last line is JSON. The tasks that are looked at follow from the source's hash:
+ * with `--draws 4` each environment is checked four times, each time on other tasks.
  *
  *     node dist/bench/certificate.js [--set wrong|good] [--kind leak] [--only NAME,NAME] [--draws 1] [--jobs 2]
  *     [--calibrate] [--seed 1] [--out FILE]
@@ -13,6 +13,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { projectRoot } from '../contracts/project-root';
 import { withCalibration } from './certificate/calibrate-fixtures';
 import { checkFixture, type FixtureRun } from './certificate/check-fixture';
 import { type Fixture, hasModel, readFixtures } from './certificate/fixtures';
@@ -127,7 +128,8 @@ async function main(): Promise<void> {
     const passed = runs.filter((run) => refusals(run).length === 0 && hasModel(run.fixture));
     if (flags.calibrate && passed.length > 0) {
       console.log('\nCalibration of those that passed:');
-      await withCalibration(flags.seed, join(folder, 'store'), async (calibrate) => {
+      const models = join(projectRoot(), '.whetstone', 'models');
+      await withCalibration({ seed: flags.seed, folder: join(folder, 'store'), models }, async (calibrate) => {
         for (const run of passed) {
           run.runs.push(...(await calibrate(run)));
           say(run);

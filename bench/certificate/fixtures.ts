@@ -31,6 +31,24 @@ export function readFixtures(): Fixture[] {
   );
 }
 
+/** The honest environments from which the wrong ones are made, and those that the demo analyst gives. */
+export function readHonest(): Fixture[] {
+  const recorded = join(projectRoot(), 'examples', 'orders-desk', 'analyst', 'environments');
+  return [join(FOLDER, 'honest'), recorded].flatMap((folder, place) =>
+    recordedNames(folder)
+      .filter((file) => !file.includes('.attempt-'))
+      .map((file): Fixture => ({
+        name: `${place === 0 ? 'honest' : 'recorded'}/${file.slice(0, -3)}`,
+        set: 'good',
+        capability: file.slice(0, -3),
+        kind: null,
+        about: 'An honest environment.',
+        agent: DEMO_AGENT,
+        source: readRecorded(join(folder, file))!.text,
+      })),
+  );
+}
+
 /** Takes a file apart into its head, comment lines like "# Kind: leak", and its source. */
 function parseFixture(name: string, set: Fixture['set'], text: string): Fixture {
   const lines = text.split('\n');

@@ -1,6 +1,7 @@
 /** What one seed's run of the demo says of routing. */
 import { mean } from '../../activities/statistics/mean';
 import type { Interval } from '../../contracts/artifacts/evaluation';
+import { boughtRollouts, switchesLater } from '../../contracts/artifacts/router-choice';
 import { trajectorySchema } from '../../contracts/artifacts/trajectory';
 import { getLines } from '../../store';
 import { artifactOf, type FinishedRun } from '../worlds/finished-run';
@@ -49,8 +50,8 @@ export async function seedFigures(run: FinishedRun): Promise<SeedFigures> {
     capabilities: report.sharpened.filter(({ adapter }) => adapter !== null).map(({ capability }) => capability.id),
     router: choice?.chosen ?? 'logits',
     severalNeeds: choice?.severalNeeds?.adopted ?? false,
-    moves: choice?.laterTurns?.adopted ?? false,
-    routingRollouts: (choice?.rollouts ?? 0) + (choice?.laterTurns?.rollouts ?? 0),
+    moves: choice ? switchesLater(choice) : false,
+    routingRollouts: choice ? boughtRollouts(choice) : 0,
     base: evaluation.base.passRate.estimate,
     bestSingle: evaluation.bestSingle.passRate.estimate,
     mixed: evaluation.mixed?.passRate.estimate ?? null,

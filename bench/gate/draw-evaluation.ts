@@ -52,7 +52,8 @@ export function drawEvaluation({ tasks, trials, incumbent, gain }: Truth, seed: 
   for (const name of ['base', 'routed', ...(incumbent ? (['incumbent'] as const) : [])] as const)
     table.set(name, { name, passes: arms[name] });
   table.set(ADAPTER, { name: ADAPTER, passes: arms.routed });
-  return { seeds: arms.base.map((_, task) => task), tags: arms.base.map(() => []), trials, arms: table, dropped: 0 };
+  const seeds = arms.base.map((_, task) => task);
+  return { seeds, tags: seeds.map(() => []), trials, arms: table, dropped: 0, failed: 0 };
 }
 
 /** Served name of the one adapter. */

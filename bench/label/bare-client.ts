@@ -1,6 +1,6 @@
 /** What `bench/label.ts` compares with: the same questions, asked through the `openai` client alone. */
 import OpenAI from 'openai';
-import { labelMessages, labelAnswerSchema } from '../../activities/identify/prompts/label';
+import { labelMessages, labelAnswerSchema } from '../../activities/label-prompt/label-messages';
 import { strictJsonSchema } from '../../llm';
 import { syntheticEpisode } from '../../test/fakes/synthetic-episodes';
 import { CANDIDATES } from './labelling-service';

@@ -9,6 +9,7 @@ import { Client, type Connection } from '@temporalio/client';
 import type { Candidate } from '../../contracts/artifacts/identification';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
+import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import { SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type {
   IdentifyInput,
@@ -218,6 +219,7 @@ export class LabellingService {
       spec,
       environmentPath: '/none.py',
       environmentSha256: '0'.repeat(64),
+      facts: MODULE_FACTS,
       modelBaseUrl: 'http://127.0.0.1:1/v1',
       modelPath: '/none',
       baseModelSha256: '0'.repeat(64),

@@ -120,8 +120,12 @@ function discover(text: string) {
     summary: `${name}.`,
     description: `The agent has to: ${name}.`,
     episodes: [1],
+    notTrainable: null,
   });
-  const failed = [...text.matchAll(new RegExp(ticket, 'g'))].map(([, , kind]) => kind);
+  const episodes = text.split(/^Episode \d+: /m).filter((episode) => episode.startsWith('failed'));
+  const failed = episodes.flatMap((episode) =>
+    [...episode.matchAll(new RegExp(ticket, 'g'))].map(([, , kind]) => kind),
+  );
   const skills = SKILLS.filter((skill) => failed.filter((kind) => kind === skill).length >= 3);
   return { capabilities: [...skills.map((skill) => named(NAMES[skill])), named(DECOY)] };
 }

@@ -13,6 +13,7 @@ import { rollOutArm } from '../../activities/evaluate/roll-out-arm';
 import { routeTasks } from '../../activities/evaluate/route-tasks';
 import { recordEnd } from '../../activities/history';
 import { createIdentifyActivities } from '../../activities/identify';
+import { solutionPlayer } from '../../activities/target-profile/play-solutions';
 import { decideNight } from '../../activities/nights/decide-night';
 import { keepMembers } from '../../activities/nights/keep-members';
 import { planNight } from '../../activities/nights/plan-night';
@@ -27,6 +28,7 @@ import { evaluationSchema, routingRecordSchema } from '../../contracts/artifacts
 import { type NightDecision, nightDecisionSchema } from '../../contracts/artifacts/night';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { agentSpecSchema } from '../../contracts/config/agent-spec';
+import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import type { OrchestrationActivities } from '../../contracts/messages/activities';
 import type { CompareInput, StoredAdapter } from '../../contracts/messages/evaluate-stage';
 import type { ImprovementRunInput, ImprovementRunResult } from '../../contracts/messages/run';
@@ -152,7 +154,7 @@ export class Year {
     const activities = {
       orchestration: this.orchestration(),
       llm: {
-        ...createIdentifyActivities({ store, analyst: () => analyst }),
+        ...createIdentifyActivities({ store, analyst: () => analyst, player: solutionPlayer(deps.openEnvironment) }),
         synthesiseEnvironment: stubSynthesis(store, world, this.made),
       },
       sandbox: {
@@ -230,6 +232,7 @@ export class Year {
       spec: SPEC,
       environmentPath,
       environmentSha256: hash(text),
+      facts: MODULE_FACTS,
       modelBaseUrl: 'http://127.0.0.1:1/v1',
       modelPath: '/nowhere',
       baseModelSha256: hash(this.world.baseModel),

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import { projectRoot } from '../../contracts/project-root';
 import { DEMO_ANALYST_MODEL, DEMO_ANALYST_NAME } from '../../examples/orders-desk/analyst/answers';
 import { modelDirectorySha256 } from '../../store/model-hash';
@@ -63,6 +64,7 @@ export async function preparedDemoSpec(
     environmentSha256: createHash('sha256')
       .update(await readFile(environmentPath))
       .digest('hex'),
+    facts: MODULE_FACTS,
     modelBaseUrl,
     modelPath,
     baseModelSha256: await modelDirectorySha256(modelPath),

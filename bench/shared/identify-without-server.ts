@@ -15,7 +15,7 @@ export function runActivity<I, R>(activity: (input: I) => Promise<R>, input: I):
   return environment.run<[I], R, (input: I) => Promise<R>>(activity, input);
 }
 
-type IdentifyActivities = Omit<LlmActivities, 'synthesiseEnvironment'>;
+type IdentifyActivities = Omit<LlmActivities, 'synthesiseEnvironment' | 'readEnvironment'>;
 
 /**
  * Runs the stage `identify` as its workflow does, but without a Temporal server. For measurements of what it finds, not

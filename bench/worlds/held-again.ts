@@ -4,7 +4,7 @@ import { routeTasks } from '../../activities/evaluate/route-tasks';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
 import { type Interval, routingRecordSchema } from '../../contracts/artifacts/evaluation';
-import { type RouterChoice, routerChoiceSchema } from '../../contracts/artifacts/router-choice';
+import { boughtRollouts, type RouterChoice, routerChoiceSchema } from '../../contracts/artifacts/router-choice';
 import { MIXED, NONE_LABEL } from '../../contracts/names';
 import type { CapabilityBrief } from '../../contracts/messages/run-context';
 import { type Router, routerSchema } from '../../routing/kinds';
@@ -50,13 +50,10 @@ export function figuresHeldAgain(name: string, run: FinishedRun, extent: Extent)
         rates.map((rate, task) => rate - base[task]!),
         seed,
       ),
-      ...{ rollouts: rolloutsOf(choice), tasks: table.seeds.length, trials: table.trials },
+      ...{ rollouts: boughtRollouts(choice), tasks: table.seeds.length, trials: table.trials },
     };
   });
 }
-
-/** Rollouts on train tasks that a competition bought. */
-export const rolloutsOf = ({ rollouts, laterTurns }: RouterChoice): number => rollouts + (laterTurns?.rollouts ?? 0);
 
 /** Lets the kinds compete again, and plays the choice. */
 export async function holdAgain(

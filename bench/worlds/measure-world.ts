@@ -1,12 +1,12 @@
 /** Measures one world: every arm and every way of routing, on the same held-out tasks. */
 import { join } from 'node:path';
-import type { RouterChoice } from '../../contracts/artifacts/router-choice';
+import { boughtRollouts, type RouterChoice } from '../../contracts/artifacts/router-choice';
 import { NONE_LABEL } from '../../contracts/names';
 import { routerSchema } from '../../routing/kinds';
 import { getJson } from '../../store';
 import type { Way } from './ablation';
 import { artifactOf, type FinishedRun, finishedRun } from './finished-run';
-import { decisionsOf, holdAgain, rolloutsOf } from './held-again';
+import { decisionsOf, holdAgain } from './held-again';
 import { crossFittedOracle, type OutcomeTable, ratesOf } from './outcome-figures';
 import { type Extent, playArms, playServed, withPolicyServer } from './play-arms';
 
@@ -50,7 +50,7 @@ export async function measureWorld(name: string, agentPath: string, options: Mea
     const served = run.report.promotedVersion === null ? base : candidate;
     const { choice: againChoice, rates } = await holdAgain(deps, run, table, options);
     const again = {
-      ...{ name: `the competition, held again (${againChoice.chosen})`, rates, rollouts: rolloutsOf(againChoice) },
+      ...{ name: `the competition, held again (${againChoice.chosen})`, rates, rollouts: boughtRollouts(againChoice) },
     };
     const oracle = crossFittedOracle(table);
     return { name, run, table, base, served, candidate, oracle, again, againChoice };

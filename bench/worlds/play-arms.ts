@@ -160,6 +160,7 @@ function play(deps: RolloutDeps, run: FinishedRun, note: string, plans: EpisodeP
   return runActivity(
     () =>
       runDeployedRollouts(deps, prepared, {
+        runId: context.runId,
         plans,
         adapters: armsOf(run).served.map(({ name, key }) => ({ name, path: store.localPath(key) })),
         concurrency: prepared.spec.evaluation.concurrency,

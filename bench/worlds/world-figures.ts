@@ -1,6 +1,7 @@
 /** What is reported of a measured world. */
 import { mean } from '../../activities/statistics/mean';
 import type { Interval } from '../../contracts/artifacts/evaluation';
+import { boughtRollouts, switchesLater } from '../../contracts/artifacts/router-choice';
 import { MIXED } from '../../contracts/names';
 import { BASE_WAY, ORACLE_WAY, type Way, type WorldWays } from './ablation';
 import type { MeasuredWorld } from './measure-world';
@@ -29,7 +30,7 @@ export function figuresOf(
     low: share.low,
     routingRollouts: routingRollouts(report),
     again: { chosen: againChoice.chosen, passes: mean(again.rates), rollouts: again.rollouts },
-    moves: choice?.laterTurns?.adopted ?? false,
+    moves: choice ? switchesLater(choice) : false,
     router: choice?.chosen ?? null,
     promoted: report.promotedVersion !== null,
     tasks: table.seeds.length,
@@ -46,7 +47,7 @@ export function figuresOf(
 /** Rollouts that the run bought to choose its router, those of moves with them. Null where it does not say. */
 function routingRollouts({ evaluation }: MeasuredWorld['run']['report']): number | null {
   const choice = evaluation?.router.choice;
-  return choice ? choice.rollouts + (choice.laterTurns?.rollouts ?? 0) : null;
+  return choice ? boughtRollouts(choice) : null;
 }
 
 /** Share of the oracle's gain that is served, over the tasks of all worlds. */

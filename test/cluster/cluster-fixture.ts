@@ -93,6 +93,8 @@ export class ClusterFixture {
           learningRate: 0.01,
           maxCompletionTokens: 12,
           checkpointEvery: 2,
+          // The stage that labels is a fake here, so no labels say which tasks call for the capability.
+          probeEvery: 0,
           kubernetes: this.kubernetes(),
           ...training,
         },

@@ -12,7 +12,7 @@ import {
   type V1Deployment,
 } from '@kubernetes/client-node';
 import { parse, parseAllDocuments } from 'yaml';
-import { clusterPolicySchema } from '../../contracts/config/cluster-policy';
+import { operatorPolicySchema } from '../../contracts/config/operator-policy';
 import { kubernetesSpecSchema } from '../../contracts/config/kubernetes-spec';
 import { Cluster } from '../../k8s/cluster';
 import { buildJob } from '../../k8s/job-manifest';
@@ -104,7 +104,7 @@ describe("the jobs worker's rights", () => {
   });
 
   test("the workers accept the chart's policy: its own namespace, store and profile, and nothing else", () => {
-    const policy = clusterPolicySchema.parse(fileOf('whetstone-policy', 'policy.yaml'));
+    const policy = operatorPolicySchema.parse(fileOf('whetstone-policy', 'policy.yaml'));
     const spec = kubernetesSpecSchema.parse({
       image: 'any',
       store: { claim: 'whetstone-store' },
@@ -112,7 +112,7 @@ describe("the jobs worker's rights", () => {
     });
     const refused = refusedByPolicy({ file: 'policy.yaml', policy }, 'orders-desk', spec);
     expect(refused).toMatch(/^training.kubernetes.image: "any" is not allowed.*\nThe policy of this worker/);
-    expect(clusterPolicySchema.parse(fileOf('whetstone-policy', 'policy.yaml', ...withAll)).agents).toMatchObject({
+    expect(operatorPolicySchema.parse(fileOf('whetstone-policy', 'policy.yaml', ...withAll)).agents).toMatchObject({
       'orders-desk': { images: ['registry.example/trainer@*'] },
     });
   });

@@ -1,10 +1,9 @@
-import { clusterPolicySchema } from '../../contracts/config/cluster-policy';
-import type { WorkerPolicy } from '../../k8s/refused-by-policy';
+import { operatorPolicySchema, type WorkerPolicy } from '../../contracts/config/operator-policy';
 
-const lists = Object.keys(clusterPolicySchema.parse({}).all);
+const lists = Object.keys(operatorPolicySchema.parse({}).all);
 
 /** The policy of an operator who allows every agent everything. */
 export const openPolicy: WorkerPolicy = {
   file: 'policy.yaml',
-  policy: clusterPolicySchema.parse({ all: Object.fromEntries(lists.map((list) => [list, ['*']])) }),
+  policy: operatorPolicySchema.parse({ all: Object.fromEntries(lists.map((list) => [list, ['*']])) }),
 };

@@ -18,6 +18,10 @@ describe('what is installed is what was reviewed', () => {
     ['trainer-image/installer.lock', 1],
     ['test/with-vllm/requirements.lock', 100],
     ['scripts/sbom.lock', 5],
+    ['targets/locks/openenv.lock', 100],
+    ['targets/locks/tau2.lock', 100],
+    ['targets/locks/toolsandbox.lock', 45],
+    ['targets/locks/verifiers.lock', 90],
   ])('%s has a hash for each package', (path, least) => {
     const packages = read(path)
       .split(/^(?=[a-zA-Z0-9])/m)

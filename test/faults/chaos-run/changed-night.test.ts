@@ -2,6 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { modulePath } from '../../../contracts/config/environment-kinds';
 import { loadAgentSpec } from '../../../loaders/agent-spec';
 import { CHANGED_AGENT, writeAgentBefore } from './changed-night';
 
@@ -13,14 +14,14 @@ test('before the change the agent is the same, in a desk that asks for no postal
   const { path, remove } = writeAgentBefore(agent, folder);
   try {
     const [before, after] = [loadAgentSpec(path), loadAgentSpec(agent)];
-    const { path: environment } = before.environment;
+    const environment = modulePath(before.environment)!;
     expect({ ...before, environment: { ...before.environment, path: '' } }).toEqual({
       ...after,
       environment: { ...after.environment, path: '' },
     });
     const source = (file: string) => readFileSync(resolve(agent, '..', file), 'utf8');
     expect(source(environment)).toContain('A new address may end with');
-    expect(source(after.environment.path)).toContain('A new address ends with');
+    expect(source(modulePath(after.environment)!)).toContain('A new address ends with');
   } finally {
     remove();
   }

@@ -1,4 +1,5 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
 
 /** Environment variable with the path of the door log. It also marks the processes of one instance. */
 export const DOOR_VARIABLE = 'WHET_CHAOS_DOOR';
@@ -18,8 +19,21 @@ type Line =
   | { event: 'asked'; call: string; at: number; key: string | null }
   | { event: 'ended'; call: string; at: number; delivered: boolean; status: number };
 
+/** Logs the calls that arrive at a server. */
+export function logCalls(app: FastifyInstance, path: string): void {
+  const log = openDoorLog(path);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.method === 'POST') {
+      const key = request.headers['idempotency-key'];
+      const answered = log.asked(typeof key === 'string' ? key : null);
+      reply.raw.once('close', () => answered(reply.raw.writableFinished, reply.raw.statusCode));
+    }
+    done();
+  });
+}
+
 /** Opens a log of the calls that arrive at a provider. Every line is in the file before the call goes on. */
-export function openDoorLog(path: string): {
+function openDoorLog(path: string): {
   /** Notes a call; the result notes its end. */
   asked(key: string | null): (delivered: boolean, status: number) => void;
 } {

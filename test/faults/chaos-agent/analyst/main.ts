@@ -8,27 +8,19 @@ import { projectRoot } from '../../../../contracts/project-root';
 import { openDeskRules } from '../../../../examples/orders-desk/analyst/answers';
 import { Journal } from '../../../../examples/shared/analyst/journal';
 import { createAnalystServer } from '../../../../examples/shared/analyst/server';
-import { DOOR_VARIABLE, openDoorLog } from '../../chaos-run/door-log';
+import { DOOR_VARIABLE, logCalls } from '../../chaos-run/door-log';
 
 const string = { type: 'string' } as const;
 const { values } = parseArgs({ options: { port: string, journal: string, 'latency-ms': string } });
 const path = process.env[DOOR_VARIABLE];
 if (path === undefined) throw new Error(`${DOOR_VARIABLE} is not set: test/faults/chaos sets it.`);
-const log = openDoorLog(path);
 const journal = new Journal(values.journal ?? null);
 const app = createAnalystServer({
   rules: openDeskRules(join(projectRoot(), 'examples', 'orders-desk', 'analyst')),
   journal,
   latencyMs: Number(values['latency-ms'] ?? 0),
 });
-app.addHook('onRequest', (request, reply, done) => {
-  if (request.method === 'POST') {
-    const key = request.headers['idempotency-key'];
-    const answered = log.asked(typeof key === 'string' ? key : null);
-    reply.raw.once('close', () => answered(reply.raw.writableFinished, reply.raw.statusCode));
-  }
-  done();
-});
+logCalls(app, path);
 const stop = () => void app.close().then(() => journal.close());
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
