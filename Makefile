@@ -9,7 +9,7 @@ AGENT ?= examples/orders-desk/agent.yaml
 SINCE := $(shell date +%s)
 
 .PHONY: help setup build demo world check check-world test e2e bench figures faults chaos sbom audit cluster \
-  cluster-down test-cluster test-vllm lint format clean clean-all
+  cluster-down test-cluster test-vllm test-targets test-frameworks lint format clean clean-all
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,7 @@ figures: build ## run one measurement and write its rows of docs/measured.md: ma
 
 faults: build ## kill each process once in the middle of its stage and compare with an undisturbed run
 	@test/faults/kill
+	@test/faults/owner-kills
 
 chaos: build ## disturb runs at random and compare: make chaos [CHAOS='--runs 3 --faults kill,stop --seed 1']
 	@test/faults/chaos $(CHAOS)
@@ -67,6 +68,12 @@ test-cluster: build ## training as Jobs in a real cluster, every way to get stuc
 
 test-vllm: setup ## trainer and gateway against a real vLLM, installed into .toolchain/vllm the first time (6 GB)
 	@scripts/test-vllm.sh
+
+test-targets: setup ## the environment kinds of others, such as tau2, installed the first time (2 GB)
+	@scripts/test-targets.sh
+
+test-frameworks: setup ## the orders desk as agents of frameworks, installed the first time (220 MB)
+	@scripts/test-frameworks.sh
 
 lint: setup ## check and correct style and types
 	@npm run --silent lint && npm run --silent types:check && ruff check --fix .

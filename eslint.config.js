@@ -1,4 +1,4 @@
-const { readdirSync } = require('node:fs');
+const { readdirSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { defineConfig, globalIgnores } = require('eslint/config');
 const { TypeFlags } = require('typescript');
@@ -16,21 +16,22 @@ const LAYERS = {
   k8s: ['contracts'],
   // The fits of routers use means and random numbers, which import nothing.
   routing: ['contracts', 'activities/statistics'],
-  activities: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'routing'],
+  dialects: ['contracts'],
+  activities: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'routing', 'dialects'],
   workflows: ['contracts'],
   'environment-tool': ['contracts', 'loaders', 'sandbox', 'activities'],
   workers: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'routing', 'activities'],
   // A command that works without Temporal draws its page itself; these two rooms import contracts alone.
   cli: ['contracts', 'loaders', 'store', 'activities/charts', 'activities/html'],
-  gateway: ['contracts', 'loaders', 'store', 'routing'],
+  gateway: ['contracts', 'loaders', 'store', 'routing', 'dialects'],
 };
 /** Folders that nothing above may import. */
 const OUTSIDE = ['bench', 'examples', 'scripts', 'test'];
 
 /** Rooms of activities/ that every stage may use; each other folder there is a stage, and stages do not import stages. */
 const SHARED_ROOMS = [
-  ...['analyst', 'charts', 'endpoints', 'environment-checks', 'html', 'reuse', 'rollout', 'statistics'],
-  'target-profile',
+  ...['analyst', 'budget', 'charts', 'endpoints', 'environment-checks', 'html', 'label-prompt', 'reuse', 'rollout'],
+  ...['statistics', 'target-profile'],
 ];
 
 /** Parts of gateway/ from the lowest to the highest: a part imports only from earlier rows (docs/architecture.md). */
@@ -120,6 +121,35 @@ const DOCUMENTED = [
 ];
 
 const NO_BARRELS = { selector: 'ExportAllDeclaration', message: 'Export by name: a barrel hides who needs what.' };
+
+/**
+ * Kinds of environments and presets of them. Code asks for facts, or for what plays the episodes: nothing but a kind's
+ * own file, and what starts or plays it, names it.
+ */
+const KINDS = readdirSync(join(__dirname, 'contracts', 'config', 'environment-kinds')).flatMap((file) => {
+  const [, kind] =
+    /\bkind: z\.literal\('([^']+)'\)/.exec(
+      readFileSync(join(__dirname, 'contracts', 'config', 'environment-kinds', file), 'utf8'),
+    ) ?? [];
+  return kind ?? [];
+});
+const KIND_FILES = [
+  'contracts/config/environment-kinds/*.ts',
+  'sandbox/environment-source.ts',
+  'sandbox/open-environment.ts',
+  'activities/environment.ts',
+  'activities/rollout/player.ts',
+];
+const isKind = `[right.value=/^(${KINDS.join('|')})$/]`;
+const NO_KINDS = [
+  `BinaryExpression[left.property.name=/^(kind|plays)$/]${isKind}`,
+  `BinaryExpression[left.name=/^(kind|plays)$/]${isKind}`,
+  `Property[key.name=/^(kind|plays)$/][value.value=/^(${KINDS.join('|')})$/]`,
+  `SwitchCase[test.value=/^(${KINDS.join('|')})$/]`,
+].map((selector) => ({
+  selector,
+  message: "Ask for the environment's facts: no other file names a kind (contracts/config/environment-kinds).",
+}));
 
 /** Ways to a terminal that do not lead through cli/output.ts. */
 const PAST_THE_OUTPUT = [
@@ -222,10 +252,15 @@ module.exports = defineConfig(
       rules: { '@typescript-eslint/no-restricted-imports': layerRule(folder) },
     })),
   {
+    files: Object.keys(LAYERS).map((folder) => `${folder}/**/*.ts`),
+    ignores: KIND_FILES,
+    rules: { 'no-restricted-syntax': ['error', NO_BARRELS, ...NO_KINDS] },
+  },
+  {
     // What generated code, models and logs wrote must not act on a terminal: output.ts cleans it, and is the only way.
     files: ['cli/**/*.ts'],
     ignores: ['cli/output.ts'],
-    rules: { 'no-restricted-syntax': ['error', NO_BARRELS, ...PAST_THE_OUTPUT] },
+    rules: { 'no-restricted-syntax': ['error', NO_BARRELS, ...NO_KINDS, ...PAST_THE_OUTPUT] },
   },
   {
     // What workflow code imports at run time ends up in the bundle, unseen: a stray zod or openai multiplies its size.
@@ -238,10 +273,10 @@ module.exports = defineConfig(
             {
               regex:
                 '^(?!@temporalio/(workflow|common)$|\\./|\\.\\./(shared|waits|stages)/' +
-                '|\\.\\./\\.\\./contracts/(names|failures/run|limits|clean-text|pluralise)$)',
+                '|\\.\\./\\.\\./contracts/(names|failures/run|limits|clean-text|pluralise|failed-episodes)$)',
               allowTypeImports: true,
               message:
-                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text,pluralise}; of everything else only types.',
+                'Workflows import @temporalio/workflow, each other and contracts/{names,failures/run,limits,clean-text,pluralise,failed-episodes}; of everything else only types.',
             },
           ],
         },

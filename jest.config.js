@@ -3,10 +3,12 @@
 const slow = process.env.WHET_E2E ? [] : ['<rootDir>/test/e2e/'];
 // These need a Kubernetes: `make test-cluster` runs them.
 const cluster = process.env.WHET_TEST_CLUSTER ? [] : ['<rootDir>/test/cluster/'];
+// These need the packages of frameworks: `make test-frameworks` installs them.
+const frameworks = process.env.WHET_TEST_FRAMEWORKS ? [] : ['<rootDir>/test/with-frameworks/'];
 
 /** @type {import('jest').Config} */
 module.exports = {
-  testPathIgnorePatterns: ['/node_modules/', ...slow, ...cluster],
+  testPathIgnorePatterns: ['/node_modules/', ...slow, ...cluster, ...frameworks],
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],

@@ -20,6 +20,7 @@ COPY --from=build /app/dist dist
 COPY sandbox sandbox
 COPY trainer-image trainer-image
 COPY examples examples
+COPY targets targets
 # Python that the worker reads at run time, which the compiler does not copy.
 COPY activities/environment-checks/*.py activities/environment-checks/
 ENV WHET_HOME=/state \
