@@ -17,8 +17,7 @@ const TURNS = 1000;
 /** More turns than the packages allow. */
 const MAX_TURNS = 200;
 
-/** The lines that a script of a benchmark prints, each a JSON document. @throws Error if it fails. */
-export function jsonLines(command: string, words: string[], env: Record<string, string> = {}): unknown[] {
+function outputOf(command: string, words: string[], env: Record<string, string> = {}): string {
   const { status, stdout } = spawnSync(command, words, {
     encoding: 'utf8',
     env: { ...process.env, ...env },
@@ -26,7 +25,12 @@ export function jsonLines(command: string, words: string[], env: Record<string, 
     maxBuffer: 1 << 28,
   });
   if (status !== 0) throw new Error(`${[command, ...words].join(' ')} ended with code ${status}.`);
-  return stdout
+  return stdout;
+}
+
+/** The lines that a script of a benchmark prints, each a JSON document. @throws Error if it fails. */
+export function jsonLines(command: string, words: string[], env: Record<string, string> = {}): unknown[] {
+  return outputOf(command, words, env)
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
@@ -35,8 +39,8 @@ export function jsonLines(command: string, words: string[], env: Record<string, 
 /** The virtual environment of a target, which is installed if it is not there. @param given a path instead. */
 export function venvOf(target: string, given: string | undefined): string {
   if (given !== undefined) return resolve(given);
-  const [added] = jsonLines(join(projectRoot(), 'whet'), ['env', 'add', target, '--json']);
-  return (added as { venv: string }).venv;
+  const added = outputOf(join(projectRoot(), 'whet'), ['env', 'add', target, '--json']);
+  return (JSON.parse(added) as { venv: string }).venv;
 }
 
 /** Calls `use` with a new folder that the user of the jail may read, and removes it. */
