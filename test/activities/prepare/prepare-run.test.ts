@@ -1,119 +1,27 @@
 // Tier: integration (real environment runtime, fake model and analyst servers).
-import fs, {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import fs, { chmodSync, copyFileSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readOwnerEnvironment } from '../../../activities/environment';
-import { prepareRun } from '../../../activities/prepare';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
-import type { ImprovementRunInput } from '../../../contracts/messages/run';
-import type { JailProbe } from '../../../sandbox';
 import { getJson } from '../../../store';
-import { FakePolicyServer } from '../../fakes/policy-server';
-import { fixture as fixturePath, RunFixture } from '../run-fixture';
+import type { FakePolicyServer } from '../../fakes/policy-server';
 import { openPolicy } from '../../helpers/open-policy';
-import type { WorkerPolicy } from '../../../contracts/config/operator-policy';
-
-const jail: JailProbe = {
-  ok: true,
-  layers: { user: null },
-  missing: [],
-  cgroup: 'v2',
-};
-
-/** Fake of an analyst endpoint's list of models. */
-async function analystServer(
-  status: number,
-  body: unknown,
-): Promise<{ server: Server; url: string; keys: (string | undefined)[] }> {
-  const keys: (string | undefined)[] = [];
-  // The client's idle connections would keep the server open.
-  const server = createServer({ keepAliveTimeout: 1 }, (request, response) => {
-    keys.push(request.headers.authorization);
-    response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(body));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, keys };
-}
+import type { RunFixture } from '../run-fixture';
+import { analystServer, jail, PrepareFixture, type PrepareOptions, yaml } from './prepare-fixture';
 
 describe('prepareRun', () => {
+  let given: PrepareFixture;
   let fixture: RunFixture;
   let model: FakePolicyServer;
-  let analyst: Awaited<ReturnType<typeof analystServer>>;
   let folder: string;
 
-  const yaml = (more = ''): string => `version: 1
-name: parcels
-environment: { path: parcel_desk.py, trainSeeds: { start: 0, count: 20 }, heldOutSeeds: { start: 1000, count: 10 } }
-model: { name: base, path: model }
-synthesis: { maxAttempts: 3, onRejected: skip }
-evaluation: { mixedAdapter: true }
-${more}`;
-
   beforeEach(async () => {
-    fixture = new RunFixture();
-    model = await new FakePolicyServer(() => ({})).start();
-    analyst = await analystServer(200, { data: [{ id: 'rules', owned_by: 'demo analyst (rule-based)' }] });
-    folder = join(fixture.folder, 'agent');
-    mkdirSync(join(folder, 'model'), { recursive: true });
-    writeFileSync(join(folder, 'model', 'config.json'), '{}');
-    writeFileSync(join(folder, 'model', 'model.safetensors'), 'weights');
-    copyFileSync(fixturePath('parcel_desk.py'), join(folder, 'parcel_desk.py'));
-    writeFileSync(join(folder, 'agent.yaml'), yaml());
+    given = await PrepareFixture.start();
+    ({ fixture, model, folder } = given);
   });
-  afterEach(async () => {
-    await model.stop();
-    analyst.server.close();
-    analyst.server.closeAllConnections();
-    await fixture.dispose();
-  });
+  afterEach(() => given.stop());
 
-  const prepare = (
-    options: {
-      probe?: JailProbe;
-      input?: Partial<ImprovementRunInput>;
-      apiKey?: string;
-      analystUrl?: string;
-      analystModel?: string;
-      modelUrl?: string | null;
-      attempt?: number;
-      policy?: WorkerPolicy;
-      ownFolders?: boolean;
-    } = {},
-  ) =>
-    fixture.run(
-      prepareRun.bind(null, {
-        ...fixture.deps,
-        webhook: { url: null, endpoints: [] },
-        operatorPolicy: options.policy ?? null,
-        allowsOwnFolders: options.ownFolders ?? false,
-        probeJail: () => Promise.resolve(options.probe ?? jail),
-        endpoints: {
-          modelUrl: options.modelUrl === undefined ? `${model.baseUrl}/` : options.modelUrl,
-          modelPath: null,
-          modelApiKey: null,
-          keyEndpoints: [],
-          analyst: {
-            demoUrl: analyst.url,
-            model: options.analystModel ?? null,
-            apiKey: options.apiKey ?? null,
-            baseUrl: options.analystUrl ?? null,
-          },
-        },
-      }),
-      { runId: 'run-1', agent: 'parcels', specPath: join(folder, 'agent.yaml'), ...options.input },
-      fixture.activity(options.attempt === undefined ? {} : { attempt: options.attempt }),
-    );
+  const prepare = (options: PrepareOptions = {}) => given.prepare(options);
 
   test('a command of the owner says what it is, and its tasks, files and packages are part of its identity', async () => {
     for (const one of [fixture.folder, folder]) chmodSync(one, 0o755);
@@ -175,7 +83,7 @@ ${more}`;
       environmentPath: join(folder, 'parcel_desk.py'),
       modelBaseUrl: model.baseUrl,
       modelPath: join(folder, 'model'),
-      analyst: { baseUrl: analyst.url, model: 'rules', displayName: 'demo analyst (rule-based)' },
+      analyst: { baseUrl: given.analyst.url, model: 'rules', displayName: 'demo analyst (rule-based)' },
       sandbox: { mode: 'jail', detail: '1 layers hold; control groups: v2.' },
     });
     expect(prepared.spec).toMatchObject({
