@@ -13,7 +13,7 @@ import { AgentSpecError } from '../loaders/agent-spec';
 import { UnreadableFileError } from '../loaders/read-bounded';
 import type { ArtifactStore } from '../store';
 import { NamedFilesError } from '../loaders/named-files';
-import { type OwnerEnvironment, ownerEnvironment } from '../loaders/owner-environment';
+import { environmentOfRun, type OwnerEnvironment } from '../loaders/owner-environment';
 
 export type { EnvironmentHandle, EnvironmentSource };
 
@@ -32,10 +32,10 @@ export type OpenEnvironment = (environment: EnvironmentSource) => Promise<Enviro
  *   must not be mixed.
  */
 export async function readOwnerEnvironment(prepared: PreparedSpec): Promise<EnvironmentSource> {
-  const { environmentPath, environmentSha256, spec, facts } = prepared;
+  const { environmentPath, environmentSha256, facts } = prepared;
   let read: OwnerEnvironment;
   try {
-    read = ownerEnvironment(spec, environmentPath);
+    read = environmentOfRun(prepared);
   } catch (error) {
     const why = unreadable(error);
     if (why === null) throw error;

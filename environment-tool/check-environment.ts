@@ -3,22 +3,21 @@ import { readFileSync } from 'node:fs';
 import { certificateOf } from '../activities/environment-checks/certificate';
 import { runChecks } from '../activities/environment-checks/run-checks';
 import { readTargetProfile } from '../activities/environment-checks/target-profile';
-import { ownerEnvironment, placeOfEnvironment } from '../loaders/owner-environment';
-import { loadAgentSpec } from '../loaders/agent-spec';
 import { isUnsafeAllowed, openEnvironment } from '../sandbox';
 import { writeLine } from './output';
+import { readAgent } from './read-agent';
 
 /**
  * Makes every check of an environment that needs no model. Writes each check as it ends, then the certificate. Returns
  * whether all passed. Throws SandboxError, and Error when agent.yaml or a source cannot be read.
  */
 export async function checkEnvironment(file: string, agentPath: string): Promise<boolean> {
-  const spec = loadAgentSpec(agentPath);
+  const { spec, environment: owned } = await readAgent(agentPath);
   const source = readFileSync(file, 'utf8');
   const { signal } = new AbortController();
   const target = await readTargetProfile({
     openEnvironment,
-    environment: ownerEnvironment(spec, placeOfEnvironment(spec, agentPath)).source,
+    environment: owned.source,
     spec: spec.environment,
     signal,
   });

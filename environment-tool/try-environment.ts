@@ -1,19 +1,19 @@
 import { tasksToTry, tryTasks } from '../activities/environment-checks/try-tasks';
 import { openerWithPrograms } from '../activities/rollout/player';
-import { ownerEnvironment, placeOfEnvironment } from '../loaders/owner-environment';
-import { loadAgentSpec } from '../loaders/agent-spec';
+import { printsTasks } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
-import { writeLine } from './output';
+import { writeLine, writeRanges } from './output';
+import { readAgent } from './read-agent';
 
 /**
  * Imports the owner's environment of an agent.yaml as a run does, and plays some of its train and held-out tasks: with
- * the reference solution, and with an agent that says nothing. Every request has the time limit of the profile. Throws
- * SandboxError, with the traceback in its message, when the environment fails.
+ * the reference solution, and with an agent that says nothing. Every request has the time limit of the profile.
+ * @throws SandboxError, with the traceback in its message, when the environment fails; AgentSpecError.
  */
 export async function tryEnvironment(agentPath: string): Promise<void> {
-  const spec = loadAgentSpec(agentPath);
-  const { source } = ownerEnvironment(spec, placeOfEnvironment(spec, agentPath));
-  await tryTasks(openerWithPrograms(openEnvironment), source, tasksToTry(spec.environment), {
+  const { spec, environment } = await readAgent(agentPath);
+  if (printsTasks(spec)) writeRanges(spec);
+  await tryTasks(openerWithPrograms(openEnvironment), environment.source, tasksToTry(spec.environment), {
     onLoad: async (loaded) => writeLine({ type: 'loaded', tools: (await loaded.describe()).tools }),
     onBegin: (task) => writeLine({ type: 'trying', ...task }),
     onEnd: (task) => writeLine({ type: 'tried', ...task }),

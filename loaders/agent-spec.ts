@@ -1,11 +1,12 @@
 import { dirname, resolve } from 'node:path';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
-import { modulePath, taskFileOf } from '../contracts/config/environment-kinds';
+import { modulePath, originOfTasks } from '../contracts/config/environment-kinds';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
 import { LARGEST_SOURCE_BYTES, readBounded, TooLargeFileError, UnreadableFileError } from './read-bounded';
 import { readYaml } from './read-yaml';
 import { problemLines, schemaProblems, shown, type SpecProblem } from './schema-problems';
-import { type NamedTask, readTaskFile } from './task-file';
+import { readTaskFile } from './task-file';
+import { type NamedTask, problemsOfSplits } from './task-lines';
 
 /** An agent.yaml cannot be used. The message has a line for each problem: file, field, value and the allowed values. */
 export class AgentSpecError extends Error {
@@ -36,63 +37,98 @@ function parsed(file: string): { spec: AgentSpec; raw: unknown } {
 }
 
 /**
- * Reads and checks an agent.yaml and fills in all defaults. Paths in it stay as written, relative to the file.
+ * Reads and checks an agent.yaml and fills in all defaults. Paths in it stay as written, relative to the file. Where a
+ * command prints the tasks, their ranges are empty until `withNamedTasks`.
  * @throws AgentSpecError with every problem that was found.
  */
 export function loadAgentSpec(file: string): AgentSpec {
   const { spec: written, raw } = parsed(file);
   const folder = dirname(resolve(file));
-  const named = withTaskSeeds(written.environment, raw, folder);
+  const named = withTaskFile(written.environment, raw, folder);
   if ('problems' in named) throw new AgentSpecError(file, named.problems);
   const spec = { ...written, environment: named.environment };
-  const problems = crossChecks(spec, folder);
+  const problems = [...crossChecks(spec, folder), ...(printsTasks(spec) ? [] : problemsOfHeldOut(spec))];
   if (problems.length > 0) throw new AgentSpecError(file, problems);
   return spec;
 }
 
+/** Whether a command prints the tasks, so that `loadAgentSpec` cannot know them. */
+export function printsTasks({ environment }: Pick<AgentSpec, 'environment'>): boolean {
+  const origin = originOfTasks(environment);
+  return origin !== null && 'command' in origin;
+}
+
 /**
- * The named tasks of an environment, train tasks first: the place of a task is its seed. Null if it has none.
+ * The spec with the ranges of the tasks that its command printed.
+ * @param file the agent.yaml, for messages.
+ * @throws AgentSpecError if it asks for more held-out tasks.
+ */
+export function withNamedTasks(spec: AgentSpec, tasks: readonly NamedTask[], file: string): AgentSpec {
+  const complete = { ...spec, environment: withRanges(spec.environment, tasks) };
+  const problems = problemsOfHeldOut(complete);
+  if (problems.length > 0) throw new AgentSpecError(file, problems);
+  return complete;
+}
+
+/**
+ * The named tasks of an environment's file, train tasks first: the place of a task is its seed. Null if tasks have
+ * seeds alone.
  * @param folder of the agent.yaml.
- * @throws AgentSpecError if their file changed since the agent.yaml was loaded, and is wrong now.
+ * @throws AgentSpecError if their file changed since the agent.yaml was loaded, and is wrong now; TypeError if a
+ *   command prints them.
  */
 export function loadTasks({ environment }: AgentSpec, folder: string): NamedTask[] | null {
-  const named = taskFileOf(environment);
-  if (named === null) return null;
-  const read = readTaskFile(folder, named);
-  if ('problems' in read) throw new AgentSpecError(resolve(folder, named.file), read.problems);
+  const origin = originOfTasks(environment);
+  if (origin === null) return null;
+  if (!('file' in origin)) throw new TypeError('The tasks that a command prints are in no file.');
+  const read = readTaskFile(folder, origin);
+  if ('problems' in read) throw new AgentSpecError(resolve(folder, origin.file), read.problems);
   return read.tasks;
 }
 
-/** The environment with the ranges of its named tasks: train tasks come first. Unchanged if it has none. */
-function withTaskSeeds(
+/** The environment with the ranges of the named tasks in its file. Unchanged if it has none. */
+function withTaskFile(
   environment: AgentSpec['environment'],
   raw: unknown,
   folder: string,
 ): { environment: AgentSpec['environment'] } | { problems: SpecProblem[] } {
-  const named = taskFileOf(environment);
-  if (named === null) return { environment };
+  const origin = originOfTasks(environment);
+  if (origin === null) return { environment };
   const written = (raw as { environment: object }).environment;
-  const problems = ['trainSeeds', 'heldOutSeeds'].flatMap((field) =>
+  const beside = ['trainSeeds', 'heldOutSeeds'].flatMap((field) =>
     field in written
       ? [{ path: `environment.${field}`, message: 'is not allowed beside `tasks`, whose lines are the tasks.' }]
       : [],
   );
+  const problems = [...beside, ...problemsOfSplits(origin.splits)];
   if (problems.length > 0) return { problems };
-  const read = readTaskFile(folder, named);
-  if ('problems' in read) return read;
-  const train = read.tasks.filter(({ range }) => range === 'train').length;
+  if (!('file' in origin)) return { environment };
+  const read = readTaskFile(folder, origin);
+  return 'problems' in read ? read : { environment: withRanges(environment, read.tasks) };
+}
+
+/** The environment with the ranges of named tasks: train tasks come first. */
+function withRanges(environment: AgentSpec['environment'], tasks: readonly NamedTask[]): AgentSpec['environment'] {
+  const train = tasks.filter(({ range }) => range === 'train').length;
   return {
-    environment: {
-      ...environment,
-      trainSeeds: { start: 0, count: train },
-      heldOutSeeds: { start: train, count: read.tasks.length - train },
-    },
+    ...environment,
+    trainSeeds: { start: 0, count: train },
+    heldOutSeeds: { start: train, count: tasks.length - train },
   };
+}
+
+/** Whether there are as many held-out tasks as a run judges on. */
+function problemsOfHeldOut({ environment, evaluation }: AgentSpec): SpecProblem[] {
+  const { heldOutTasks = 1 } = evaluation;
+  const { count } = environment.heldOutSeeds;
+  if (heldOutTasks <= count) return [];
+  const message = `${heldOutTasks} is not allowed. Allowed: 1 to environment.heldOutSeeds.count, which is ${count}.`;
+  return [{ path: 'evaluation.heldOutTasks', message }];
 }
 
 /** Checks that involve several fields, which the schema cannot express. */
 function crossChecks(
-  { environment, model, training, identify, evaluation, analyst, budget }: AgentSpec,
+  { environment, model, training, identify, analyst, budget }: AgentSpec,
   folder: string,
 ): SpecProblem[] {
   const problems: SpecProblem[] = [];
@@ -117,13 +153,6 @@ function crossChecks(
     if (Number.isSafeInteger(start + count - 1)) continue;
     const message = `${start} and ${count} lead beyond 2^53 - 1, where seeds lose their last digits.`;
     problems.push({ path: `environment.${name}`, message });
-  }
-  const { heldOutTasks = 1 } = evaluation;
-  if (heldOutTasks > heldOut.count) {
-    problems.push({
-      path: 'evaluation.heldOutTasks',
-      message: `${heldOutTasks} is not allowed. Allowed: 1 to environment.heldOutSeeds.count, which is ${heldOut.count}.`,
-    });
   }
   if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
     problems.push({

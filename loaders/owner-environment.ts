@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { canonicalJson } from '../contracts/artifacts/trajectory-id';
+import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import { playedAs } from '../contracts/config/environment-kinds';
 import { commandIdentity } from './command-identity';
 import { loadTasks } from './agent-spec';
 import { LARGEST_SOURCE_BYTES, readBounded } from './read-bounded';
-import type { EnvironmentSource, ProcessSource, ProgramSource } from '../sandbox';
-import type { NamedTask } from './task-file';
+import type { EnvironmentSource, OwnersCommand, ProcessSource, ProgramSource } from '../sandbox';
+import type { NamedTask } from './task-lines';
 
 /** The agent's own environment, as its owner wrote it. */
 export interface OwnerEnvironment {
@@ -20,6 +21,13 @@ export interface OwnerEnvironment {
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
+/** Tasks that a command printed when a run began. */
+export interface PrintedTasks {
+  ids: string[];
+  /** Hash of their lines. */
+  sha256: string;
+}
+
 /** Where a prepared spec says that the environment is: its module; without one the agent.yaml. */
 export function placeOfEnvironment({ environment }: AgentSpec, specPath: string): string {
   const played = playedAs(environment);
@@ -27,28 +35,51 @@ export function placeOfEnvironment({ environment }: AgentSpec, specPath: string)
 }
 
 /**
+ * Reads the environment of a run, with the tasks that it froze.
+ * @throws as `ownerEnvironment`.
+ */
+export function environmentOfRun({ spec, environmentPath, tasks = [], printedTasks }: PreparedSpec): OwnerEnvironment {
+  if (printedTasks === undefined) return ownerEnvironment(spec, environmentPath);
+  return ownerEnvironment(spec, environmentPath, { ids: tasks, sha256: printedTasks.sha256 });
+}
+
+/** What a command of the agent's owner sees of the machine. Null: the environment is a Python class. */
+export function ownersCommand(spec: AgentSpec, place: string): OwnersCommand | null {
+  const played = playedAs(spec.environment);
+  if ('path' in played) return null;
+  const agentFolder = dirname(place);
+  const { command, secrets, variables } = played;
+  const folders = played.folders.map((folder) => resolve(agentFolder, folder));
+  return {
+    trust: 'owner',
+    name: place,
+    agent: spec.name,
+    launch: { command, agentFolder, folders, secrets, variables },
+  };
+}
+
+/**
  * Reads the agent's own environment.
  * @param place as `placeOfEnvironment` gives it.
- * @param named its named tasks. Default: those of the file that it names.
+ * @param named its named tasks, or those that its command printed. Default: those of the file that it names.
  * @throws UnreadableFileError if its module cannot be read; AgentSpecError if its tasks cannot; NamedFilesError.
  */
 export function ownerEnvironment(
   spec: AgentSpec,
   place: string,
-  named: NamedTask[] | null = loadTasks(spec, dirname(place)),
+  named: NamedTask[] | PrintedTasks | null = loadTasks(spec, dirname(place)),
 ): OwnerEnvironment {
   const played = playedAs(spec.environment);
-  const agent = spec.name;
-  if ('path' in played) {
+  const shown = ownersCommand(spec, place);
+  if ('path' in played || shown === null) {
     const source = readBounded(place, LARGEST_SOURCE_BYTES).toString('utf8');
-    return { source: { source, trust: 'owner', name: place, agent }, sha256: () => sha256(source) };
+    return { source: { source, trust: 'owner', name: place, agent: spec.name }, sha256: () => sha256(source) };
   }
-  const agentFolder = dirname(place);
-  const tasks = named?.map(({ id }) => id);
-  const folders = played.folders.map((folder) => resolve(agentFolder, folder));
-  const { kind, command, secrets, variables, seconds } = played;
-  const launch = { command, agentFolder, folders, secrets, variables };
-  const owned = { trust: 'owner', name: place, agent, ...(tasks !== undefined && { tasks }) } as const;
+  const { launch, ...owner } = shown;
+  const isPrinted = named !== null && 'ids' in named;
+  const tasks = isPrinted ? named.ids : named?.map(({ id }) => id);
+  const { kind, secrets, seconds } = played;
+  const owned = { ...owner, ...(tasks !== undefined && { tasks }) };
   let source: ProcessSource | ProgramSource;
   let score: string[] = [];
   if ('processes' in played) {
@@ -67,10 +98,10 @@ export function ownerEnvironment(
   const asksPackages = 'processes' in played;
   const decides = {
     kind,
-    ...commandIdentity({ command, score, variables, agentFolder, folders }, asksPackages),
+    ...commandIdentity({ ...launch, score }, asksPackages),
     secrets,
     seconds,
-    tasks: named,
+    tasks: isPrinted ? { sha256: named.sha256 } : named,
   };
   return {
     source,

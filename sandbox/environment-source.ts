@@ -17,7 +17,7 @@ export interface ModuleSource {
 }
 
 /** A command of the agent's owner, and all that it sees of the machine besides the system's programs. */
-export interface CommandLaunch {
+interface CommandLaunch {
   command: readonly string[];
   /** The folder in which the command starts, and which it may read: that of the agent.yaml. */
   agentFolder: string;
@@ -39,7 +39,7 @@ interface ProcessLaunch extends CommandLaunch {
 }
 
 /** How a program that plays one episode is started. */
-export interface ProgramLaunch extends CommandLaunch {
+interface ProgramLaunch extends CommandLaunch {
   /** The command that prints the result of an episode; null: the program itself says it. */
   score: readonly string[] | null;
   /** Memory of one episode in MiB. Control groups limit it; without them, and without a jail, nothing does. */
@@ -48,17 +48,22 @@ export interface ProgramLaunch extends CommandLaunch {
   seconds: { episode: number; score: number };
 }
 
-interface OwnersCommand {
+/** A command of the agent's owner. */
+export interface OwnersCommand {
   trust: 'owner';
   /** The agent.yaml, for messages. */
   name: string;
   agent: string;
+  launch: CommandLaunch & Partial<Pick<ProgramLaunch, 'memoryPerEpisode'>>;
+}
+
+interface PlayingCommand extends OwnersCommand {
   /** Ids of named tasks; the place of an id is its seed. Absent: tasks have seeds alone. */
   tasks?: readonly string[];
 }
 
 /** A command that speaks the environment protocol, version 2. */
-export interface ProcessSource extends OwnersCommand {
+export interface ProcessSource extends PlayingCommand {
   plays: 'process';
   launch: ProcessLaunch;
   /** What the process said about its packages when the run began. Absent: it may say anything. */
@@ -66,7 +71,7 @@ export interface ProcessSource extends OwnersCommand {
 }
 
 /** A command for each episode. */
-export interface ProgramSource extends OwnersCommand {
+export interface ProgramSource extends PlayingCommand {
   plays: 'program';
   /** The seed of the first task to learn from. */
   firstSeed: number;

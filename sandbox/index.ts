@@ -1,6 +1,12 @@
 export { type EnvironmentIsolation, EnvironmentProcess } from './environment-process';
 export { SandboxError, SandboxUnavailable } from './errors';
-export type { EnvironmentSource, ModuleSource, ProcessSource, ProgramSource } from './environment-source';
+export type {
+  EnvironmentSource,
+  ModuleSource,
+  OwnersCommand,
+  ProcessSource,
+  ProgramSource,
+} from './environment-source';
 export type { EnvironmentHandle } from './environment-handle';
 export { isInKubernetes, isUnsafeAllowed } from './isolation';
 export { openEnvironment } from './open-environment';

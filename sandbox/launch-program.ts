@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as later, setImmediate as nextRound } from 'node:timers/promises';
-import type { ProgramSource } from './environment-source';
+import type { OwnersCommand, ProgramSource } from './environment-source';
 import { type CommandStart, startCommand } from './owner-command';
 import { loadProfile } from './profile';
 
@@ -25,8 +25,8 @@ export interface RunningProgram {
 /** Starts a command of a program; normally `launchProgram`. */
 export type LaunchProgram = (source: ProgramSource, start: Required<CommandStart>) => Promise<RunningProgram>;
 
-/** Starts a command of a program in its jail. Rejects as `startCommand` does. */
-export const launchProgram: LaunchProgram = async (source, start) => {
+/** Starts a command of the agent's owner in its jail. Rejects as `startCommand` does. */
+export const launchProgram = async (source: OwnersCommand, start: CommandStart): Promise<RunningProgram> => {
   const { launched } = await startCommand(source, loadProfile(), start);
   const { child, stdout, stderr } = launched;
   const kill = () => launched.kill();

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:
 import { join, resolve } from 'node:path';
 import { isWithin, whyHidden } from './agent-folder';
 import type { EnvironmentIsolation } from './environment-process';
-import type { CommandLaunch, ProcessSource, ProgramLaunch, ProgramSource } from './environment-source';
+import type { OwnersCommand } from './environment-source';
 import { SandboxError } from './errors';
 import { type LaunchedRuntime, launchCommand } from './launch';
 import { isolationFor } from './isolation';
@@ -36,9 +36,7 @@ interface StartedCommand {
  *   Sandbox.StartFailed.
  */
 export async function startCommand(
-  source: Pick<ProcessSource | ProgramSource, 'name' | 'agent' | 'trust'> & {
-    launch: CommandLaunch & Partial<Pick<ProgramLaunch, 'memoryPerEpisode'>>;
-  },
+  source: OwnersCommand,
   loaded: LoadedProfile,
   { command = source.launch.command, more = {}, writable, input }: CommandStart = {},
 ): Promise<StartedCommand> {

@@ -25,6 +25,9 @@ export const layout = {
   /** The profile of the agent's own environment, made once for all validations of a run. */
   targetProfile: (runId: string, specSha256: string) =>
     `runs/${runId}/work/target-profile-${specSha256.slice(0, 12)}.json`,
+  /** Which tasks a command printed for a run, by the hash of what the command is. A retry takes the same. */
+  printedTasks: (runId: string, commandSha256: string) =>
+    `runs/${runId}/work/printed-tasks-${commandSha256.slice(0, 12)}.json`,
   /** Labels by (trajectory, capability, prompt, model), shared by all runs of an agent. */
   labelsCache: (agent: string) => `labels-cache/${agent}`,
   /** A run's use of the analyst, summed by all workers. */

@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { AmendedSpec, AmendSpecInput } from '../../contracts/messages/run';
-import { AgentSpecError, loadAgentSpec } from '../../loaders/agent-spec';
+import { AgentSpecError, loadAgentSpec, printsTasks } from '../../loaders/agent-spec';
 import { failure } from '../../contracts/typed-failure';
 import type { WorkerPolicy } from '../../contracts/config/operator-policy';
 import { refusedByPolicy } from '../../k8s/refused-by-policy';
@@ -80,7 +80,7 @@ export async function amendSpec(
   { context, specPath }: AmendSpecInput,
 ): Promise<AmendedSpec> {
   const before = await readPreparedSpec(store, context.spec);
-  const file = readSpec(specPath);
+  const file = withTasksOf(before.spec, readSpec(specPath));
   const changes = differences(before.spec, file).filter(({ path }) => !SET_AT_START.includes(path));
   const refused = changes.filter(({ path }) => !isAmendable(path));
   if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
@@ -134,6 +134,13 @@ function differences(before: unknown, after: unknown, path = ''): Difference[] {
     return names.flatMap((name) => differences(before[name], after[name], path === '' ? name : `${path}.${name}`));
   }
   return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, before, after }];
+}
+
+/** The file's spec with the ranges of the tasks that a command printed when the run began. */
+function withTasksOf({ environment }: AgentSpec, file: AgentSpec): AgentSpec {
+  if (!printsTasks(file)) return file;
+  const { trainSeeds, heldOutSeeds } = environment;
+  return { ...file, environment: { ...file.environment, trainSeeds, heldOutSeeds } };
 }
 
 /** The earlier spec with every amendable field of the file. */

@@ -23,6 +23,7 @@ import { probeAnalyst } from '../endpoints/probe-analyst';
 import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
 import { waitDeadlines } from '../wait-deadlines';
 import { readSpec, requireAllowed } from './amend-spec';
+import { type SpecWithTasks, withPrintedTasks } from './printed-tasks';
 import { refusedCommand } from './refused-command';
 
 /** Dependencies of `prepareRun`. */
@@ -48,26 +49,30 @@ export async function prepareRun(
   { runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput,
 ): Promise<RunPlan> {
   const signal = Context.current().cancellationSignal;
-  const spec = specToRun(specPath, changes);
-  if (spec.name !== agent)
+  const written = specToRun(specPath, changes);
+  if (written.name !== agent)
     throw failure(
       'Spec.Invalid',
-      `${specPath}: name is ${JSON.stringify(spec.name)}, but the run was started for ` +
+      `${specPath}: name is ${JSON.stringify(written.name)}, but the run was started for ` +
         `${JSON.stringify(agent)}. Start it again.`,
     );
-  const problem = webhookProblem(spec.notify, deps.webhook);
+  const problem = webhookProblem(written.notify, deps.webhook);
   if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
-  requireAllowed(spec, deps.operatorPolicy);
-  const refused = refusedCommand(deps.operatorPolicy, spec, specPath, deps.allowsOwnFolders);
+  requireAllowed(written, deps.operatorPolicy);
+  const refused = refusedCommand(deps.operatorPolicy, written, specPath, deps.allowsOwnFolders);
   if (refused !== null) throw failure('Spec.NotAllowed', refused);
   const folder = dirname(resolve(specPath));
-  const endpoints = resolveEndpoints(spec, deps.endpoints, folder);
-  const environmentPath = placeOfEnvironment(spec, specPath);
+  const endpoints = resolveEndpoints(written, deps.endpoints, folder);
+  const environmentPath = placeOfEnvironment(written, specPath);
+  const { spec, printed } = await withHeartbeats(
+    'reading the tasks',
+    withPrintedTasks(deps.store, { runId, specPath }, written, environmentPath, signal),
+  );
   const { modelBaseUrl, modelPath } = endpoints;
   const [environment, analyst, sandbox, servedModel] = await withHeartbeats(
     'checking the environment, the jail, the model server and the analyst',
     Promise.all([
-      tryEnvironment(deps, environmentPath, spec),
+      tryEnvironment(deps, environmentPath, spec, printed),
       probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
       trySandbox(deps, spec),
       tryModel(deps, modelBaseUrl, spec.model.name, signal),
@@ -128,9 +133,10 @@ async function tryEnvironment(
   { openEnvironment }: PrepareDeps,
   path: string,
   spec: AgentSpec,
-): Promise<Pick<PreparedSpec, 'environmentSha256' | 'facts' | 'tasks'>> {
-  const { source, tasks, sha256 } = ownerEnvironment(spec, path);
-  const named = tasks === undefined ? {} : { tasks };
+  printed: SpecWithTasks['printed'],
+): Promise<Pick<PreparedSpec, 'environmentSha256' | 'facts' | 'tasks' | 'printedTasks'>> {
+  const { source, tasks, sha256 } = ownerEnvironment(spec, path, printed ?? undefined);
+  const named = { ...(tasks !== undefined && { tasks }), ...(printed !== null && { printedTasks: printed.ref }) };
   let task: string | undefined;
   let facts = MODULE_FACTS;
   try {

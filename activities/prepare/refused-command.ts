@@ -12,7 +12,7 @@ const SYSTEM = ['/usr', '/bin'];
 const addedByWhet = (): string => resolve(process.env['WHET_HOME'] || '.whetstone', 'environments');
 
 /**
- * Says what the command of an environment asks for and the operator's policy does not allow: a line for each field,
+ * Says what the commands of an environment ask for and the operator's policy does not allow: a line for each field,
  * with the entry that would allow it. Null: all of it is allowed, or the environment has no command.
  * @param specPath of the agent.yaml.
  * @param allowsOwnFolders whether variables, and programs in the agent's own folder or the system's, need no entry.
@@ -30,14 +30,13 @@ export function refusedCommand(
   // The presets' servers are this project's own code.
   const free = [join(projectRoot(), 'targets'), ...(allowsOwnFolders ? [agentFolder, addedByWhet(), ...SYSTEM] : [])];
   const isFree = (path: string) => free.some((folder) => isWithin(path, folder));
-  const programs = [asked.command, ...(asked.score ? [asked.score] : [])];
   // Those of a short form are this project's. A variable can make a program load other code, so each one is asked for.
   const variables = 'variables' in environment && !allowsOwnFolders ? environment.variables : {};
   const wishes: Wish[] = [
-    ...programs.flatMap(([program = '', ...words], index): Wish[] => {
+    ...asked.commands.flatMap(({ field, command: [program = '', ...words] }): Wish[] => {
       const path = programPath(program, agentFolder) ?? resolve(agentFolder, program);
-      const field = `environment.${index === 0 ? 'command' : 'score'}`;
-      return isFree(path) ? [] : [{ field, value: [path, ...words].join(' '), list: 'commands' }];
+      const value = [path, ...words].join(' ');
+      return isFree(path) ? [] : [{ field: `environment.${field}`, value, list: 'commands' }];
     }),
     ...asked.folders.flatMap((folder, index): Wish[] => {
       const value = resolve(agentFolder, folder);

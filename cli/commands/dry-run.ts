@@ -5,9 +5,10 @@ import { dirname, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { BudgetSpec } from '../../contracts/config/analyst-spec';
 import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
+import { printsTasks } from '../../loaders/agent-spec';
 import { readModelConfig } from '../../loaders/model-config';
 import { collectedTraces, LocalStore, readTraces } from '../../store';
-import { readAgent } from '../agent';
+import { readAgentWithTasks } from '../agent-with-tasks';
 import type { Context } from '../context';
 import { ASSUMED_OTHER_RISK, estimateRun, readLastCallSizes, type RunEstimate } from '../estimate';
 import { heldOutSize } from '../../contracts/statistics/held-out-size';
@@ -56,9 +57,12 @@ function describeSize(spec: AgentSpec): string {
   return `${size} each (more, up to ${mostTrials}, if a gain of ${pointsText(wanted)} needs them)`;
 }
 
-/** `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage; starts nothing. */
+/**
+ * `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage. It starts no run; a command
+ * that prints the tasks is run.
+ */
 export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
-  const { spec, path: specPath } = readAgent(path);
+  const { spec, path: specPath } = await readAgentWithTasks(path);
   const store = new LocalStore(settings.storeRoot);
   const { trajectories: live, unreadable } = await readTraces(store, spec.name, {
     ...collectedTraces(spec.collect.live, spec.model.name),
@@ -117,7 +121,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
       'for any agent; the run computes it again from the results of this agent.',
     describeRarestNeed(estimate, spec),
     `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
-    'Nothing was started.',
+    printsTasks(spec) ? 'Nothing but the command of environment.tasks was started.' : 'Nothing was started.',
   ];
   out.result(
     { agent: spec.name, ...estimate, memory, budget, overBudget: over.length > 0, unreadable },

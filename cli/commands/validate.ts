@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { modulePath } from '../../contracts/config/environment-kinds';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
+import { refusedTasks, withRanges } from '../agent-with-tasks';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
@@ -28,10 +29,10 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  *   with seed, reward and moves when a reference solution does not succeed.
  */
 export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
-  const agent = readAgent(path);
-  refuseOtherFolder(agent);
+  const written = readAgent(path);
+  refuseOtherFolder(written);
+  const { agent, tools, tried } = run ? await tryEnvironment(written) : { agent: written, tools: [], tried: [] };
   const { spec, path: absolute } = agent;
-  const { tools, tried } = run ? await tryEnvironment(agent) : { tools: [], tried: [] };
   refuseTried(agent, tried);
   const hasSolutions = tried.some(({ reward }) => reward !== null);
   const outcome = hasSolutions
@@ -105,13 +106,18 @@ function unsureTokens({ path, spec }: Agent): string | null {
   );
 }
 
-/** Loads the agent's environment and plays it in a separate process. @throws CliError if it fails. */
-async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: TaskTrial[] }> {
+/**
+ * Loads the agent's environment and plays it in a separate process. Returns the agent with the ranges of its tasks.
+ * @throws CliError if it fails.
+ */
+async function tryEnvironment(agent: Agent): Promise<{ agent: Agent; tools: string[]; tried: TaskTrial[] }> {
+  let { spec } = agent;
   const tools: string[] = [];
   const tried: TaskTrial[] = [];
   let where = 'before its first move';
   try {
     await runEnvironmentTool(['try', agent.path], (line) => {
+      if (line.type === 'ranges') spec = withRanges(spec, line);
       if (line.type === 'loaded') tools.push(...line.tools.map((tool) => tool.function.name));
       if (line.type === 'trying') where = `while ${taskName(line)} is played`;
       if (line.type === 'tried') {
@@ -121,12 +127,14 @@ async function tryEnvironment(agent: Agent): Promise<{ tools: string[]; tried: T
     });
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
+    const refused = refusedTasks(error);
+    if (refused !== null) throw refused;
     throw new CliError(
       `${agent.path}: environment.path: ${fileOf(agent)} fails ${where}: ${error.message}\nCorrect it; ${NO_RUN}`,
       { exitCode: 2, type: 'Env.Failed', cause: error },
     );
   }
-  return { tools, tried };
+  return { agent: { ...agent, spec }, tools, tried };
 }
 
 /** `8 train and 8 held-out tasks`. */
@@ -184,6 +192,8 @@ function longSolutions({ path, spec }: Agent, tried: readonly TaskTrial[]): stri
 function tooFewRollouts({ path, spec }: Agent): string | null {
   const { collect, environment, identify } = spec;
   const rollouts = environment.trainSeeds.count * collect.trials;
+  // `--no-run` does not run the command that prints the tasks.
+  if (rollouts === 0) return null;
   if (rollouts >= 2 * identify.minEachOutcome) return null;
   return (
     `${path}: environment.trainSeeds.count: ${environment.trainSeeds.count}, with collect.trials ${collect.trials}: a ` +

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import { ownerEnvironment } from '../../loaders/owner-environment';
+import { environmentOfRun } from '../../loaders/owner-environment';
 import { type ArtifactStore, getJson } from '../../store';
 
 /**
@@ -21,7 +21,7 @@ export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef 
     );
   let sha256: string | null = null;
   try {
-    sha256 = ownerEnvironment(prepared.spec, environmentPath).sha256(prepared.facts.packages);
+    sha256 = environmentOfRun(prepared).sha256(prepared.facts.packages);
   } catch {
     problems.push(`The agent's environment ${environmentPath} is not on this machine. It is yours: put it back.`);
   }

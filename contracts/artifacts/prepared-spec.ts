@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { agentSpecSchema } from '../config/agent-spec';
+import { artifactRefSchema } from './artifact-ref';
 import { environmentFactsSchema } from '../config/environment-kinds/facts';
 
 /** A model server's statements about its model; null if it makes none. */
@@ -26,6 +27,8 @@ export const preparedSpecSchema = z.strictObject({
   facts: environmentFactsSchema,
   /** Ids of named tasks; the place of an id is its seed. Absent: tasks have seeds alone. */
   tasks: z.array(z.string()).optional(),
+  /** The tasks that a command printed when the run began. Absent: they are in a file, or have seeds alone. */
+  printedTasks: artifactRefSchema.optional(),
   modelBaseUrl: z.string(),
   /** Directory of the base model in save_pretrained format. */
   modelPath: z.string(),

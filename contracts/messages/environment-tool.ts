@@ -1,5 +1,6 @@
 import type { Certificate } from '../artifacts/certificate';
 import type { EnvironmentCheck } from '../artifacts/environment-check';
+import type { EnvironmentSection } from '../config/environment-kinds';
 import type { CommandFailureType } from '../failures/command-line';
 import type { FailureType } from '../failures/run';
 import type { SandboxFailureType } from '../failures/sandbox';
@@ -24,11 +25,13 @@ export type EnvironmentToolLine =
   | { type: 'end'; seed: number; reward: number }
   /** The agent's own environment is loaded. */
   | { type: 'loaded'; tools: EnvironmentTool[] }
+  /** The ranges of the tasks that its command printed. */
+  | ({ type: 'ranges' } & Pick<EnvironmentSection, 'trainSeeds' | 'heldOutSeeds'>)
   /** One of its tasks is about to be played. */
   | ({ type: 'trying' } & TaskToTry)
   /** It was played. */
   | ({ type: 'tried' } & TaskTrial)
-  /** The named tasks of the agent's process; null: it has none. */
+  /** The named tasks that the agent's process knows, or its command printed; null: there are none. */
   | { type: 'tasks'; tasks: readonly NamedTask[] | null }
   /** Without `failure`, a line of the input was not a move. With `failure`, the tool could not fulfil the request. */
   | { type: 'error'; message: string; failure?: CommandFailureType | FailureType | SandboxFailureType };

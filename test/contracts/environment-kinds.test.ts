@@ -3,8 +3,8 @@ import {
   commandOf,
   environmentSchema,
   modulePath,
+  originOfTasks,
   playedAs,
-  taskFileOf,
 } from '../../contracts/config/environment-kinds';
 
 const seeds = { trainSeeds: { start: 0, count: 2 }, heldOutSeeds: { start: 5, count: 1 } };
@@ -22,16 +22,44 @@ test.each(KINDS)('%s', (_, section, plays, path, asked) => {
   const environment = environmentSchema.parse(section);
   expect(playedAs(environment).kind).toBe(plays);
   expect(modulePath(environment)).toBe(path);
-  expect(commandOf(environment)?.command ?? null).toEqual(asked);
+  expect(commandOf(environment)?.commands[0]!.command ?? null).toEqual(asked);
   expect(environment.maxTurns).toBe(12);
 });
 
-test('named tasks have no seeds before their file is read', () => {
+test('named tasks have no seeds before they are read, from a file or from a command', () => {
   const environment = environmentSchema.parse({ kind: 'process', command, tasks: 'tasks.jsonl' });
   expect(environment.trainSeeds.count).toBe(0);
-  expect(taskFileOf(environment)).toEqual({
+  expect(originOfTasks(environment)).toEqual({
     file: 'tasks.jsonl',
     splits: { train: ['train'], heldOut: ['test', 'heldOut', 'held-out'] },
   });
-  expect(taskFileOf(environmentSchema.parse({ path: 'desk.py', ...seeds }))).toBeNull();
+  expect(originOfTasks(environmentSchema.parse({ path: 'desk.py', ...seeds }))).toBeNull();
+  const printed = environmentSchema.parse({ kind: 'program', command, tasks: { command: ['./list.sh', 'all'] } });
+  expect(printed.trainSeeds.count).toBe(0);
+  expect(originOfTasks(printed)).toMatchObject({ command: ['./list.sh', 'all'], seconds: 300 });
+});
+
+test('each command is asked for by its field', () => {
+  const environment = environmentSchema.parse({
+    kind: 'program',
+    command,
+    score: ['./score.sh'],
+    tasks: { command: ['./list.sh'] },
+  });
+  expect(commandOf(environment)!.commands).toEqual([
+    { field: 'command', command },
+    { field: 'score', command: ['./score.sh'] },
+    { field: 'tasks.command', command: ['./list.sh'] },
+  ]);
+});
+
+test.each([
+  { command: [] },
+  { command: 'list.sh' },
+  { seconds: 5 },
+  { command: ['list.sh'], seconds: 0 },
+  { command: ['list.sh'], seconds: 10_801 },
+  { command: ['list.sh'], shell: true },
+])('a command of tasks is refused: %j', (tasks) => {
+  expect(environmentSchema.safeParse({ kind: 'program', command, tasks }).success).toBe(false);
 });

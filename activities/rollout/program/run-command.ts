@@ -9,7 +9,8 @@ const QUOTED_CHARACTERS = 1_000;
 /** Most characters that a command may write in all. Whoever reads them has other episodes to play. */
 const MOST_CHARACTERS = 268_435_456;
 
-const MEMORY_FULL = 'Its memory was full (environment.memoryPerEpisode), so that the kernel killed a process of it. ';
+const memoryFull = (limit: string): string =>
+  `Its memory was full (${limit}), so that the kernel killed a process of it. `;
 
 const FLOOD = `It wrote more than ${MOST_CHARACTERS / 2 ** 20} MiB, and was killed. `;
 
@@ -49,8 +50,15 @@ export class CommandTime {
   }
 }
 
-/** Waits until a command ends, and kills it when its time is over, or when it has written too much. */
-export async function endOfCommand(running: RunningProgram, time: CommandTime): Promise<CommandEnd> {
+/**
+ * Waits until a command ends, and kills it when its time is over, or when it has written too much.
+ * @param memory what limits its memory, for a message. Default: the setting of episodes.
+ */
+export async function endOfCommand(
+  running: RunningProgram,
+  time: CommandTime,
+  memory = 'environment.memoryPerEpisode',
+): Promise<CommandEnd> {
   const stdout = new Tail();
   const stderr = new Tail();
   let characters = 0;
@@ -75,7 +83,7 @@ export async function endOfCommand(running: RunningProgram, time: CommandTime): 
     code,
     signal,
     lastLine: stdout.lastLine,
-    words: (isFlood ? FLOOD : '') + (brokeMemoryLimit ? MEMORY_FULL : '') + wordsOf(stderr.text, stdout.text),
+    words: (isFlood ? FLOOD : '') + (brokeMemoryLimit ? memoryFull(memory) : '') + wordsOf(stderr.text, stdout.text),
   };
 }
 

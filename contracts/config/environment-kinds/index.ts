@@ -18,7 +18,7 @@ const KINDS = [moduleKind, processKind, programKind, tau2Kind, toolsandboxKind, 
 type SchemasOf<Kinds extends readonly { schema: unknown }[]> = { [Place in keyof Kinds]: Kinds[Place]['schema'] };
 const schemas = KINDS.map(({ schema }) => schema) as unknown as SchemasOf<typeof KINDS>;
 
-/** The ranges of named tasks until the loader has read their file. */
+/** The ranges of named tasks until these are read. */
 const UNREAD: SeedRange = { start: 0, count: 0 };
 
 /** `environment` of agent.yaml: one of the kinds. */
@@ -53,24 +53,37 @@ export function modulePath(environment: EnvironmentSection): string | null {
   return 'path' in played ? played.path : null;
 }
 
-/** What an environment that is a command asks of the machine. `score`: a second command, or null. */
-export interface AskedCommand extends Pick<ProcessSection, 'command' | 'folders' | 'secrets'> {
-  score: string[] | null;
+/** What an environment that is a command asks of the machine. */
+export interface AskedCommand extends Pick<ProcessSection, 'folders' | 'secrets'> {
+  /** Each of its commands, by its field below `environment`. */
+  commands: { field: string; command: string[] }[];
 }
 
 /** The command of an environment; null if it is a Python class. */
 export function commandOf(environment: EnvironmentSection): AskedCommand | null {
   const played = playedAs(environment);
   if (!('command' in played)) return null;
-  const { command, folders, secrets } = played;
-  return { command, folders, secrets, score: 'score' in played ? (played.score ?? null) : null };
+  const { command, folders, secrets, tasks } = played;
+  const score = 'score' in played ? played.score : undefined;
+  const commands = [
+    { field: 'command', command },
+    ...(score === undefined ? [] : [{ field: 'score', command: score }]),
+    ...(typeof tasks === 'object' ? [{ field: 'tasks.command', command: tasks.command }] : []),
+  ];
+  return { commands, folders, secrets };
 }
 
-/** The file of named tasks, and what its splits are for; null if tasks have seeds alone. */
-export function taskFileOf(environment: EnvironmentSection): { file: string; splits: ProcessSection['splits'] } | null {
+/** Where named tasks come from, a file or a command that prints them, and what their splits are for. */
+export type TaskOrigin = { splits: ProcessSection['splits'] } & (
+  { file: string } | { command: string[]; seconds: number }
+);
+
+/** Where the named tasks of an environment come from; null if tasks have seeds alone. */
+export function originOfTasks(environment: EnvironmentSection): TaskOrigin | null {
   const played = playedAs(environment);
   if (!('tasks' in played) || played.tasks === undefined) return null;
-  return { file: played.tasks, splits: played.splits };
+  const { tasks, splits } = played;
+  return typeof tasks === 'string' ? { file: tasks, splits } : { ...tasks, splits };
 }
 
 /** A kind that has a name of its own, and needs from its owner no more than options. */

@@ -19,7 +19,7 @@ export const presetOptions = {
   tasks: namedTasks.tasks
     .unwrap()
     .default('tasks.jsonl')
-    .describe('File with the tasks. `whet env tasks AGENT_YAML` prints its lines.'),
+    .describe('File with the tasks, whose lines `whet env tasks AGENT_YAML` prints; or `{command, seconds}`.'),
   processes,
   episodesPerProcess,
   seconds,

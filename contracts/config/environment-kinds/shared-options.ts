@@ -25,33 +25,45 @@ export const endlessTasks = {
 
 const splitNames = z.array(z.string().min(1).max(100)).min(1);
 
-/** Tasks of an environment that has named ones, in a file, or as many as there are seeds. */
+/** Program and arguments. */
+const words = z.array(z.string().min(1).max(4000)).min(1).max(200);
+
+/** A command that prints the tasks. */
+const taskCommand = z.strictObject({
+  command: words,
+  /** Its deadline. `prepareRun`, which waits for it, has six hours. */
+  seconds: whole(1, 10_800).default(300),
+});
+
+/** Tasks of an environment that has named ones, or as many as there are seeds. */
 export const namedTasks = {
   tasks: z
-    .string()
+    .union([z.string(), taskCommand])
     .optional()
-    .describe('File with the tasks, a JSON object a line: `id`, `split`, `group`. Absent: tasks have seeds.'),
+    .describe(
+      'File with the tasks, a JSON object a line: `id`, `split`, `group`; or `{command, seconds}`, whose program and ' +
+        'arguments print these lines, once for each run, within `seconds` (300). Absent: tasks have seeds.',
+    ),
   splits: z
     .strictObject({
       train: splitNames.default(['train']).describe('Splits whose tasks runs learn from.'),
       heldOut: splitNames.default(['test', 'heldOut', 'held-out']).describe('Splits whose tasks only judge.'),
     })
     .prefault({})
-    .describe('What the splits of the file `tasks` are for.'),
+    .describe('What the splits of `tasks` are for.'),
   trainSeeds: endlessTasks.trainSeeds.optional().describe('Tasks that runs learn from, where `tasks` names none.'),
   heldOutSeeds: endlessTasks.heldOutSeeds.optional().describe('Tasks that only judge, where `tasks` names none.'),
 };
+
+/** A deadline in seconds, at most a week. */
+export const deadline = (seconds: number) => whole(1, 604_800).default(seconds);
 
 /** A variable's name, as programs and shells take it. */
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'a name of letters, digits and underscores');
 
 /** The command of a kind that runs the owner's own program, and what it sees of the machine. */
 export const commandOptions = {
-  command: z
-    .array(z.string().min(1).max(4000))
-    .min(1)
-    .max(200)
-    .describe('Program and arguments. It starts in the folder of agent.yaml; relative paths begin there.'),
+  command: words.describe('Program and arguments. It starts in the folder of agent.yaml; relative paths begin there.'),
   folders: z
     .array(z.string().min(1).max(4000))
     .max(20)
@@ -70,6 +82,3 @@ export const commandOptions = {
     .default({})
     .describe('Further variables that it gets, with their values.'),
 };
-
-/** A deadline in seconds, at most a week. */
-export const deadline = (seconds: number) => whole(1, 604_800).default(seconds);

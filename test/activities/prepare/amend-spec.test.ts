@@ -119,6 +119,26 @@ test.each([
   expect((error as Error).message).toContain('training.kubernetes');
 });
 
+test('tasks that a command printed stay those of the run', async () => {
+  const printed = (command: string) =>
+    yaml('budget: { tokens: 5000 }\n').replace(
+      /environment: .*/,
+      `environment: { kind: program, command: [bash], tasks: { command: [${command}] } }`,
+    );
+  writeFileSync(file, printed('tasks.sh').replace(/budget.*/, ''));
+  const written = loadAgentSpec(file);
+  const ranges = { trainSeeds: { start: 0, count: 4 }, heldOutSeeds: { start: 4, count: 2 } };
+  const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+  const frozen = { ...prepared, spec: { ...written, environment: { ...written.environment, ...ranges } } };
+  context = { ...context, spec: await putJson(fixture.store, layout.run('run-1'), 'printed.json', frozen) };
+  writeFileSync(file, printed('tasks.sh'));
+  const { spec, changed } = await amend();
+  expect(changed).toEqual(['budget.tokens']);
+  expect((await getJson(fixture.store, spec, preparedSpecSchema)).spec.environment).toMatchObject(ranges);
+  writeFileSync(file, printed('other.sh'));
+  await expect(amend()).rejects.toThrow(/environment\.tasks\.command: the run was started with \["tasks.sh"\]/);
+});
+
 test('refuses what the policy of the worker does not allow', async () => {
   const onCluster = yaml(KUBERNETES.replace('training:', 'training:\n  backend: kubernetes').replace('MEMORY', '8Gi'));
   writeFileSync(file, onCluster);

@@ -76,6 +76,18 @@ test('on one machine what `whet env add` installed needs no entry', () => {
   expect(refused(section)).toContain('environment.command');
 });
 
+test('the command that prints the tasks is asked for like the others', () => {
+  const asked = { kind: 'program', command: ['bash'], tasks: { command: ['./server.py', '--tasks'] } };
+  expect(refused(asked, null, true)).toBeNull();
+  expect(refused(asked)).toContain(`environment.tasks.command: "${folder}/server.py --tasks" is not allowed`);
+  expect(refused({ ...asked, tasks: { command: ['../list'] } }, null, true)).toMatch(/^environment\.tasks\.command: /);
+  // A short form's commands are this project's own; this one is not.
+  const tau2 = { kind: 'tau2', venv: '/opt/venv', domain: 'retail', user: { script: 'gold' } };
+  const rights = { all: { commands: ['/opt/venv/*'], folders: ['/opt/venv'] } };
+  expect(refused(tau2, rights)).toBeNull();
+  expect(refused({ ...tau2, tasks: { command: ['./server.py'] } }, rights)).toContain('environment.tasks.command');
+});
+
 test('a second command is asked for as well, servers of this project are not, and a module has none', () => {
   expect(refused({ kind: 'program', command: ['bash'], score: ['/opt/score'] }, null, true)).toMatch(
     /^environment\.score: "\/opt\/score" is not allowed/,

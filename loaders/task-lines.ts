@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { TaskOrigin } from '../contracts/config/environment-kinds';
+import { schemaProblems, shown, type SpecProblem } from './schema-problems';
+
+/** Most bytes of tasks that are read, most tasks in them, and most characters of a line. */
+export const MOST_TASK_BYTES = 50_000_000;
+const MOST_TASKS = 200_000;
+const MOST_CHARACTERS = 10_000;
+
+/** After this many problems the rest is not read. */
+const MOST_PROBLEMS = 1_000;
+
+const taskSchema = z.strictObject({
+  // tau2-bench has ids of 215 characters.
+  id: z.string().min(1).max(400),
+  split: z.string().min(1).max(100),
+  group: z.string().min(1).max(200).optional(),
+});
+/** A named task, and the use of its split. */
+export const namedTaskSchema = taskSchema.extend({ range: z.enum(['train', 'heldOut']) });
+export type NamedTask = z.infer<typeof namedTaskSchema>;
+
+/** Named tasks, train tasks first, or what is wrong with them. */
+export type ReadTasks = { tasks: NamedTask[] } | { problems: SpecProblem[] };
+
+/** The field of agent.yaml with the named tasks. */
+const FIELD = 'environment.tasks';
+
+/**
+ * Reads named tasks: a JSON object a line. Refused are two tasks of one id, a group with train and held-out tasks, a
+ * split that has no use, and lines without train tasks or without held-out tasks. Problems name the line.
+ * @param source what has the lines, in the words of a problem.
+ */
+export function readTaskLines(text: string, splits: TaskOrigin['splits'], source: string): ReadTasks {
+  const none = (what: string): ReadTasks => ({ problems: [{ path: FIELD, message: `${source} has no ${what}.` }] });
+  if (text.trim() === '') return none('line. Each line is a task');
+  const read = new TaskLines(splits);
+  for (const [index, line] of text.split('\n').entries()) {
+    if (read.isOver) break;
+    if (line.trim() !== '') read.add(line, index + 1);
+  }
+  const problems = read.problems.map((message) => ({ path: FIELD, message: `${source}, ${message}` }));
+  if (problems.length > 0) return { problems };
+  const ofRange = (range: NamedTask['range']) => read.tasks.filter((task) => task.range === range);
+  const [train, heldOut] = [ofRange('train'), ofRange('heldOut')];
+  for (const [range, tasks] of [
+    ['train', train],
+    ['heldOut', heldOut],
+  ] as const)
+    if (tasks.length === 0) return none(`task of split ${quoted(splits[range])} (environment.splits.${range})`);
+  return { tasks: [...train, ...heldOut] };
+}
+
+/** What is wrong with the uses of splits: a problem, or none. */
+export function problemsOfSplits({ train, heldOut }: TaskOrigin['splits']): SpecProblem[] {
+  return train
+    .filter((name) => heldOut.includes(name))
+    .slice(0, 1)
+    .map((name) => ({
+      path: 'environment.splits.heldOut',
+      message: `${shown(JSON.stringify(name))} is also in splits.train. Held-out tasks must never be seen before.`,
+    }));
+}
+
+const quoted = (names: readonly string[]): string => names.map((name) => shown(JSON.stringify(name))).join(' or ');
+
+/** The lines of tasks, which are checked against those before. */
+class TaskLines {
+  readonly tasks: NamedTask[] = [];
+  readonly problems: string[] = [];
+  private isFull = false;
+  private readonly lineOf = new Map<string, number>();
+  private readonly groups = new Map<string, { range: NamedTask['range']; line: number }>();
+
+  constructor(private readonly splits: TaskOrigin['splits']) {}
+
+  /** Whether no further line need be read. */
+  get isOver(): boolean {
+    return this.isFull || this.problems.length >= MOST_PROBLEMS;
+  }
+
+  add(line: string, number: number): void {
+    const at = `line ${number}`;
+    if (this.tasks.length === MOST_TASKS) {
+      this.problems.push(`${at}: at most ${MOST_TASKS} tasks are read.`);
+      this.isFull = true;
+      return;
+    }
+    if (line.length > MOST_CHARACTERS) {
+      this.problems.push(`${at}: has more than ${MOST_CHARACTERS} characters.`);
+      return;
+    }
+    let document: unknown;
+    try {
+      document = JSON.parse(line);
+    } catch {
+      // The message does not quote the line: through a link the path may lead to any file.
+      this.problems.push(
+        `${at}: is no JSON object. A line is {"id": "...", "split": "..."}, with "group" if it has one.`,
+      );
+      return;
+    }
+    const parsed = taskSchema.safeParse(document);
+    if (!parsed.success) {
+      const faults = schemaProblems(parsed.error, document, taskSchema);
+      this.problems.push(...faults.map(({ path, message }) => `${at}${path === '' ? '' : `, ${path}`}: ${message}`));
+      return;
+    }
+    const { id, split, group } = parsed.data;
+    const range = this.splits.train.includes(split) ? 'train' : this.splits.heldOut.includes(split) ? 'heldOut' : null;
+    if (range === null) {
+      const known = quoted([...this.splits.train, ...this.splits.heldOut]);
+      this.problems.push(
+        `${at}, split: ${shown(JSON.stringify(split))} is not allowed. Allowed: ${known}, as environment.splits says.`,
+      );
+      return;
+    }
+    const first = this.lineOf.get(id);
+    if (first !== undefined) {
+      this.problems.push(
+        `${at}, id: ${shown(JSON.stringify(id))} is also in line ${first}. Each task has an id of its own.`,
+      );
+      return;
+    }
+    this.lineOf.set(id, number);
+    this.checkGroup(group, range, number);
+    this.tasks.push({ ...parsed.data, range });
+  }
+
+  private checkGroup(group: string | undefined, range: NamedTask['range'], number: number): void {
+    if (group === undefined) return;
+    const before = this.groups.get(group);
+    if (before === undefined) this.groups.set(group, { range, line: number });
+    else if (before.range !== range)
+      this.problems.push(
+        `line ${number}, group: ${shown(JSON.stringify(group))} has train and held-out tasks, see line ${before.line}. ` +
+          'Tasks of a group are alike, so all of them are for one use.',
+      );
+  }
+}

@@ -1,0 +1,71 @@
+// tier: unit
+import { readTaskLines } from '../../loaders/task-lines';
+
+const SPLITS = { train: ['train'], heldOut: ['test'] };
+const line = (id: string, split: string, group?: string): string => JSON.stringify({ id, split, group });
+const read = (...lines: string[]) => readTaskLines(lines.join('\n'), SPLITS, 'tasks.jsonl');
+
+/** The words of what is wrong. */
+function problems(...lines: string[]): string[] {
+  const result = read(...lines);
+  return 'problems' in result ? result.problems.map(({ message }) => message) : [];
+}
+
+const GOOD = [line('a', 'train'), line('b', 'test')];
+
+test('train tasks come first, and each has the use of its split', () => {
+  expect(read(line('a', 'test'), line('b', 'train', 'g'))).toEqual({
+    tasks: [
+      { id: 'b', split: 'train', group: 'g', range: 'train' },
+      { id: 'a', split: 'test', range: 'heldOut' },
+    ],
+  });
+});
+
+test.each([
+  ['empty', ['']],
+  ['blank', ['', '  ', '']],
+])('%s lines are no tasks', (_, lines) => {
+  expect(problems(...lines)).toEqual(['tasks.jsonl has no line. Each line is a task.']);
+});
+
+test('names that mean something to programs are ids like others', () => {
+  const ids = ['__proto__', 'constructor', '../../etc/passwd', '/', '\u0000', '\u001b[2J', '\ud800', 'a\nb'];
+  const result = read(...ids.map((id) => line(id, 'train')), line('toString', 'test', '__proto__'));
+  expect('tasks' in result && result.tasks.map(({ id }) => id)).toEqual([...ids, 'toString']);
+  // An object with this key, not one with another prototype.
+  expect(problems('{"__proto__": {"id": "a", "split": "train"}}', ...GOOD)).not.toEqual([]);
+  expect(problems('{"id": "c", "split": "train", "__proto__": {}}', ...GOOD)).not.toEqual([]);
+  expect(problems('{"id": "__proto__", "split": "__proto__"}', ...GOOD)[0]).toMatch(
+    /line 1, split: "__proto__" is not/,
+  );
+});
+
+test.each([
+  ['a list', '["a", "train"]'],
+  ['a text', '"a"'],
+  ['null', 'null'],
+  ['a number as an id', '{"id": 1, "split": "train"}'],
+  ['an empty id', '{"id": "", "split": "train"}'],
+  ['an id that is too long', line('x'.repeat(401), 'train')],
+  ['a group that is too long', line('c', 'train', 'x'.repeat(201))],
+  ['JSON that goes on in another line', '{"id": "c",'],
+  ['two objects', `${line('c', 'train')} ${line('d', 'train')}`],
+  ['lists in lists', '['.repeat(9_000)],
+])('%s is no task, and its line is named', (_, wrong) => {
+  expect(problems(...GOOD, wrong)).toEqual([expect.stringMatching(/^tasks\.jsonl, line 3[:,] /)]);
+});
+
+test('the same id or group for both uses is refused, with both lines', () => {
+  expect(problems(line('a', 'train'), line('a', 'test'))[0]).toContain('line 2, id: "a" is also in line 1.');
+  expect(problems(line('a', 'train', 'g'), line('b', 'test', 'g'))[0]).toContain('line 2, group: "g" has train and');
+});
+
+test('a long line, too many tasks and too many problems end the reading', () => {
+  const long = `${line('c', 'train')}${' '.repeat(10_000)}`;
+  expect(problems(...GOOD, long)).toEqual(['tasks.jsonl, line 3: has more than 10000 characters.']);
+  // So many lines are too many arguments.
+  const many = Array.from({ length: 200_002 }, (_, i) => line(String(i), i === 0 ? 'test' : 'train'));
+  expect(problems(many.join('\n'))).toEqual(['tasks.jsonl, line 200001: at most 200000 tasks are read.']);
+  expect(problems(...Array.from({ length: 5_000 }, () => 'no JSON'))).toHaveLength(1_000);
+});
