@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { startOf } from '../../../contracts/clean-text';
 import { canonicalJson, trajectoryId } from '../../../contracts/artifacts/trajectory-id';
+import type { EnvironmentTokens } from '../../../contracts/artifacts/environment-use';
 import type { ChatMessage, Trajectory } from '../../../contracts/artifacts/trajectory';
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import { type CommandStart, type LaunchProgram, type ProgramSource, SandboxError } from '../../../sandbox';
@@ -17,7 +18,7 @@ import { endpointVariables, type EpisodePlace, openPlace, replaceFile, taskOf } 
 import { type FolderRoom, whenFolderIsFull } from './folder-room';
 import { memoryRoom } from './memory-room';
 import { type CommandEnd, CommandTime } from './run-command';
-import { type ProgramResult, readResult, resultFile } from './program-result';
+import { type ProgramResult, readResult, resultFile, usageIn } from './program-result';
 import { keptBranches } from './branches';
 
 /** What a ProgramPlayer needs. */
@@ -39,8 +40,8 @@ export interface ProgramPlayerOptions
 type Cause = 'exit' | 'no-result' | 'deadline' | 'judge' | 'no-request' | 'files';
 
 /** An episode has no result, which says nothing about the agent. */
-const taskFailed = (taskCause: Cause, message: string): SandboxError =>
-  new SandboxError('Sandbox.TaskFailed', message, { taskCause });
+const taskFailed = (taskCause: Cause, message: string, spent: EnvironmentTokens | null = null): SandboxError =>
+  new SandboxError('Sandbox.TaskFailed', message, { taskCause, spent });
 
 /** What was done to a file of the episode's folder, where the program may have made it impossible. */
 const ownFile = <T>(done: Promise<T>): Promise<T> =>
@@ -89,6 +90,7 @@ export class ProgramPlayer implements EpisodePlayer {
     const capture = new EpisodeCapture({ plan, settings, chat, ...counting, model: environment.agent });
     const place = await openPlace(taskOf(environment, plan, settings.maxTurns), this.episodeOf(plan));
     let address: CaptureAddress | undefined;
+    let ended: CommandEnd | null = null;
     try {
       address = await this.server.open(capture);
       const { seconds, command } = environment.launch;
@@ -96,17 +98,20 @@ export class ProgramPlayer implements EpisodePlayer {
       capture.onWait = (isWaiting) => (isWaiting ? time.pause() : time.resume());
       const more = { ...place.variables, ...endpointVariables(environment, address) };
       const start = { command, more, writable: place.folder, input: place.variables.TASK_FILE };
-      const ended = await this.runWithin(place, start, time, capture.failure);
+      ended = await this.runWithin(place, start, time, capture.failure);
       capture.onWait = () => undefined;
       address.end();
       this.tools ??= capture.tools;
-      return await this.resultOf(plan, capture.captured, ended, place);
+      const played = await this.resultOf(plan, capture.captured, ended, place);
+      return played.environmentUsage ? played : withUsage(played, await usageOf(ended, place));
     } catch (error) {
       if (!isTaskFailure(error)) throw error;
       this.options.onTaskFailure?.(
         new SandboxError(error.type, `${name}: ${error.message}`, { taskCause: error.taskCause, cause: error }),
       );
-      return this.failed(plan, capture.captured, error.taskCause ?? 'other');
+      const failed = this.failed(plan, capture.captured, error.taskCause ?? 'other');
+      // What was spent is paid, however the episode ended.
+      return withUsage(failed, error.spent ?? (await usageOf(ended, place)));
     } finally {
       address?.end();
       const left = await place.close();
@@ -147,7 +152,7 @@ export class ProgramPlayer implements EpisodePlayer {
     const said = score === null ? this.said(ended, place) : this.score(score, captured, place);
     const result = await said.catch((error: unknown): ProgramResult => {
       if (needsResult || !isTaskFailure(error)) throw error;
-      return NO_RESULT;
+      return { ...NO_RESULT, ...(error.spent && { usage: error.spent }) };
     });
     const { finish: saidFinish = isWell ? undefined : 'no-tool-call' } = result;
     const finish = fault !== null ? endBy(fault) : isBeyondTurns ? 'turn-limit' : saidFinish;
@@ -176,11 +181,12 @@ export class ProgramPlayer implements EpisodePlayer {
     const more = { ...variables, TRANSCRIPT_FILE };
     const start = { command, more, writable: folder, input: variables.TASK_FILE };
     const ended = await this.runWithin(place, start, new CommandTime(seconds * 1000));
-    if (ended.why === 'deadline') throw taskFailed('judge', `The scoring command took more than ${seconds} s.`);
+    const failed = (message: string) => taskFailed('judge', message, usageIn(ended.lastLine));
+    if (ended.why === 'deadline') throw failed(`The scoring command took more than ${seconds} s.`);
     if (ended.why !== 'code' || ended.code !== 0)
-      throw taskFailed('judge', `The scoring command ended with ${codeOf(ended)}. ${ended.words}`);
+      throw failed(`The scoring command ended with ${codeOf(ended)}. ${ended.words}`);
     const result = readResult(ended.lastLine ?? '');
-    if ('fault' in result) throw taskFailed('judge', `${result.fault} ${ended.words}`);
+    if ('fault' in result) throw failed(`${result.fault} ${ended.words}`);
     return result;
   }
 
@@ -244,6 +250,18 @@ type EpisodeResult = Omit<ProgramResult, 'finish'> & { finish?: Trajectory['fini
 const NO_RESULT = { reward: 0, tags: [], diagnostics: {}, observations: [] };
 
 const endBy = ({ kind }: ModelFault) => (kind === 'too-long' ? 'context-length' : 'refused');
+
+/**
+ * What a program says that it has spent, in its result file, else in the last line of its output; null: nothing.
+ * @param ended null: it was killed before its output was known.
+ */
+async function usageOf(ended: CommandEnd | null, { variables }: EpisodePlace): Promise<EnvironmentTokens | null> {
+  const file = await resultFile(variables.RESULT_FILE).catch(() => null);
+  return usageIn(file) ?? usageIn(ended?.lastLine ?? null);
+}
+
+const withUsage = (played: Trajectory, usage: EnvironmentTokens | null): Trajectory =>
+  usage === null ? played : { ...played, environmentUsage: usage };
 
 const codeOf = ({ code, signal }: CommandEnd): string => (code === null ? `signal ${signal}` : `code ${code}`);
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
-import { environmentTokensSchema } from '../../../contracts/artifacts/environment-use';
+import { type EnvironmentTokens, environmentTokensSchema } from '../../../contracts/artifacts/environment-use';
 import { startOf } from '../../../contracts/clean-text';
 
 const LARGEST_BYTES = 1_048_576;
@@ -35,6 +35,18 @@ export function readResult(text: string): ProgramResult | { fault: string } {
   const parsed = resultSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   return { fault: `The result is wrong: ${startOf(z.prettifyError(parsed.error), 500)}` };
+}
+
+/** What a text says of `usage`, whether or not the rest of it is a result. */
+const usageSchema = z.looseObject({ usage: environmentTokensSchema });
+
+/** The tokens that a result, or an object with `usage` alone, says were spent; null: it does not say. */
+export function usageIn(text: string | null): EnvironmentTokens | null {
+  try {
+    return usageSchema.safeParse(JSON.parse(text ?? '')).data?.usage ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /**

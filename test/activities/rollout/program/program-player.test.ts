@@ -105,6 +105,40 @@ test.each<[what: string, program: string, cause: string, words: string, seconds?
   expect(fixture.failures[0]!.message).toContain(words);
 });
 
+describe('what a simulated user and a judge spent is known however the episode ended', () => {
+  const usage = { promptTokens: 9, completionTokens: 3 };
+  const says = print({ usage });
+  const writes = `open(os.environ["RESULT_FILE"], "w").write(${JSON.stringify(JSON.stringify({ usage }))})`;
+
+  test.each<[what: string, rest: string, cause: string, seconds?: number]>([
+    ['its last line, and another exit code', `${says}\nsys.exit("no money left")`, 'exit'],
+    ['its file, and another exit code', `${writes}\nsys.exit(3)`, 'exit'],
+    ['its file, and no time is left', `${writes}\ntime.sleep(3600)`, 'deadline', 10],
+    ['its last line, without a reward', says, 'no-result'],
+    ['a result with a wrong reward', print({ reward: 2, usage }), 'no-result'],
+  ])('a program says it in %s', async (_, rest, cause, seconds = 600) => {
+    const player = fixture.player(asking(rest), { seconds: { episode: seconds, score: 600 } });
+    const played = trajectorySchema.parse(await fixture.play(player));
+    expect(played).toMatchObject({ finish: 'failed', failedBecause: cause, environmentUsage: usage });
+  });
+
+  test.each([
+    ['the scoring command fails after it said so', `${says}\nraise SystemExit(1)`, usage],
+    ['the scoring command fails without a word', 'raise SystemExit(1)', { promptTokens: 1, completionTokens: 2 }],
+    ['the scoring command knows nothing', print({ reward: 1 }), { promptTokens: 1, completionTokens: 2 }],
+  ])('%s', async (_, score, spent) => {
+    const program = asking(print({ usage: { promptTokens: 1, completionTokens: 2 } }));
+    const player = fixture.player(program, { score: ['python3', fixture.file('score.py', score)] });
+    expect(trajectorySchema.parse(await fixture.play(player)).environmentUsage).toEqual(spent);
+  });
+
+  test('what is no number of tokens is nothing', async () => {
+    const odd = print({ usage: { promptTokens: -1, completionTokens: 3 } });
+    const played = await fixture.play(fixture.player(asking(`${odd}\nsys.exit(3)`)));
+    expect(played).not.toHaveProperty('environmentUsage');
+  });
+});
+
 test('a program that floods its output keeps its result, and its last words are short', async () => {
   const flood = `sys.stdout.write("x" * 5_000_000 + "\\n"); sys.stderr.write("y" * 5_000_000 + "\\n")\n`;
   const player = fixture.player(asking(`${flood}${print({ reward: 1 })}`));
