@@ -6,6 +6,7 @@ import {
   sumOfStages,
   useOfEpisode,
 } from '../../contracts/artifacts/environment-use';
+import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import type { BudgetSpec } from '../../contracts/config/analyst-spec';
 import { layout, type ArtifactStore } from '../../store';
 import { overLimit } from './over-limit';
@@ -28,9 +29,37 @@ function excess(runId: string, budget: BudgetSpec, use: EnvironmentUse, running:
   );
 }
 
+/** Meters by run, and by the budget of agent.yaml, which a waiting run may take over anew. */
+const meters = new WeakMap<ArtifactStore, Map<string, UseMeter<EnvironmentUse>>>();
+/** Only the newest are kept, because a worker serves many runs. */
+const MOST_METERS = 50;
+
+/** The meter that all sets of rollouts of a run share in this process. Otherwise none would see what others play. */
+function meterOf(store: ArtifactStore, { runId, budget }: { runId: string; budget: BudgetSpec }) {
+  const known = meters.get(store) ?? new Map<string, UseMeter<EnvironmentUse>>();
+  meters.set(store, known);
+  const name = canonicalJson([runId, budget]);
+  const meter =
+    known.get(name) ??
+    new UseMeter(store, runId, {
+      key: layout.environmentUse(runId),
+      parse: parseEnvironmentUse,
+      excess: (limits, use, running) => excess(runId, limits, use, running),
+      budget,
+    });
+  known.set(name, meter);
+  if (known.size > MOST_METERS) known.delete(known.keys().next().value as string);
+  return meter;
+}
+
 /**
  * Counts what the episodes of a set of rollouts spend on simulated users and judges. Each try is a line of the set's
  * work file, and each line counts once.
+ *
+ * Sets that a worker plays at a time, such as the arms of an evaluation, share the run's count: an episode in play is
+ * reserved for with the mean of those before. So a run passes its limit by at most what the episodes in play spend
+ * beyond that mean. Where nothing is known yet, that is all that they spend; where several workers play, all that those
+ * of the others spend, too.
  */
 export class EnvironmentMeter {
   private readonly meter: UseMeter<EnvironmentUse>;
@@ -42,12 +71,7 @@ export class EnvironmentMeter {
     private readonly stage: string,
     private readonly segment: string | null,
   ) {
-    this.meter = new UseMeter(store, run.runId, {
-      key: layout.environmentUse(run.runId),
-      parse: parseEnvironmentUse,
-      excess: (budget, use, running) => excess(run.runId, budget, use, running),
-      budget: run.budget,
-    });
+    this.meter = meterOf(store, run);
   }
 
   /**
