@@ -18,6 +18,8 @@ const lineSchema = z.object({
   trajectory: trajectorySchema,
   /** Absent: nobody asked for them. */
   tokens: episodeTokensSchema.optional(),
+  /** Why the model server gave no tokens when the episode was played. Absent: it gave them, or nobody asked. */
+  tokenRefusal: z.string().optional(),
 });
 type Line = z.infer<typeof lineSchema>;
 
@@ -71,6 +73,8 @@ export class FinishedEpisodes {
   private before = 0;
   /** For each line that was read: what its simulated user and judge spent; null: it does not say. */
   readonly environmentTokens: (EnvironmentTokens | null)[] = [];
+  /** Why the model server gave no tokens, by the last line that was read; null: it gave them, or nobody asked. */
+  tokenRefusal: string | null = null;
   /** Tokens of the model in the failed tries of the lines that were read. */
   private spent = { promptTokens: 0, completionTokens: 0 };
 
@@ -109,8 +113,15 @@ export class FinishedEpisodes {
   /**
    * Adds an episode. It is in the work file when the promise resolves. A failed one is finished after `TASK_TRIES`
    * tries: a retry of the activity goes on counting them.
+   * @param told `tokens` of its answers, and why there are none: a retry that plays nothing asks no server.
    */
-  async add(trajectory: Trajectory, fault: string | null, seconds: number, tokens?: EpisodeTokens): Promise<void> {
+  async add(
+    trajectory: Trajectory,
+    fault: string | null,
+    seconds: number,
+    told: { tokens?: EpisodeTokens | undefined; tokenRefusal?: string | null } = {},
+  ): Promise<void> {
+    const { tokens, tokenRefusal = null } = told;
     const { task, trial } = trajectory;
     const before = this.episodes.get(episodeKey({ seed: task.seed, trial }))?.tries ?? 0;
     const line: Line = {
@@ -119,6 +130,7 @@ export class FinishedEpisodes {
       ...(!isPlayed(trajectory) && { tries: before + 1 }),
       trajectory,
       ...(tokens && { tokens }),
+      ...(tokenRefusal !== null && { tokenRefusal }),
     };
     await this.segment.append(line);
     this.remember(line, null);
@@ -208,6 +220,7 @@ export class FinishedEpisodes {
       this.remember(value, { start, end });
       this.before = Math.max(this.before, value.seconds);
       this.environmentTokens.push(value.trajectory.environmentUsage ?? null);
+      this.tokenRefusal = value.tokenRefusal ?? null;
       if (value.tries === undefined) continue;
       this.spent.promptTokens += value.trajectory.usage.promptTokens;
       this.spent.completionTokens += value.trajectory.usage.completionTokens;

@@ -190,8 +190,8 @@ class RolloutSet {
   /** Faults of the environment in episodes that are being played. */
   private readonly faults = new Map<EpisodePlan, string>();
   private runs = 0;
-  /** Why the model server gives no tokens; null: it gives them, or it was not asked. */
-  tokenRefusal: string | null = null;
+  /** Why the model server gives no tokens, or gave none in an earlier attempt; null: it gives them, or nobody asked. */
+  tokenRefusal: string | null;
   /** The failure of the budget of simulated users and judges, after which no episode begins. Null: there is none. */
   private budgetFailure: Error | null = null;
   /** What troubles the model server; undefined: nothing. */
@@ -211,6 +211,7 @@ class RolloutSet {
     private readonly seconds: () => number,
   ) {
     this.shared = new SharedFaults(work, options);
+    this.tokenRefusal = work.tokenRefusal;
     this.isOwners = options.environment.trust === 'owner';
     const { model, adapters, environment } = options;
     const endsAfter = 'launch' in environment ? environment.launch.seconds.episode : undefined;
@@ -357,7 +358,7 @@ class RolloutSet {
 
   private async keep(trajectory: Trajectory, fault: string | null, tokens?: EpisodeTokens): Promise<void> {
     await this.model.confirm();
-    await this.work.add(trajectory, fault, this.seconds(), tokens);
+    await this.work.add(trajectory, fault, this.seconds(), { tokens, tokenRefusal: this.tokenRefusal });
     if (this.work.has({ seed: trajectory.task.seed, trial: trajectory.trial })) this.progress.advance();
     if (!isPlayed(trajectory)) this.showNote();
   }

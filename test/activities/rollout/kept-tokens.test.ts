@@ -114,6 +114,9 @@ test('a server that refuses what it does not know is asked once, and serves the 
   expect(tokens).toMatchObject({ episodes: 0, lacking: 6, refusal: expect.stringContaining('Extra inputs') as string });
   expect(tokens).not.toHaveProperty('artifact');
   expect(asks()).toBe(1);
+  // A retry that has nothing to play says the same.
+  expect(await kept('program')).toEqual(tokens);
+  expect(asks()).toBe(1);
 });
 
 test('a server that ignores the question is not asked again', async () => {
