@@ -37,7 +37,11 @@ function expand(section: ToolSandboxSection): ProcessSection {
   return presetProcess(
     { ...shared, episodesPerProcess: EPISODES_PER_PROCESS },
     'toolsandbox',
-    ['--scenarios', scenarios, ...(rapidApi ? ['--with-network'] : []), ...words],
+    [
+      ...['--scenarios', scenarios, ...(rapidApi ? ['--with-network'] : []), ...words],
+      // It gives up on a user that does not answer before the deadline ends the step.
+      ...['--step-seconds', String(shared.seconds.step)],
+    ],
     {
       folders: [clone],
       secrets: [...secrets, ...(rapidApi ? ['RAPID_API_KEY'] : [])],

@@ -50,10 +50,16 @@ NETWORK_TOOLS = {
     "search_weather_around_lat_lon",
 }
 """Tools that ask rapidapi.com, for which one needs a key."""
+NO_KEY = "none"
+"""What a server gets that needs no key."""
 MOST_CALLS = 5
 """Calls of one turn. ToolSandbox tries them in every order: five have 120, ten would have 3.6 million."""
 PAUSES = (2, 8)
-"""Seconds before a user simulator that failed is asked again."""
+"""Seconds before a user simulator that failed is asked again, as long as the step has time for it."""
+TRY_SECONDS = 60
+"""Most that one answer of the user simulator may take."""
+SPARE_SECONDS = 5
+"""What a step keeps of its deadline, to say that the simulator failed before the deadline says less."""
 SCENARIO_SECONDS = 600
 """Scenarios speak of `tomorrow` and `in an hour`: those that were made longer ago are made again."""
 DISTRACTIONS = re.compile(r"_(3_distraction_tools.*|10_distraction_tools|all_tools)$")
@@ -79,7 +85,7 @@ class SimulatedUser(OpenAIAPIUser):
     def __init__(self, conversation, seed, options, key):
         self._conversation, self._seed = conversation, seed
         self.model_name, self._temperature = options.user_model, options.user_temperature
-        self.openai_client = OpenAI(base_url=options.user_url, api_key=key, max_retries=0, timeout=60)
+        self.openai_client = OpenAI(base_url=options.user_url, api_key=key, max_retries=0, timeout=TRY_SECONDS)
 
     def model_inference(self, openai_messages, openai_tools):
         with self._conversation.outside_of_the_world():
@@ -89,6 +95,7 @@ class SimulatedUser(OpenAIAPIUser):
                 tools=openai_tools or NOT_GIVEN,
                 temperature=self._temperature,
                 seed=self._seed,
+                timeout=self._conversation.seconds_to_ask(),
             )
         if answer.usage is not None:
             self._conversation.usage["promptTokens"] += answer.usage.prompt_tokens
@@ -124,6 +131,7 @@ class Conversation(Episode):
         self.usage = {"promptTokens": 0, "completionTokens": 0}
         self.tags = [str(category) for category in scenario.categories]
         self._is_closed, self._numbered = False, 0
+        self._step_ends = desk.end_of_step()
         self._context = deepcopy(scenario.starting_context)
         self._agent, self._user = TurnByTurnAgent(), desk.user(self, seed)
         self._console = ExecutionEnvironment()
@@ -137,6 +145,7 @@ class Conversation(Episode):
         self.messages = [{"role": message["role"], "content": message["content"]} for message in seen]
 
     def calls(self, calls, text):
+        self._step_ends = self._desk.end_of_step()
         known = {tool["function"]["name"] for tool in self.tools}
         if len(calls) > MOST_CALLS:
             return [f"Error: make at most {MOST_CALLS} calls at once."] * len(calls)
@@ -156,6 +165,7 @@ class Conversation(Episode):
         return observations
 
     def say(self, text):
+        self._step_ends = self._desk.end_of_step()
         self._answer(ChatCompletionMessage(role="assistant", content=text))
         with self._in_the_world():
             last = self._agent.get_messages()[-1]
@@ -231,6 +241,10 @@ class Conversation(Episode):
                 else:
                     self._console.respond()
 
+    def seconds_to_ask(self):
+        """Seconds that one answer of the user simulator may take in this step."""
+        return max(1.0, min(TRY_SECONDS, self._step_ends - time.monotonic()))
+
     def _ask_user(self):
         for pause in (*PAUSES, None):
             try:
@@ -238,8 +252,8 @@ class Conversation(Episode):
             except TaskFailed:
                 raise
             except Exception as error:
-                if pause is None:
-                    problem = f"{type(error).__name__}: {error}".replace(self._desk.user_key, "***")
+                if pause is None or time.monotonic() + pause >= self._step_ends:
+                    problem = self._desk.without_key(f"{type(error).__name__}: {error}")
                     raise TaskFailed("simulator", problem[:1000]) from None
             with self.outside_of_the_world():
                 time.sleep(pause)
@@ -256,7 +270,7 @@ class ToolSandbox(Environment):
 
     def __init__(self, options):
         self._options = options
-        self.user_key = os.environ.get(options.user_key_variable or "") or "none"
+        self.user_key = os.environ.get(options.user_key_variable or "") or NO_KEY
         self.costs_tokens = options.user_script is None
         self.world = threading.RLock()
         self._make_scenarios()
@@ -279,6 +293,14 @@ class ToolSandbox(Environment):
         if self._options.user_script is not None:
             return LeavingUser()
         return SimulatedUser(conversation, seed, self._options, self.user_key)
+
+    def end_of_step(self):
+        """When a step that begins now has to end, by the clock of `time.monotonic`."""
+        return time.monotonic() + max(1.0, self._options.step_seconds - SPARE_SECONDS)
+
+    def without_key(self, problem):
+        """The words of an error, in which the key of the user simulator may be."""
+        return problem if self.user_key == NO_KEY else problem.replace(self.user_key, "***")
 
     def hello(self):
         hello = super().hello()
@@ -329,6 +351,7 @@ def options_of(arguments=None):
     parser.add_argument("--user-url", help="OpenAI-compatible address of that model")
     parser.add_argument("--user-key-variable", help="variable with its key")
     parser.add_argument("--user-temperature", type=float, default=0.0)
+    parser.add_argument("--step-seconds", type=float, default=120.0, help="deadline of an opening and of a step")
     return parser.parse_args(arguments)
 
 

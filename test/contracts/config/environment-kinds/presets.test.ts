@@ -60,12 +60,12 @@ describe('toolsandbox', () => {
 
   test('is a pool of processes, which play one episode at a time and read the clone', () => {
     const user = { baseUrl: 'http://127.0.0.1:8000/v1', model: 'user-7b', apiKeyEnv: 'USER_KEY', temperature: 0.5 };
-    expect(expanded({ ...toolsandbox, user, processes: 8 })).toMatchObject({
+    expect(expanded({ ...toolsandbox, user, processes: 8, seconds: { step: 30 } })).toMatchObject({
       kind: 'process',
       command: [
         ...[python, '-m', 'whetstone_process.presets.toolsandbox', '--scenarios', 'all', '--user-url'],
         ...['http://127.0.0.1:8000/v1', '--user-model', 'user-7b', '--user-temperature', '0.5'],
-        ...['--user-key-variable', 'USER_KEY'],
+        ...['--user-key-variable', 'USER_KEY', '--step-seconds', '30'],
       ],
       folders: ['/venvs/a', library, '/clones/ToolSandbox'],
       secrets: ['USER_KEY'],
@@ -80,7 +80,8 @@ describe('toolsandbox', () => {
     const asked = (fields: object) => expanded({ ...toolsandbox, scenarios: 'base', ...fields }) as ProcessSection;
     expect(asked({})).toMatchObject({ secrets: [] });
     const { command, secrets } = asked({ rapidApi: true });
-    expect(command.slice(3)).toEqual(['--scenarios', 'base', '--with-network', '--user-script', 'leaves']);
+    const words = ['--scenarios', 'base', '--with-network', '--user-script', 'leaves', '--step-seconds', '120'];
+    expect(command.slice(3)).toEqual(words);
     expect(secrets).toEqual(['RAPID_API_KEY']);
   });
 
