@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { projectRoot } from '../../contracts/project-root';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -25,7 +26,7 @@ export async function envAddCommand({ settings, out }: Context, name: string): P
   const sha256 = createHash('sha256').update(readFileSync(lock)).update(realpathSync(python)).digest('hex');
   const folder = join(settings.home, 'environments');
   const venv = join(folder, `${name}-${sha256.slice(0, 12)}`);
-  if (!existsSync(venv)) await makeVenv({ folder, venv, lock, python, note: (line) => out.line(line) });
+  if (!existsSync(venv)) await makeVenv({ venv, lock, python, note: (line) => out.line(line) });
   const lines = [`kind: ${name}`, `venv: ${venv}`].map((line) => `    ${line}`);
   if (!isOfSystem)
     lines.push(`Its Python, ${python}, is not one of the system: environment.folders has to name the folder of it.`);
@@ -41,15 +42,13 @@ function pythonForTargets(): { python: string; isOfSystem: boolean } {
   return { python: join(projectRoot(), '.toolchain', 'venv', 'bin', 'python'), isOfSystem: false };
 }
 
-/** Installs under another name first, so that a virtual environment that exists is whole. */
+/** Installs what a lock names, where nobody has done so meanwhile. */
 async function makeVenv({
-  folder,
   venv,
   lock,
   python,
   note,
 }: {
-  folder: string;
   venv: string;
   lock: string;
   python: string;
@@ -57,17 +56,32 @@ async function makeVenv({
 }): Promise<void> {
   const uv = join(projectRoot(), '.toolchain', 'venv', 'bin', 'uv');
   if (!existsSync(uv)) throw new CliError(`There is no ${uv}. \`make setup\` installs it.`, { type: 'Env.NotAdded' });
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
-  const unfinished = `${venv}.${process.pid}`;
-  try {
+  await madeWhole(venv, async (unfinished) => {
     note(`installing what ${lock} names`);
     await run(uv, ['venv', '--quiet', '--relocatable', '--python', python, unfinished]);
     // Where modules are not compiled, every start of a process would compile them: 40 s instead of 7 s.
     const options = ['--require-hashes', '--compile-bytecode', '--python', join(unfinished, 'bin', 'python')];
     await run(uv, ['pip', 'install', '--quiet', ...options, '--requirement', lock]);
-    renameSync(unfinished, venv);
+  });
+}
+
+/**
+ * Makes a folder under another name first, so that one that exists is whole. Of several who make it at a time the first
+ * one's is kept, and none fails because of the others.
+ * @param make fills the folder that it gets, which does not exist yet.
+ */
+export async function madeWhole(folder: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+  mkdirSync(dirname(folder), { recursive: true, mode: 0o755 });
+  // A process id is not enough: processes of several containers may share a home.
+  const own = mkdtempSync(join(dirname(folder), `.${basename(folder)}-`));
+  try {
+    const unfinished = join(own, basename(folder));
+    await make(unfinished);
+    await rename(unfinished, folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    });
   } finally {
-    rmSync(unfinished, { recursive: true, force: true });
+    rmSync(own, { recursive: true, force: true });
   }
 }
 
