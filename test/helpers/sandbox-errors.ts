@@ -8,7 +8,6 @@ const ofType = (...types: string[]) =>
     }
   };
 
-export const EnvironmentStartFailed = ofType('Sandbox.StartFailed');
 export const EnvironmentHung = ofType('Sandbox.EnvironmentHung');
 /** By itself, or killed from outside. */
 export const EnvironmentDied = ofType('Sandbox.EnvironmentDied', 'Sandbox.EnvironmentKilled');
