@@ -42,14 +42,19 @@ export const simulatedUser = z.strictObject({
 export const scriptedUser = <const Script extends string>(scripts: readonly Script[], about: string) =>
   z.strictObject({ script: z.enum(scripts).describe(`No model: ${about} For tests.`) });
 
-/** The arguments of a server that say who plays the user, and the variables that it needs for that. */
-export function userWords(user: z.infer<typeof simulatedUser> | { script: string }): {
-  words: string[];
-  secrets: string[];
-} {
-  if ('script' in user) return { words: ['--user-script', user.script], secrets: [] };
+/**
+ * The arguments of a server that say who plays the user, and the variables that it needs for that.
+ * @param seconds The server gives up on a user that does not answer before the deadline ends the step.
+ */
+export function userWords(
+  user: z.infer<typeof simulatedUser> | { script: string },
+  seconds: ProcessSection['seconds'],
+): { words: string[]; secrets: string[] } {
+  const deadline = ['--step-seconds', String(seconds.step)];
+  if ('script' in user) return { words: [...deadline, '--user-script', user.script], secrets: [] };
   const { baseUrl, model, apiKeyEnv, temperature } = user;
-  const words = ['--user-url', baseUrl, '--user-model', model, '--user-temperature', String(temperature)];
+  const asked = ['--user-url', baseUrl, '--user-model', model, '--user-temperature', String(temperature)];
+  const words = [...deadline, ...asked];
   if (apiKeyEnv === undefined) return { words, secrets: [] };
   return { words: [...words, '--user-key-variable', apiKeyEnv], secrets: [apiKeyEnv] };
 }

@@ -24,7 +24,7 @@ type Tau2Section = z.infer<typeof schema>;
 
 function expand(section: Tau2Section): ProcessSection {
   const { domain, user, taskFile, ...shared } = section;
-  const { words, secrets } = userWords(user);
+  const { words, secrets } = userWords(user, shared.seconds);
   const file = taskFile === undefined ? [] : ['--task-file', taskFile];
   return presetProcess(shared, 'tau2', ['--domain', domain, ...file, ...words], { secrets });
 }

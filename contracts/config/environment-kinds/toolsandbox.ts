@@ -33,15 +33,11 @@ type ToolSandboxSection = z.infer<typeof schema>;
 
 function expand(section: ToolSandboxSection): ProcessSection {
   const { clone, user, scenarios, rapidApi, ...shared } = section;
-  const { words, secrets } = userWords(user);
+  const { words, secrets } = userWords(user, shared.seconds);
   return presetProcess(
     { ...shared, episodesPerProcess: EPISODES_PER_PROCESS },
     'toolsandbox',
-    [
-      ...['--scenarios', scenarios, ...(rapidApi ? ['--with-network'] : []), ...words],
-      // It gives up on a user that does not answer before the deadline ends the step.
-      ...['--step-seconds', String(shared.seconds.step)],
-    ],
+    ['--scenarios', scenarios, ...(rapidApi ? ['--with-network'] : []), ...words],
     {
       folders: [clone],
       secrets: [...secrets, ...(rapidApi ? ['RAPID_API_KEY'] : [])],

@@ -8,7 +8,6 @@ the agent, which raises out of the Orchestrator, ends the episode as its `agent_
 import argparse
 import os
 import threading
-import time
 from copy import deepcopy
 from pathlib import Path
 
@@ -27,12 +26,11 @@ from tau2.registry import registry
 from tau2.user.user_simulator import UserSimulator
 from tau2.utils import load_file
 
-from whetstone_process import Environment, Episode, TaskFailed, serve
+from whetstone_process import Environment, Episode, serve
 from whetstone_process.presets.tau2_gold import SCRIPTED_USERS, GoldStates, gold_moves
+from whetstone_process.presets.user_questions import NO_KEY, UserQuestions
 
 DOMAINS = ("airline", "retail", "telecom", "telecom-workflow")
-PAUSES = (2, 8)
-"""Seconds before a user simulator that failed is asked again."""
 
 
 class Conversation(Episode):
@@ -42,6 +40,7 @@ class Conversation(Episode):
         self._desk, self._task = desk, task
         self._said, self._steps, self._errors, self._numbered = [], 0, 0, 0
         self.usage = {"promptTokens": 0, "completionTokens": 0}
+        self._questions = UserQuestions(desk.step_seconds, desk.user_key)
         self._reason = TerminationReason.MAX_STEPS
         with desk.one_at_a_time:
             self._state = registry.get_env_constructor(desk.domain)()
@@ -60,6 +59,7 @@ class Conversation(Episode):
         ]
 
     def calls(self, calls, text):
+        self._questions.begin_step()
         made = []
         for call in calls:
             self._numbered += 1
@@ -70,6 +70,7 @@ class Conversation(Episode):
         return [result.content or "" for result in results]
 
     def say(self, text):
+        self._questions.begin_step()
         if not text.strip():
             self._end(TerminationReason.AGENT_ERROR)
             return ""
@@ -112,17 +113,16 @@ class Conversation(Episode):
 
     def _ask_user(self, message):
         heard = list(self._user_state.messages)
-        for pause in (*PAUSES, None):
-            try:
-                answer, self._user_state = self._user.generate_next_message(message, self._user_state)
-                answer.validate()
-                break
-            except Exception as error:
-                self._user_state.messages = list(heard)
-                if pause is None:
-                    problem = f"{type(error).__name__}: {error}".replace(self._desk.user_key, "***")
-                    raise TaskFailed("simulator", problem[:1000]) from None
-                time.sleep(pause)
+
+        def answer_once():
+            self._user_state.messages = list(heard)
+            if isinstance(self._user, UserSimulator):
+                self._user.llm_args["timeout"] = self._questions.seconds()
+            answer, self._user_state = self._user.generate_next_message(message, self._user_state)
+            answer.validate()
+            return answer
+
+        answer = self._questions.ask(answer_once)
         usage = answer.usage or {}
         self.usage["promptTokens"] += usage.get("prompt_tokens") or 0
         self.usage["completionTokens"] += usage.get("completion_tokens") or 0
@@ -154,7 +154,8 @@ class Tau2(Environment):
     def __init__(self, options):
         self.domain, self._options = options.domain, options
         self.name = f"tau2 {options.domain}"
-        self.user_key = os.environ.get(options.user_key_variable or "") or "none"
+        self.step_seconds = options.step_seconds
+        self.user_key = os.environ.get(options.user_key_variable or "") or NO_KEY
         self.costs_tokens = options.user_script is None
         self.deterministic = not self.costs_tokens
         # A simulated user may end a conversation otherwise than the gold moves expect.
@@ -192,8 +193,7 @@ class Tau2(Environment):
             "api_base": options.user_url,
             "api_key": self.user_key,
             "temperature": options.user_temperature,
-            "timeout": 60,
-            # `_ask_user` asks again, and counts.
+            # Its episode asks again, and counts.
             "num_retries": 0,
             "max_retries": 0,
         }
@@ -226,6 +226,7 @@ def options_of(arguments=None):
     parser.add_argument("--user-url", help="OpenAI-compatible address of that model")
     parser.add_argument("--user-key-variable", help="variable with its key")
     parser.add_argument("--user-temperature", type=float, default=0.0)
+    parser.add_argument("--step-seconds", type=float, default=120.0, help="deadline of an opening and of a step")
     return parser.parse_args(arguments)
 
 

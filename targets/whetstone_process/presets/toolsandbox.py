@@ -41,6 +41,7 @@ from tool_sandbox.roles.openai_api_user import OpenAIAPIUser
 from tool_sandbox.scenarios import named_scenarios
 
 from whetstone_process import Environment, Episode, TaskFailed, serve
+from whetstone_process.presets.user_questions import NO_KEY, TRY_SECONDS, UserQuestions
 
 NETWORK_TOOLS = {
     "convert_currency",
@@ -50,16 +51,8 @@ NETWORK_TOOLS = {
     "search_weather_around_lat_lon",
 }
 """Tools that ask rapidapi.com, for which one needs a key."""
-NO_KEY = "none"
-"""What a server gets that needs no key."""
 MOST_CALLS = 5
 """Calls of one turn. ToolSandbox tries them in every order: five have 120, ten would have 3.6 million."""
-PAUSES = (2, 8)
-"""Seconds before a user simulator that failed is asked again, as long as the step has time for it."""
-TRY_SECONDS = 60
-"""Most that one answer of the user simulator may take."""
-SPARE_SECONDS = 5
-"""What a step keeps of its deadline, to say that the simulator failed before the deadline says less."""
 SCENARIO_SECONDS = 600
 """Scenarios speak of `tomorrow` and `in an hour`: those that were made longer ago are made again."""
 DISTRACTIONS = re.compile(r"_(3_distraction_tools.*|10_distraction_tools|all_tools)$")
@@ -95,7 +88,7 @@ class SimulatedUser(OpenAIAPIUser):
                 tools=openai_tools or NOT_GIVEN,
                 temperature=self._temperature,
                 seed=self._seed,
-                timeout=self._conversation.seconds_to_ask(),
+                timeout=self._conversation.questions.seconds(),
             )
         if answer.usage is not None:
             self._conversation.usage["promptTokens"] += answer.usage.prompt_tokens
@@ -131,7 +124,7 @@ class Conversation(Episode):
         self.usage = {"promptTokens": 0, "completionTokens": 0}
         self.tags = [str(category) for category in scenario.categories]
         self._is_closed, self._numbered = False, 0
-        self._step_ends = desk.end_of_step()
+        self.questions = desk.questions()
         self._context = deepcopy(scenario.starting_context)
         self._agent, self._user = TurnByTurnAgent(), desk.user(self, seed)
         self._console = ExecutionEnvironment()
@@ -145,7 +138,7 @@ class Conversation(Episode):
         self.messages = [{"role": message["role"], "content": message["content"]} for message in seen]
 
     def calls(self, calls, text):
-        self._step_ends = self._desk.end_of_step()
+        self.questions.begin_step()
         known = {tool["function"]["name"] for tool in self.tools}
         if len(calls) > MOST_CALLS:
             return [f"Error: make at most {MOST_CALLS} calls at once."] * len(calls)
@@ -165,7 +158,7 @@ class Conversation(Episode):
         return observations
 
     def say(self, text):
-        self._step_ends = self._desk.end_of_step()
+        self.questions.begin_step()
         self._answer(ChatCompletionMessage(role="assistant", content=text))
         with self._in_the_world():
             last = self._agent.get_messages()[-1]
@@ -237,26 +230,9 @@ class Conversation(Episode):
                 if self.done or last["recipient"][-1] == RoleType.AGENT:
                     return
                 if last["recipient"][-1] == RoleType.USER:
-                    self._ask_user()
+                    self.questions.ask(self._user.respond, waiting=self.outside_of_the_world)
                 else:
                     self._console.respond()
-
-    def seconds_to_ask(self):
-        """Seconds that one answer of the user simulator may take in this step."""
-        return max(1.0, min(TRY_SECONDS, self._step_ends - time.monotonic()))
-
-    def _ask_user(self):
-        for pause in (*PAUSES, None):
-            try:
-                return self._user.respond()
-            except TaskFailed:
-                raise
-            except Exception as error:
-                if pause is None or time.monotonic() + pause >= self._step_ends:
-                    problem = self._desk.without_key(f"{type(error).__name__}: {error}")
-                    raise TaskFailed("simulator", problem[:1000]) from None
-            with self.outside_of_the_world():
-                time.sleep(pause)
 
 
 def _is_result(message):
@@ -294,13 +270,9 @@ class ToolSandbox(Environment):
             return LeavingUser()
         return SimulatedUser(conversation, seed, self._options, self.user_key)
 
-    def end_of_step(self):
-        """When a step that begins now has to end, by the clock of `time.monotonic`."""
-        return time.monotonic() + max(1.0, self._options.step_seconds - SPARE_SECONDS)
-
-    def without_key(self, problem):
-        """The words of an error, in which the key of the user simulator may be."""
-        return problem if self.user_key == NO_KEY else problem.replace(self.user_key, "***")
+    def questions(self):
+        """The questions to an episode's user."""
+        return UserQuestions(self._options.step_seconds, self.user_key)
 
     def hello(self):
         hello = super().hello()

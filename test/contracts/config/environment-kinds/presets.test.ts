@@ -16,7 +16,16 @@ describe('tau2', () => {
     expect(expanded({ ...tau2, user, episodesPerProcess: 8 })).toMatchObject({
       kind: 'process',
       command: [
-        ...[python, '-m', 'whetstone_process.presets.tau2', '--domain', 'retail', '--user-url'],
+        ...[
+          python,
+          '-m',
+          'whetstone_process.presets.tau2',
+          '--domain',
+          'retail',
+          '--step-seconds',
+          '120',
+          '--user-url',
+        ],
         ...['http://127.0.0.1:8000/v1', '--user-model', 'user-7b', '--user-temperature', '0'],
         ...['--user-key-variable', 'USER_KEY'],
       ],
@@ -36,7 +45,9 @@ describe('tau2', () => {
       user: { script: 'gold' },
       taskFile: '/tasks/corrected.json',
     }) as { command: string[]; secrets: string[] };
-    expect(command.slice(5)).toEqual(['--task-file', '/tasks/corrected.json', '--user-script', 'gold']);
+    expect(command.slice(5)).toEqual([
+      ...['--task-file', '/tasks/corrected.json', '--step-seconds', '120', '--user-script', 'gold'],
+    ]);
     expect(secrets).toEqual([]);
   });
 
@@ -63,9 +74,9 @@ describe('toolsandbox', () => {
     expect(expanded({ ...toolsandbox, user, processes: 8, seconds: { step: 30 } })).toMatchObject({
       kind: 'process',
       command: [
-        ...[python, '-m', 'whetstone_process.presets.toolsandbox', '--scenarios', 'all', '--user-url'],
-        ...['http://127.0.0.1:8000/v1', '--user-model', 'user-7b', '--user-temperature', '0.5'],
-        ...['--user-key-variable', 'USER_KEY', '--step-seconds', '30'],
+        ...[python, '-m', 'whetstone_process.presets.toolsandbox', '--scenarios', 'all'],
+        ...['--step-seconds', '30', '--user-url', 'http://127.0.0.1:8000/v1', '--user-model', 'user-7b'],
+        ...['--user-temperature', '0.5', '--user-key-variable', 'USER_KEY'],
       ],
       folders: ['/venvs/a', library, '/clones/ToolSandbox'],
       secrets: ['USER_KEY'],
@@ -80,7 +91,7 @@ describe('toolsandbox', () => {
     const asked = (fields: object) => expanded({ ...toolsandbox, scenarios: 'base', ...fields }) as ProcessSection;
     expect(asked({})).toMatchObject({ secrets: [] });
     const { command, secrets } = asked({ rapidApi: true });
-    const words = ['--scenarios', 'base', '--with-network', '--user-script', 'leaves', '--step-seconds', '120'];
+    const words = ['--scenarios', 'base', '--with-network', '--step-seconds', '120', '--user-script', 'leaves'];
     expect(command.slice(3)).toEqual(words);
     expect(secrets).toEqual(['RAPID_API_KEY']);
   });
