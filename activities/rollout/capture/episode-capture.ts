@@ -75,7 +75,7 @@ export interface Captured {
   openingAnswers: number;
   /** Answers that were cut at the limit of tokens. */
   cutReplies: number;
-  /** Whether the last request's answer was cut. */
+  /** Whether the run's limit of tokens cut the last request's answer. A smaller one is the client's own. */
   endsCut: boolean;
   promptTokens: number;
   completionTokens: number;
@@ -103,7 +103,7 @@ export class EpisodeCapture {
   private waiting = 0;
   private characters = 0;
   private bytes = 0;
-  private readonly cut = new Set<Exchange>();
+  private readonly cut = new Map<Exchange, { byRun: boolean }>();
   private promptTokens = 0;
   private completionTokens = 0;
   private failed!: (error: unknown) => void;
@@ -202,7 +202,7 @@ export class EpisodeCapture {
       messages,
       others,
       ...counts,
-      endsCut: last !== null && cut.has(last),
+      endsCut: last !== null && cut.get(last)?.byRun === true,
       leftOut: [...leftOut].sort(),
       fault: fault !== null && fault.exchange === last ? fault.fault : null,
       isBeyondTurns: [main, last].some((one) => one !== null && this.isBeyondTurns(one)),
@@ -253,7 +253,7 @@ export class EpisodeCapture {
     const message = answerMessage(answer, exchange.turn);
     this.conversations.end(exchange, message);
     this.characters += charactersOf([message]);
-    if (answer.cut) this.cut.add(exchange);
+    if (answer.cut) this.cut.set(exchange, { byRun: read.mostTokens >= settings.maxCompletionTokens });
     this.promptTokens += answer.promptTokens;
     this.completionTokens += answer.completionTokens;
     return saidBy(message, answer);

@@ -268,6 +268,8 @@ test.each<[what: string, rest: string, end: object]>([
     'ask(messages + [{"role": "user", "content": "on"}]); sys.exit(3)',
     { failedBecause: 'exit' },
   ],
+  ['had its own limit', 'ask(messages[:1], max_tokens=3); sys.exit(3)', { cutReplies: 2, failedBecause: 'exit' }],
+  ['had a higher one', 'ask(messages[:1], max_tokens=9999); sys.exit(3)', { cutReplies: 2, finish: 'no-tool-call' }],
   ['is killed', 'import signal; os.kill(os.getpid(), signal.SIGKILL)', { failedBecause: 'exit' }],
   ['writes without end', 'while True: sys.stdout.write("x" * 1_000_000)', { failedBecause: 'exit' }],
 ])('an answer that was cut at the limit of tokens is the fault of the agent: the program %s', async (_, rest, end) => {
