@@ -34,7 +34,7 @@ const SHARED_ROOMS = [
   ...['statistics', 'target-profile'],
 ];
 
-/** Parts of gateway/ from the lowest to the highest: a part imports only from earlier rows (docs/architecture.md). */
+/** Parts of gateway/ from the lowest to the highest: a part imports only from earlier rows (CONTRIBUTING.md). */
 const GATEWAY_ORDER = [
   ['listen-error.ts', 'log.ts', 'opentelemetry.ts', 'process-config.ts', 'http'],
   ['client-shares.ts', 'clients.ts', 'conversations.ts', 'registry-poller.ts'],
@@ -110,7 +110,7 @@ const orderZones = (folder, order, page) => {
 
 const ZONES = [
   ...stageZones(),
-  ...orderZones('gateway', GATEWAY_ORDER, 'docs/architecture.md, "The gateway"'),
+  ...orderZones('gateway', GATEWAY_ORDER, 'CONTRIBUTING.md'),
   ...orderZones('workflows', WORKFLOWS_ORDER, 'docs/architecture.md'),
 ];
 
