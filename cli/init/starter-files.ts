@@ -43,7 +43,8 @@ export function starterFiles(
       written.set('environment.py', { copyOf: fileToCopy('--python', kind.file, from) });
       break;
     case 'command':
-      written.delete('agent.py');
+      // They are about parcels.
+      for (const path of ['agent.py', 'scripted_model.py']) written.delete(path);
       agent.setIn(['environment', 'command'], agent.createNode(kind.words, { flow: true }));
       for (const path of namedFiles(kind.words, from)) written.set(path, { copyOf: resolve(from, path) });
       break;

@@ -19,9 +19,9 @@ def ask(messages):
         return json.load(response)["choices"][0]["message"]
 
 
-task = json.load(sys.stdin)  # a line of tasks.jsonl, as {"task_id": ..., "seed": ..., "max_turns": ...}
+task = json.load(sys.stdin)  # {"task_id": an id of tasks.jsonl, "seed": ..., "max_turns": ..., and more}
 parcel, looked_up = task["task_id"], False
-days = random.Random(parcel).randrange(1, 60)  # the same for this task each time
+days = random.Random(parcel).randrange(1, 60)  # the same each time; a task's own data would lie in a file here
 rule = "Parcels of up to 30 days may be returned. Look the parcel up, then answer yes or no."
 messages = [{"role": "system", "content": rule}, {"role": "user", "content": f"May I return {parcel}?"}]
 for _ in range(task["max_turns"]):
