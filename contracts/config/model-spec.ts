@@ -79,7 +79,8 @@ export const modelSpecSchema = z
       .string()
       .optional()
       .describe(
-        'Directory of the base model in save_pretrained format; needed by the trainer unless a recipe makes it.',
+        'Directory of the base model in save_pretrained format. Every run needs it, even one that trains nothing, ' +
+          'unless a recipe makes it.',
       ),
     server: z
       .enum(['embedded', 'vllm'])

@@ -42,7 +42,9 @@ export const namedTasks = {
     .optional()
     .describe(
       'File with the tasks, a JSON object a line: `id`, `split`, `group`; or `{command, seconds}`, whose program and ' +
-        'arguments print these lines, once for each run, within `seconds` (300). Absent: tasks have seeds.',
+        'arguments print these lines, once for each run, within `seconds` (300). Tasks that are variants of one have ' +
+        'the same `group`, and are all for training or all held out. What else a task has, the command finds by its ' +
+        'id, for example in a file beside agent.yaml. Absent: tasks have seeds.',
     ),
   splits: z
     .strictObject({
