@@ -114,7 +114,7 @@ ${SMALLEST_AGENT}\`\`\`
 
 The file describes a deployed agent. Paths are relative to it. \`./whet validate agent.yaml\` checks it, names the
 path and the allowed values of what is wrong, and plays the reference solutions of up to eight train and eight held-out
-tasks. An unknown field is refused.
+tasks. Of a program it plays one train task with a model that does nothing. An unknown field is refused.
 [examples/orders-desk/agent.yaml](../../examples/orders-desk/agent.yaml) is a small one, \`examples/models\` has some for
 models of other sizes. A part that is left out has the defaults of its fields.
 
