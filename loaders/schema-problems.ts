@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { startOf } from '../contracts/clean-text';
 import { REDACTION_FINDERS } from '../contracts/redaction-rules';
+import { nearestName } from './nearest-name';
 
 /** One thing that is wrong in a configuration file. */
 export interface SpecProblem {
@@ -64,7 +65,7 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
     const known = knownFields(schema, raw, issue.path);
     return issue.keys.map((key) => ({
       path: shown([path, fieldName(key)].filter(Boolean).join('.')),
-      message: `unknown field.${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
+      message: `unknown field.${didYouMean(key, known ?? [])}${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
     }));
   }
   const value = valueAt(raw, issue.path);
@@ -97,6 +98,24 @@ function kindOf(value: unknown): string {
   return `a ${typeof value === 'string' ? 'text' : typeof value}, not fields with values`;
 }
 
+/** The known field that a misspelt one is nearest to, as a sentence; empty if none is near. */
+function didYouMean(key: string, known: readonly string[]): string {
+  const name = nearestName(key, known);
+  return name === null ? '' : ` Did you mean ${name}?`;
+}
+
+/** Names of a schema's types that people who write YAML do not use. */
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  array: 'a list',
+  tuple: 'a list',
+  boolean: 'true, false',
+  int: 'a whole number',
+  number: 'a number',
+  object: 'fields with values',
+  record: 'fields with values',
+  string: 'a text',
+};
+
 /** A value as JSON, with numbers that JSON cannot express: 1e400 is Infinity, not null. */
 const written = (value: unknown): string => (typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? ''));
 
@@ -113,7 +132,7 @@ function allowed(issue: Issue, isWhole: boolean): string {
     case 'too_big':
       return `Allowed: ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}.`;
     case 'invalid_type':
-      return `Allowed: ${isWhole || issue.expected === 'int' ? 'a whole number' : `a value of type ${issue.expected}`}.`;
+      return `Allowed: ${isWhole ? 'a whole number' : (TYPE_NAMES[issue.expected] ?? `a value of type ${issue.expected}`)}.`;
     case 'invalid_union':
       // A discriminated union lists the values of its discriminator; a value is undefined if the discriminator has a
       // default.

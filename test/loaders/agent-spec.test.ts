@@ -37,12 +37,17 @@ test.each([
   [
     'an unknown field',
     `${good}training: { rnk: 8 }\n`,
-    /agent\.yaml: training\.rnk: unknown field\. Known here: backend, kubernetes, rank, alpha, .*iterations, /,
+    /agent\.yaml: training\.rnk: unknown field\. Did you mean rank\? Known here: backend, kubernetes, rank, alpha, .*iterations, /,
   ],
   [
     'an unknown field at the top',
     `${good}colour: red\n`,
     /agent\.yaml: colour: unknown field\. Known here: version, name, /,
+  ],
+  [
+    'a text in the place of a list',
+    good.replace('path: env.py', 'command: python agent.py, kind: process'),
+    /environment\.command: .*Allowed: a list\./,
   ],
   [
     'a sampler that needs an address',
@@ -226,7 +231,7 @@ test.each([
   ['- hunter2', 'a list'],
   ['4711', 'a number'],
 ])('of a file without fields, such as %j, nothing is repeated', (text, kind) => {
-  expect(problemsOf(text)).toBe(`agent.yaml: is ${kind}, not fields with values. Allowed: a value of type object.`);
+  expect(problemsOf(text)).toBe(`agent.yaml: is ${kind}, not fields with values. Allowed: fields with values.`);
 });
 
 test('a number that JSON has not is shown as it counts', () => {

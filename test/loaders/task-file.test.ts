@@ -97,7 +97,7 @@ test('without tasks a command needs seeds, and a missing file is named', () => {
   );
   writeFileSync(agentFile, text('{ kind: program, command: [server.py], comand: 1 }'));
   expect(() => loadAgentSpec(agentFile)).toThrow(
-    /environment\.comand: unknown field\. Known here: kind, command, folders/,
+    /environment\.comand: unknown field\. Did you mean command\? Known here: kind, command, folders/,
   );
 });
 

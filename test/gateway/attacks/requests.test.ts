@@ -195,7 +195,7 @@ describe('a gateway without keys', () => {
     const answer = await fixture.post('/v1/outcomes', []);
     expect(answer.json).toMatchObject({
       error: {
-        message: 'The request body is a list, not fields with values. Allowed: a value of type object.',
+        message: 'The request body is a list, not fields with values. Allowed: fields with values.',
         param: null,
       },
     });
