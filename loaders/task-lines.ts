@@ -39,7 +39,10 @@ export function readTaskLines(text: string, splits: TaskOrigin['splits'], source
     if (read.isOver) break;
     if (line.trim() !== '') read.add(line, index + 1);
   }
-  const problems = read.problems.map((message) => ({ path: FIELD, message: `${source}, ${message}` }));
+  const problems = [...read.problems, ...read.problemsOfGroups].map((message) => ({
+    path: FIELD,
+    message: `${source}, ${message}`,
+  }));
   if (problems.length > 0) return { problems };
   const ofRange = (range: NamedTask['range']) => read.tasks.filter((task) => task.range === range);
   const [train, heldOut] = [ofRange('train'), ofRange('heldOut')];
@@ -70,7 +73,7 @@ class TaskLines {
   readonly problems: string[] = [];
   private isFull = false;
   private readonly lineOf = new Map<string, number>();
-  private readonly groups = new Map<string, { range: NamedTask['range']; line: number }>();
+  private readonly groups = new Map<string, Partial<Record<NamedTask['range'], { count: number; first: number }>>>();
 
   constructor(private readonly splits: TaskOrigin['splits']) {}
 
@@ -123,18 +126,27 @@ class TaskLines {
       return;
     }
     this.lineOf.set(id, number);
-    this.checkGroup(group, range, number);
+    this.countInGroup(group, range, number);
     this.tasks.push({ ...parsed.data, range });
   }
 
-  private checkGroup(group: string | undefined, range: NamedTask['range'], number: number): void {
+  private countInGroup(group: string | undefined, range: NamedTask['range'], line: number): void {
     if (group === undefined) return;
-    const before = this.groups.get(group);
-    if (before === undefined) this.groups.set(group, { range, line: number });
-    else if (before.range !== range)
-      this.problems.push(
-        `line ${number}, group: ${shown(JSON.stringify(group))} has train and held-out tasks, see line ${before.line}. ` +
-          'Tasks of a group are alike, so all of them are for one use.',
-      );
+    const uses = this.groups.get(group) ?? {};
+    const { count, first } = uses[range] ?? { count: 0, first: line };
+    this.groups.set(group, { ...uses, [range]: { count: count + 1, first } });
+  }
+
+  /** A problem for each group with tasks of both uses, however many of its tasks there are. */
+  get problemsOfGroups(): string[] {
+    return [...this.groups].flatMap(([group, { train, heldOut }]) => {
+      if (train === undefined || heldOut === undefined) return [];
+      const [before, at] = [train.first, heldOut.first].sort((a, b) => a - b);
+      return [
+        `line ${at}, group: ${shown(JSON.stringify(group))} has train and held-out tasks (${train.count} and ` +
+          `${heldOut.count}), see line ${before}. Tasks of a group are variants of one task, so all of them are for one ` +
+          'use. Give them the same split, or take "group" from those that are no variants.',
+      ];
+    });
   }
 }

@@ -69,3 +69,15 @@ test('a long line, too many tasks and too many problems end the reading', () => 
   expect(problems(many.join('\n'))).toEqual(['tasks.jsonl, line 200001: at most 200000 tasks are read.']);
   expect(problems(...Array.from({ length: 5_000 }, () => 'no JSON'))).toHaveLength(1_000);
 });
+
+test('a group for both uses is one problem, however many tasks it has', () => {
+  const many = Array.from({ length: 60 }, (_, at) => line(`t${at}`, at < 40 ? 'train' : 'test', 'g'));
+  expect(problems(...many)).toEqual([
+    'tasks.jsonl, line 41, group: "g" has train and held-out tasks (40 and 20), see line 1. Tasks of a group are variants of ' +
+      'one task, so all of them are for one use. Give them the same split, or take "group" from those that are no ' +
+      'variants.',
+  ]);
+  expect(
+    problems(line('a', 'test', 'g'), line('b', 'train', 'h'), line('c', 'train', 'g'), line('d', 'test', 'h')),
+  ).toEqual([expect.stringContaining('line 3, group: "g"'), expect.stringContaining('line 4, group: "h"')]);
+});
