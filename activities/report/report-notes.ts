@@ -37,9 +37,12 @@ export function reportNotes(
     );
   }
   if (/^demo analyst \(recorded/.test(analyst.displayName)) {
+    // Its name says who wrote the answers only where provenance.json names a model and its prompts.
+    const hasModel = /recorded answers of /.test(analyst.displayName);
     notes.push(
-      `The analyst was the ${analyst.displayName}. Its names and environments were written once by a large language ` +
-        'model and are played back; what a label says follows from the trajectory, by rules written for this agent.',
+      `The analyst was the ${analyst.displayName}. Its answers were ` +
+        `${hasModel ? 'written once by a large language model' : 'prepared before the run, by a person or a model,'} ` +
+        'and are played back; what a label says follows from the trajectory, by rules written for this agent.',
     );
   }
   if (servedModel.weightsSha256 === null) {

@@ -306,6 +306,15 @@ describe('renderReport', () => {
     expect(page).not.toContain('role="alert"');
   });
 
+  it.each([
+    ['recorded answers of a large language model', 'Its answers were written once by a large language model and are'],
+    ['recorded answers', 'Its answers were prepared before the run, by a person or a model, and are played back'],
+  ])('says who wrote %s', async (words, sentence) => {
+    const analyst = `demo analyst (${words}, labels by rules with 5 % noise)`;
+    const { report } = await render(await sampleRun(store, { analyst }));
+    expect(report.notes.join('\n')).toContain(sentence);
+  });
+
   it('puts an unsafe sandbox above everything else', async () => {
     const { page, report } = await render(
       await sampleRun(store, { sandbox: { mode: 'unsafe', detail: 'WHET_SANDBOX=unsafe was set' } }),

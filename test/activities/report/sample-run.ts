@@ -24,6 +24,8 @@ import { RUN, SHA, sharpen, train } from './sample-sharpen';
 
 export interface SampleOptions {
   sandbox?: PreparedSpec['sandbox'];
+  /** How the analyst calls itself. */
+  analyst?: string;
   /** Text for names, reasons and problems, to try escaping; default: realistic ones. */
   hostile?: string;
   spec?: Partial<AgentSpecInput>;
@@ -57,7 +59,10 @@ export async function sampleRun(store: ArtifactStore, options: SampleOptions = {
     modelPath: 'model',
     baseModelSha256: '9b'.repeat(32),
     servedModel: { weightsSha256: '9b'.repeat(32), root: null, maxModelLength: null },
-    analyst: { baseUrl: 'http://127.0.0.1:8401/v1', model: 'demo-analyst', displayName: 'demo analyst (rule-based)' },
+    analyst: {
+      ...{ baseUrl: 'http://127.0.0.1:8401/v1', model: 'demo-analyst' },
+      displayName: options.analyst ?? 'demo analyst (rule-based)',
+    },
     sandbox: options.sandbox ?? { mode: 'jail', detail: 'bubblewrap, seccomp, no network, resource limits' },
   };
   const evaluation = sampleEvaluation(240);
