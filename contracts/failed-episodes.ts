@@ -28,13 +28,16 @@ export const sumFailed = (counts: readonly (FailedByCause | undefined)[]): Faile
     ),
   );
 
-/** Such as `3 failed (simulator 2, judge 1)`, the most frequent cause first; empty if none failed. */
+/** Causes that are named in words: a number beside `exit` reads as an exit code. */
+const WORDS: Readonly<Record<string, string>> = { exit: 'ended with an error' };
+
+/** Such as `3 failed (2 simulator, 1 judge)`, the most frequent cause first; empty if none failed. */
 export function failedText(failed: FailedByCause = {}): string {
   const causes = Object.entries(failed).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
   if (causes.length === 0) return '';
-  return `${failedCount(failed)} failed (${causes.map(([cause, count]) => `${cause} ${count}`).join(', ')})`;
+  return `${failedCount(failed)} failed (${causes.map(([cause, count]) => `${count} ${WORDS[cause] ?? cause}`).join(', ')})`;
 }
 
-/** Such as `of base, 2 failed (simulator 2); of version 3, 1 failed (judge 1)`; empty if none failed in any arm. */
+/** Such as `of base, 2 failed (2 simulator); of version 3, 1 failed (1 judge)`; empty if none failed in any arm. */
 export const failedOfArms = (arms: readonly (readonly [name: string, failed: FailedByCause | undefined])[]): string =>
   arms.flatMap(([name, failed]) => (failedText(failed) === '' ? [] : [`of ${name}, ${failedText(failed)}`])).join('; ');

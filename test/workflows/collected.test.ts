@@ -16,7 +16,7 @@ test.each([
   ],
   [
     { failed: { judge: 4, simulator: 6 } },
-    '100 rollouts, 40 successes; without a result 10 failed (simulator 6, judge 4)',
+    '100 rollouts, 40 successes; without a result 10 failed (6 simulator, 4 judge)',
     0.1,
   ],
 ])(

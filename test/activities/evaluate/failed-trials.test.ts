@@ -171,7 +171,7 @@ describe('one episode in ten fails at random', () => {
     expect(figures.base.episodes).toBeLessThan(60 * 4);
     expect(figures.base.passedAll).toBeDefined();
     expect(figures.caveats.join(' ')).toContain(
-      'of 240 episodes of each arm, base 20 failed (judge 20); routed 27 failed (judge 26, simulator 1).',
+      'of 240 episodes of each arm, base 20 failed (20 judge); routed 27 failed (26 judge, 1 simulator).',
     );
     expect(figures.caveats.join(' ')).not.toContain('flatter');
   });

@@ -64,7 +64,7 @@ describe('planNight and decideNight', () => {
     expect(decision).toMatchObject({ tasks: 17, base: 0, failed: { base: { judge: 2 }, served: { judge: 2 } } });
     expect(decision.served).toBeCloseTo(8 / 17);
     expect(decision.sentence).toContain(
-      'without a result: of base, 2 failed (judge 2); of version 1, 2 failed (judge 2)',
+      'without a result: of base, 2 failed (2 judge); of version 1, 2 failed (2 judge)',
     );
     const quiet = await decide('run-2', []);
     expect(quiet.decision).not.toHaveProperty('failed');

@@ -123,16 +123,16 @@ test('one episode in ten fails: no figure of a run has it, and each says how man
       ...['base', adapters[0]!.name, 'routed'].map((name) => `failed held-out episodes of ${name}`),
     ]);
     const page = readFileSync(join(directory, 'report.html'), 'utf8');
-    expect(page.replace(/\s+/g, ' ')).toContain('; without a result 4 failed (judge 4)');
+    expect(page.replace(/\s+/g, ' ')).toContain('; without a result 4 failed (4 judge)');
     expect(page.replace(/\s+/g, ' ')).toContain(
-      'Without a result 4 failed (judge 4): these rollouts were not labelled',
+      'Without a result 4 failed (4 judge): these rollouts were not labelled',
     );
-    expect(page.match(/; 2 failed \(judge 2\)/g)!.length).toBeGreaterThanOrEqual(3);
-    expect(page).toContain('where their decisions differ; without a result 3 failed (judge 3).');
+    expect(page.match(/; 2 failed \(2 judge\)/g)!.length).toBeGreaterThanOrEqual(3);
+    expect(page).toContain('where their decisions differ; without a result 3 failed (3 judge).');
     const text = reportText(report);
-    expect(text).toContain('collected rollouts without a result: 4 failed (judge 4)');
-    expect(text).toMatch(/^routed .* 2 failed \(judge 2\)$/m);
-    expect(text).toContain('base 2 failed (judge 2); ');
+    expect(text).toContain('collected rollouts without a result: 4 failed (4 judge)');
+    expect(text).toMatch(/^routed .* 2 failed \(2 judge\)$/m);
+    expect(text).toContain('base 2 failed (2 judge); ');
     expect(recordOfReport(report).figures!.failed).toEqual({ judge: 4 + 3 * 2 });
   } finally {
     await Promise.all([server.stop(), analyst.close()]);

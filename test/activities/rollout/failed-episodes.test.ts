@@ -94,10 +94,10 @@ test('where most fail, the stage waits with counts, begins no further episodes, 
   const failed = summary();
   await expect(failed).rejects.toMatchObject({ type: 'Environment.TasksFail', nonRetryable: true });
   await expect(failed).rejects.toThrow(
-    /2\d of 40 episodes have no result: 2\d failed \(simulator 2\d\), each after 3 tries\..*did not answer.*whet retry RUN/,
+    /2\d of 40 episodes have no result: 2\d failed \(2\d simulator\), each after 3 tries\..*did not answer/,
   );
   expect(attempts.length).toBeLessThan(120);
-  expect(fixture.heartbeats.at(-1)!.note).toMatch(/2\d failed \(simulator 2\d\)/);
+  expect(fixture.heartbeats.at(-1)!.note).toMatch(/2\d failed \(2\d simulator\)/);
   isDown = false;
   const collected = await summary();
   expect([collected.episodes, collected.failed]).toEqual([40, undefined]);
@@ -106,7 +106,7 @@ test('where most fail, the stage waits with counts, begins no further episodes, 
 test('no more than half: the stage ends, and its count is in the note of its progress', async () => {
   const { summary } = await collect(judge([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
   expect(await summary()).toMatchObject({ episodes: 40, failed: { judge: 20 } });
-  expect(fixture.heartbeats.map(({ note }) => note)).toContain('20 failed (judge 20)');
+  expect(fixture.heartbeats.map(({ note }) => note)).toContain('20 failed (20 judge)');
 });
 
 test.each([
@@ -208,6 +208,6 @@ describe('tasks that are routed', () => {
     const { deps } = heldOut(({ seed }) => (seed < 1006 ? { at: 'reset', cause: 'simulator' } : null));
     const failed = (await route(deps)).routed();
     await expect(failed).rejects.toMatchObject({ type: 'Environment.TasksFail', nonRetryable: true });
-    await expect(failed).rejects.toThrow(/Of 10 tasks that were opened, 6 failed \(simulator 6\), each after 3 tries/);
+    await expect(failed).rejects.toThrow(/Of 10 tasks that were opened, 6 failed \(6 simulator\), each after 3 tries/);
   });
 });

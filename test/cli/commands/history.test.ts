@@ -70,8 +70,8 @@ test('episodes that failed stand beside the gain that they are not in', async ()
   });
   const { history, text } = await run('flaky', join(folder, 'flaky.html'));
   expect(history.nights[0]!.failed).toEqual({ simulator: 2, judge: 3 });
-  expect(text).toContain('+36.8 [+32.9, +40.7]; 5 failed (judge 3, simulator 2)');
-  expect(readFileSync(join(folder, 'flaky.html'), 'utf8')).toContain('5 failed (judge 3, simulator 2)');
+  expect(text).toContain('+36.8 [+32.9, +40.7]; 5 failed (3 judge, 2 simulator)');
+  expect(readFileSync(join(folder, 'flaky.html'), 'utf8')).toContain('5 failed (3 judge, 2 simulator)');
 });
 
 const measured = (runId: string, night: number): Nights['nights'][number] => ({
