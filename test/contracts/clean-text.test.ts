@@ -1,5 +1,5 @@
 // tier: unit
-import { singleLine } from '../../workflows/shared/single-line';
+import { shortLines, singleLine } from '../../workflows/shared/single-line';
 import { Readable } from 'node:stream';
 import { cleanBlock, cleanHtml, cleanLine, cleanMarkdown, cleanText, wholeWords } from '../../contracts/clean-text';
 import { cleanStandardStreams } from '../../contracts/clean-streams';
@@ -75,4 +75,12 @@ test('of a long line, whole words at its beginning and at its end are left', () 
   for (const word of line.replace('…', '').match(/\S+/g)!)
     expect('Trainer.Failed: something else was said here ValueError: no reward'.split(' ')).toContain(word);
   expect(singleLine('x'.repeat(500), 60).length).toBeLessThanOrEqual(60);
+});
+
+test('short lines keep those of a traceback, without terminal sequences and empty lines', () => {
+  const traceback = 'Traceback:\r\n  File "agent.py", line\t3\n\n    \u001b[31mrun()\u001b[0m\nKeyError: 1\n';
+  expect(shortLines(traceback, 500)).toBe('Traceback:\n  File "agent.py", line 3\n    run()\nKeyError: 1');
+  const cut = shortLines(`Began.\n${'  more\n'.repeat(200)}KeyError: 1`, 100);
+  expect(cut.length).toBeLessThanOrEqual(100);
+  expect(cut).toMatch(/^Began\.\n[^]*\nKeyError: 1$/);
 });

@@ -47,9 +47,9 @@ test('every stage waits for a person after a failure, and goes on after an answe
     for (const key of ['prepare', 'collect', 'evaluate', 'evaluate', 'evaluate', 'promote', 'report']) {
       const { waits, waitingFor } = await until(progress, (p) => p.waitingFor !== null);
       expect(waits.map((w) => w.key)).toEqual([key]);
-      // One line each, with the command that answers it.
+      // The lines of the failure, then the remedy, with the command that answers it.
       expect(waitingFor).toContain(`whet retry ${runId}`);
-      expect(waitingFor).not.toContain('\n');
+      expect(waitingFor).toMatch(/^\w+: \S+: \S+ in a test\nwith a second line\nWhat to do: [^\n]+$/);
       const { searchAttributes } = await until(
         () => handle.describe(),
         (d) => (d.searchAttributes[SEARCH_ATTRIBUTES.waiting] as string[] | undefined)?.[0] === waits[0]?.who,

@@ -4,8 +4,20 @@ import { cleanLine, cleanMarkdown, endOf, wholeWords } from '../../contracts/cle
  * A text as one clean line of at most `most` characters. A longer text keeps whole words of its beginning and its end:
  * the beginning names the failure, and the end has a program's own message.
  */
-export function singleLine(text: string, most: number): string {
-  const line = cleanLine(text);
+export const singleLine = (text: string, most: number): string => shortened(cleanLine(text), most);
+
+/** The same with the lines and indentation of a text, such as a traceback; empty lines are left out. */
+export const shortLines = (text: string, most: number): string =>
+  shortened(
+    text
+      .split(/\r\n|\r|\n/)
+      .flatMap((line) => (cleanLine(line) === '' ? [] : [`${/^ */.exec(line)![0]}${cleanLine(line)}`]))
+      .join('\n')
+      .trim(),
+    most,
+  );
+
+function shortened(line: string, most: number): string {
   if (line.length <= most) return line;
   const end = Math.floor(most / 3);
   const tail = endOf(line, end);

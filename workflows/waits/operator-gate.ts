@@ -5,7 +5,7 @@ import type { OperatorAnswer, StageStatus } from '../../contracts/messages/run';
 import type { RunContext } from '../../contracts/messages/run-context';
 import type { WaitingFor } from '../../contracts/names';
 import { applicationFailureOf, messageOf } from '../shared/failure-causes';
-import { singleLine } from '../shared/single-line';
+import { shortLines } from '../shared/single-line';
 import { retrySignal, skipSignal, statusSignal } from '../shared/messages';
 
 /** How a wait ends. */
@@ -94,9 +94,11 @@ export class OperatorGate {
     const failure = applicationFailureOf(error);
     const known = Object.hasOwn(FAILURES, failure?.type ?? '') ? FAILURES[failure?.type as FailureType] : null;
     if (this.options.mayEnd === true && known?.curedBy === 'nobody') throw error;
-    const text = singleLine(messageOf(error), MAX_REASON);
+    const text = shortLines(messageOf(error), MAX_REASON);
+    // After a traceback the remedy has a line of its own.
+    const then = text.includes('\n') ? '\nWhat to do: ' : ' — ';
     const who = known === null || known.curedBy === 'nobody' ? 'operator' : known.curedBy;
-    return { reason: `${failure?.type || 'Error'}: ${text}${known ? ` — ${known.remedy}` : ''}`, who };
+    return { reason: `${failure?.type || 'Error'}: ${text}${known ? `${then}${known.remedy}` : ''}`, who };
   }
 }
 

@@ -11,7 +11,7 @@ import type {
 import type { StageTiming } from '../../contracts/messages/run-context';
 import { type RunOutcome, SEARCH_ATTRIBUTES, type StageName, STAGES, type WaitingFor } from '../../contracts/names';
 import { cleanMarkdown } from '../../contracts/clean-text';
-import { singleLine } from '../shared/single-line';
+import { shortLines, singleLine } from '../shared/single-line';
 import type { RunNotices } from './run-notices';
 import { deadlineOf, sinceLastProgress } from './wait-deadlines';
 
@@ -121,7 +121,7 @@ export class RunProgressTable {
     if (text) this.texts[key] = singleLine(text, MAX_TEXT);
     if (waitingFor === null) delete this.waits[key];
     else {
-      const reason = singleLine(waitingFor, MAX_DETAIL);
+      const reason = shortLines(waitingFor, MAX_DETAIL);
       this.waits[key] = { key, reason, sinceMs: Date.now(), who };
       this.notices.send({ kind: 'waits', key, who, reasons: [reason] });
     }

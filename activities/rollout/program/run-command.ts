@@ -95,7 +95,8 @@ export const killed = async (running: RunningProgram): Promise<void> => {
 
 function wordsOf(errors: string, output: string): string {
   const said = [errors, output].map((text) => text.trim()).find((text) => text !== '');
-  return said === undefined ? 'It said nothing.' : `Its last words: ${endOf(said, QUOTED_CHARACTERS)}`;
+  if (said === undefined) return 'It said nothing.';
+  return `Its last words:${said.includes('\n') ? '\n' : ' '}${endOf(said, QUOTED_CHARACTERS)}`;
 }
 
 /** The end of an output. */
