@@ -94,8 +94,7 @@ async function openingsOf(
 const openingsFail = (tasks: number, failed: readonly string[]): Error =>
   failure(
     'Environment.TasksFail',
-    `Of ${tasks} tasks that were opened, ${failedText(countCauses(failed))}, each after ${TASK_TRIES} tries. Cure what ` +
-      'fails them; `whet retry RUN` opens them again.',
+    `Of ${tasks} tasks that were opened, ${failedText(countCauses(failed))}, each after ${TASK_TRIES} tries.`,
   );
 
 async function openingOfTask(

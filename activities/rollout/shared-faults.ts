@@ -74,8 +74,7 @@ export class SharedFaults {
     return failure(
       'Environment.TasksFail',
       `${failed.length} of ${this.options.plans.length} episodes have no result: ${failedText(failedByCause)}, each ` +
-        `after ${TASK_TRIES} tries.${this.lastFailure ? ` The last failure: ${this.lastFailure.message}` : ''} Cure what ` +
-        'fails them; `whet retry RUN` plays these episodes again.',
+        `after ${TASK_TRIES} tries.${this.lastFailure ? ` The last failure: ${this.lastFailure.message}` : ''}`,
     );
   }
 }

@@ -18,7 +18,7 @@ import { endpointVariables, type EpisodePlace, openPlace, replaceFile, taskOf } 
 import { type FolderRoom, whenFolderIsFull } from './folder-room';
 import { memoryRoom } from './memory-room';
 import { type CommandEnd, CommandTime } from './run-command';
-import { type ProgramResult, readResult, resultFile, usageIn } from './program-result';
+import { type ProgramResult, readResult, RESULT_FORM, resultFile, usageIn } from './program-result';
 import { keptBranches } from './branches';
 
 /** What a ProgramPlayer needs. */
@@ -67,9 +67,9 @@ export class ProgramPlayer implements EpisodePlayer {
     options.onNote?.(`at most ${places} programs at a time: ${why}`);
   }
 
-  play(plan: EpisodePlan, name: string, chat = this.options.chat): Promise<Trajectory> {
+  play(plan: EpisodePlan, _name: string, chat = this.options.chat): Promise<Trajectory> {
     const { memoryPerEpisode } = this.options.environment.launch;
-    const play = () => this.playOne(plan, name, chat);
+    const play = () => this.playOne(plan, chat);
     const { whilePlayed = (playing) => playing() } = this.options;
     return memoryRoom.run(memoryPerEpisode, this.closing.signal, () => whilePlayed(play));
   }
@@ -84,11 +84,12 @@ export class ProgramPlayer implements EpisodePlayer {
     await Promise.all([this.runner.close(), this.server.close()]);
   }
 
-  private async playOne(plan: EpisodePlan, name: string, chat: EpisodeParties['chat']): Promise<Trajectory> {
+  private async playOne(plan: EpisodePlan, chat: EpisodeParties['chat']): Promise<Trajectory> {
     const { settings, environment, countTokens } = this.options;
     const counting = countTokens && { countTokens };
     const capture = new EpisodeCapture({ plan, settings, chat, ...counting, model: environment.agent });
-    const place = await openPlace(taskOf(environment, plan, settings.maxTurns), this.episodeOf(plan));
+    const task = taskOf(environment, plan, settings.maxTurns);
+    const place = await openPlace(task, this.episodeOf(plan));
     let address: CaptureAddress | undefined;
     let ended: CommandEnd | null = null;
     try {
@@ -106,9 +107,8 @@ export class ProgramPlayer implements EpisodePlayer {
       return played.environmentUsage ? played : withUsage(played, await usageOf(ended, place));
     } catch (error) {
       if (!isTaskFailure(error)) throw error;
-      this.options.onTaskFailure?.(
-        new SandboxError(error.type, `${name}: ${error.message}`, { taskCause: error.taskCause, cause: error }),
-      );
+      const message = `Task ${task.task_id} (trial ${plan.trial}): ${error.message}`;
+      this.options.onTaskFailure?.(new SandboxError(error.type, message, { taskCause: error.taskCause, cause: error }));
       const failed = this.failed(plan, capture.captured, error.taskCause ?? 'other');
       // What was spent is paid, however the episode ended.
       return withUsage(failed, error.spent ?? (await usageOf(ended, place)));
@@ -162,9 +162,9 @@ export class ProgramPlayer implements EpisodePlayer {
   /** The result that the program itself says. */
   private async said(ended: CommandEnd, { variables }: EpisodePlace): Promise<ProgramResult> {
     const text = (await ownFile(resultFile(variables.RESULT_FILE))) ?? ended.lastLine;
-    if (text === null) throw taskFailed('no-result', `The program printed no result. ${ended.words}`);
+    if (text === null) throw taskFailed('no-result', `The program printed no result. ${RESULT_FORM} ${ended.words}`);
     const result = readResult(text);
-    if ('fault' in result) throw taskFailed('no-result', `${result.fault} ${ended.words}`);
+    if ('fault' in result) throw taskFailed('no-result', `${result.fault} ${RESULT_FORM} ${ended.words}`);
     return result;
   }
 
@@ -186,7 +186,7 @@ export class ProgramPlayer implements EpisodePlayer {
     if (ended.why !== 'code' || ended.code !== 0)
       throw failed(`The scoring command ended with ${codeOf(ended)}. ${ended.words}`);
     const result = readResult(ended.lastLine ?? '');
-    if ('fault' in result) throw failed(`${result.fault} ${ended.words}`);
+    if ('fault' in result) throw failed(`${result.fault} ${RESULT_FORM} ${ended.words}`);
     return result;
   }
 

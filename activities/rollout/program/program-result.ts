@@ -24,6 +24,9 @@ const resultSchema = z.strictObject({
 });
 export type ProgramResult = z.infer<typeof resultSchema>;
 
+/** What a result is, for messages that refuse one. */
+export const RESULT_FORM = 'A result is JSON as the last line of stdout, such as {"reward": 0.5}; rewards are 0 to 1.';
+
 /** Reads a result. Returns what is wrong with it as a sentence instead. */
 export function readResult(text: string): ProgramResult | { fault: string } {
   let value: unknown;
