@@ -39,19 +39,10 @@ export async function readOwnerEnvironment(prepared: PreparedSpec): Promise<Envi
   } catch (error) {
     const why = unreadable(error);
     if (why === null) throw error;
-    throw failure(
-      'Environment.Failed',
-      `The environment ${environmentPath}: ${why} Restore it, then \`whet retry RUN\`.`,
-      { nonRetryable: true },
-    );
+    throw failure('Environment.Failed', `The environment ${environmentPath}: ${why}`, { nonRetryable: true });
   }
   if (read.sha256(facts.packages) !== environmentSha256) {
-    throw failure(
-      'Environment.Failed',
-      `The environment ${environmentPath} was changed since this run began. Restore it, then \`whet retry RUN\`; or ` +
-        '`whet cancel RUN` and start a new run.',
-      { nonRetryable: true },
-    );
+    throw failure('Environment.Failed', `Changed since this run began: ${read.decidedBy}.`, { nonRetryable: true });
   }
   return 'launch' in read.source && facts.packages !== undefined && read.source.plays === 'process'
     ? { ...read.source, packages: facts.packages }

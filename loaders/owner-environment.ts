@@ -15,6 +15,8 @@ export interface OwnerEnvironment {
   source: EnvironmentSource;
   /** Ids of named tasks; the place of an id is its seed. */
   tasks?: string[];
+  /** What may have changed when another hash comes out, as the end of a sentence. */
+  decidedBy: string;
   /** Hash of what decides an episode. `packages`: what the process says about its packages. */
   sha256: (packages?: string) => string;
 }
@@ -73,7 +75,11 @@ export function ownerEnvironment(
   const shown = ownersCommand(spec, place);
   if ('path' in played || shown === null) {
     const source = readBounded(place, LARGEST_SOURCE_BYTES).toString('utf8');
-    return { source: { source, trust: 'owner', name: place, agent: spec.name }, sha256: () => sha256(source) };
+    return {
+      source: { source, trust: 'owner', name: place, agent: spec.name },
+      decidedBy: `the environment ${place}`,
+      sha256: () => sha256(source),
+    };
   }
   const { launch, ...owner } = shown;
   const isPrinted = named !== null && 'ids' in named;
@@ -96,9 +102,10 @@ export function ownerEnvironment(
     source = { plays: played.kind, ...owned, firstSeed: spec.environment.trainSeeds.start, launch: scored };
   }
   const asksPackages = 'processes' in played;
+  const identity = commandIdentity({ ...launch, score }, asksPackages);
   const decides = {
     kind,
-    ...commandIdentity({ ...launch, score }, asksPackages),
+    ...identity,
     secrets,
     seconds,
     tasks: isPrinted ? { sha256: named.sha256 } : named,
@@ -106,6 +113,23 @@ export function ownerEnvironment(
   return {
     source,
     ...(tasks !== undefined && { tasks }),
+    decidedBy: wordsOf(place, identity, named !== null && !isPrinted),
     sha256: (packages) => sha256(canonicalJson({ ...decides, said: packages ?? null })),
   };
+}
+
+/** Most files of a command that a sentence names. */
+const NAMED_FILES = 5;
+
+/** What may have changed of a command: one hash is kept of all of it. */
+function wordsOf(place: string, { files, folders, packages }: ReturnType<typeof commandIdentity>, readsTasks: boolean) {
+  const names = Object.keys(files);
+  const more = names.length > NAMED_FILES ? ` and ${names.length - NAMED_FILES} more` : '';
+  const listed = names.length > 0 ? ` (${names.slice(0, NAMED_FILES).join(', ')}${more})` : '';
+  const also = [
+    ...(readsTasks ? ['its tasks'] : []),
+    ...(folders.length > 0 ? ['environment.folders'] : []),
+    ...(packages.length > 0 ? ['its packages'] : []),
+  ];
+  return [`the files of the command in ${place}${listed}`, ...also].join(', or ');
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { preparedSpecSchema } from '../../contracts/artifacts/prepared-spec';
 import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
-import { environmentOfRun } from '../../loaders/owner-environment';
+import { environmentOfRun, type OwnerEnvironment } from '../../loaders/owner-environment';
 import { type ArtifactStore, getJson } from '../../store';
 
 /**
@@ -19,16 +19,15 @@ export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef 
       `The base model ${modelPath} is not on this machine. No run makes it: put it back, or let \`whet up\` make it ` +
         "where the agent's model has a recipe.",
     );
-  let sha256: string | null = null;
+  let environment: OwnerEnvironment | null = null;
   try {
-    sha256 = environmentOfRun(prepared).sha256(prepared.facts.packages);
+    environment = environmentOfRun(prepared);
   } catch {
     problems.push(`The agent's environment ${environmentPath} is not on this machine. It is yours: put it back.`);
   }
-  if (sha256 !== null && sha256 !== environmentSha256)
+  if (environment !== null && environment.sha256(prepared.facts.packages) !== environmentSha256)
     problems.push(
-      `The agent's environment ${environmentPath} has changed since the run began. It is yours: put the former one ` +
-        'back, or start a new run.',
+      `Changed since the run began: ${environment.decidedBy}. This is yours: put back what was there, or start a new run.`,
     );
   return problems;
 }

@@ -197,16 +197,20 @@ export const FAILURES = {
     curedBy: 'owner',
     meaning: 'The target environment raised, hung or died.',
     remedy:
-      'Read the traceback in the message. If the run still waits in its first checks, correct the file, then ' +
-      '`whet retry RUN`. Later a run uses the source that it began with: `whet cancel RUN`, correct the file, and ' +
-      'start a new run. If the cause was outside the source, `whet retry RUN` continues the run; if a capability ' +
-      'waits, use `whet retry RUN CAPABILITY`.',
+      'If the run still waits in its first checks, correct what the message names, then `whet retry RUN`. Later a ' +
+      'run plays only the files that it began with: put back what was changed, then `whet retry RUN`; or `whet ' +
+      'cancel RUN`, correct them, and start a new run, which pays for no label of an equal episode again. If the ' +
+      'cause was outside these files, `whet retry RUN` continues the run; if a capability waits, use `whet retry RUN ' +
+      'CAPABILITY`.',
   },
   'Environment.TasksFail': {
     retryable: false,
     curedBy: 'owner',
     meaning: "More than half of a stage's episodes failed because of a simulator, a judge, a program or a limit.",
-    remedy: 'Cure the cause that the message counts; then `whet retry RUN` plays these episodes again.',
+    remedy:
+      'A run plays only the files that it began with. If one of them is at fault, `whet cancel RUN`, correct it, and ' +
+      'start a new run. If something else failed (a server, a key, a limit of requests), put it right; then `whet ' +
+      'retry RUN` plays these episodes again.',
   },
   'Environment.Killed': {
     retryable: true,

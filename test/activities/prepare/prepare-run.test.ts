@@ -63,7 +63,9 @@ describe('prepareRun', () => {
     expect((await prepared('run-3')).environmentSha256).not.toBe(first.environmentSha256);
     write();
     writeFileSync(join(folder, 'server.py'), '# changed\n', { flag: 'a' });
-    await expect(open()).rejects.toThrow(/agent\.yaml was changed since this run began/);
+    await expect(open()).rejects.toThrow(
+      /^Changed since this run began: the files of the command in \S+agent\.yaml \(server\.py\), or its tasks\.$/,
+    );
     expect((await prepared('run-4')).environmentSha256).not.toBe(first.environmentSha256);
     rmSync(join(folder, 'tasks.jsonl'));
     await expect(open()).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
