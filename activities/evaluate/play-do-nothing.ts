@@ -7,11 +7,8 @@ import { isFailure } from '../../contracts/typed-failure';
 import { layout, putJson } from '../../store';
 import { doNothingKey } from '../reuse/content-keys';
 import { keepReusable, takeReusable } from '../reuse/reuse-records';
-import { doNothingModel, runScriptedRollouts } from '../rollout';
+import { doNothingModel, MOST_IDLE_TURNS, runScriptedRollouts } from '../rollout';
 import type { RolloutDeps } from '../rollout/rollout-deps';
-
-/** Most turns of an episode: an agent that only says the same sentence does nothing new in later ones. */
-const MOST_TURNS = 10;
 
 /**
  * Plays the agent that does nothing on held-out tasks, once each. Its pass rate is what a reward gives away without any
@@ -25,7 +22,7 @@ export async function playDoNothing(
   seeds: readonly number[],
 ): Promise<ArtifactRef> {
   const { store } = deps;
-  const maxTurns = Math.min(MOST_TURNS, prepared.spec.environment.maxTurns);
+  const maxTurns = Math.min(MOST_IDLE_TURNS, prepared.spec.environment.maxTurns);
   const key = doNothingKey(prepared, { seeds, maxTurns });
   const put = (played: DoNothing): Promise<ArtifactRef> =>
     putJson(store, layout.evaluation(runId), 'do-nothing.json', doNothingSchema.parse(played));

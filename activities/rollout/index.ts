@@ -13,4 +13,4 @@ export {
 } from './run-rollouts';
 export { samplingSeed } from './sampling-seed';
 export { storeRollouts } from './store-rollouts';
-export { doNothingModel, NEUTRAL_SENTENCE, scriptedModel } from './scripted-model';
+export { doNothingModel, MOST_IDLE_TURNS, NEUTRAL_SENTENCE, scriptedModel } from './scripted-model';

@@ -1,5 +1,5 @@
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
-import { launchProgram, type LaunchProgram, type SandboxError } from '../../sandbox';
+import { launchProgram, type LaunchProgram, type ProgramSource, type SandboxError } from '../../sandbox';
 import type { EnvironmentSource, OpenEnvironment } from '../environment';
 import { type EpisodeParties, type EpisodePlan, runEpisode } from './episode';
 import type { ModelFault } from './model-errors';
@@ -46,6 +46,10 @@ export function playerOf(options: PlayerOptions): EpisodePlayer {
   if (environment.plays === 'program') return new ProgramPlayer({ ...others, environment, launch });
   return new EnvironmentPlayer(options);
 }
+
+/** The environment, if a program plays its episodes itself; else null. */
+export const programOf = (environment: EnvironmentSource): ProgramSource | null =>
+  environment.plays === 'program' ? environment : null;
 
 /** Opens every environment: programs as far as they are known before they are played, all others by `open`. */
 export const openerWithPrograms =

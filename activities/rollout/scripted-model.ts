@@ -44,5 +44,8 @@ export function scriptedModel(moveOf: (request: Pick<ChatRequest, 'seed'>) => En
 /** What the agent that does nothing says in every turn. It never calls a tool. */
 export const NEUTRAL_SENTENCE = 'I am sorry, but I cannot help with this.';
 
+/** Most turns of an episode: an agent that only says the same sentence does nothing new in later ones. */
+export const MOST_IDLE_TURNS = 10;
+
 /** The agent that does nothing. */
 export const doNothingModel = (): ScriptedModel => scriptedModel(() => ({ text: NEUTRAL_SENTENCE }));

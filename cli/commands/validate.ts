@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { cleanBlock } from '../../contracts/clean-text';
 import { modulePath } from '../../contracts/config/environment-kinds';
+import { isModelsFault, outcomeOfProgram, problemOfProgram, type ProgramTrial } from '../../contracts/program-trial';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
 import { refusedTasks, withRanges } from '../agent-with-tasks';
@@ -20,27 +22,34 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 
 /**
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
- * and held-out tasks with their reference solutions; with --json prints the file with all defaults, and what was
- * played. `--no-run` executes nothing of the environment. It warns about a model.path that is not on this machine;
+ * and held-out tasks with their reference solutions; a program plays one train task with a model that only says that
+ * it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run` executes
+ * nothing of the environment. It warns about a model.path that is not on this machine;
  * success without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a
  * planted deficit whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker
  * would not send.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
- *   with seed, reward and moves when a reference solution does not succeed.
+ *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
+ *   result.
  */
 export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
   const written = readAgent(path);
   refuseOtherFolder(written);
-  const { agent, tools, tried } = run ? await tryEnvironment(written) : { agent: written, tools: [], tried: [] };
+  const { agent, tools, tried, program } = run
+    ? await tryEnvironment(written)
+    : { agent: written, tools: [], tried: [], program: null };
   const { spec, path: absolute } = agent;
   refuseTried(agent, tried);
+  refuseProgram(agent, program);
   const hasSolutions = tried.some(({ reward }) => reward !== null);
   const outcome = hasSolutions
     ? `the reference solutions of ${tasksOf(tried)} succeed`
     : `${tasksOf(tried)} can be played; it has no reference solutions`;
   const played = run ? `, its environment starts; ${outcome}; tools: ${tools.join(', ') || 'none'}` : '';
+  const outcomes = [program && outcomeOfProgram(program)].filter((text) => text !== null);
   const warnings = [
     modelElsewhere(agent),
+    unsureProgram(agent, program),
     silentSuccess(agent, tried),
     trainedOn(agent, tried),
     longSolutions(agent, tried),
@@ -55,9 +64,10 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
       path: absolute,
       spec,
       ...(run && { tasks: tried }),
+      ...(program && { program }),
       ...(warnings.length > 0 && { warning: warnings.join('\n') }),
     },
-    [`${absolute}: valid (agent ${spec.name}${played})`, ...warnings].join('\n'),
+    [`${absolute}: valid (agent ${spec.name}${played})`, ...outcomes, ...warnings].join('\n'),
   );
 }
 
@@ -106,12 +116,22 @@ function unsureTokens({ path, spec }: Agent): string | null {
   );
 }
 
+/** What the environment showed. */
+interface Tried {
+  agent: Agent;
+  tools: string[];
+  tried: TaskTrial[];
+  /** Null: it is no program. */
+  program: ProgramTrial | null;
+}
+
 /**
  * Loads the agent's environment and plays it in a separate process. Returns the agent with the ranges of its tasks.
  * @throws CliError if it fails.
  */
-async function tryEnvironment(agent: Agent): Promise<{ agent: Agent; tools: string[]; tried: TaskTrial[] }> {
+async function tryEnvironment(agent: Agent): Promise<Tried> {
   let { spec } = agent;
+  let program: ProgramTrial | null = null;
   const tools: string[] = [];
   const tried: TaskTrial[] = [];
   let where = 'before its first move';
@@ -124,6 +144,7 @@ async function tryEnvironment(agent: Agent): Promise<{ agent: Agent; tools: stri
         const { type: _, ...task } = line;
         tried.push(task);
       }
+      if (line.type === 'program') program = line.trial;
     });
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -134,7 +155,7 @@ async function tryEnvironment(agent: Agent): Promise<{ agent: Agent; tools: stri
       { exitCode: 2, type: 'Env.Failed', cause: error },
     );
   }
-  return { agent: { ...agent, spec }, tools, tried };
+  return { agent: { ...agent, spec }, tools, tried, program };
 }
 
 /** `8 train and 8 held-out tasks`. */
@@ -148,6 +169,22 @@ function refuseTried(agent: Agent, tried: readonly TaskTrial[]): void {
   const problem = problemOfTrials(tried, fileOf(agent), agent.spec.environment.successReward);
   if (problem === null) return;
   throw new CliError(`${agent.path}: environment.path: ${problem} ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
+}
+
+/** @throws CliError if a program played its task and has no result. */
+function refuseProgram({ path }: Agent, trial: ProgramTrial | null): void {
+  const problem = trial && problemOfProgram(trial);
+  if (trial === null || problem === null || isModelsFault(trial)) return;
+  throw new CliError(`${path}: ${problem}\nCorrect it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
+}
+
+/** A warning if a program has no result, and had asked for an answer of another form than a sentence; else null. */
+function unsureProgram({ path }: Agent, trial: ProgramTrial | null): string | null {
+  if (trial === null || !isModelsFault(trial)) return null;
+  return cleanBlock(
+    `${path}: ${problemOfProgram(trial)}\nThe program asked for an answer of another form ` +
+      `(${trial.asked.join(', ')}), which this model does not give, so it may still play with yours.`,
+  );
 }
 
 /** A warning if an agent that says nothing succeeds; else null. */

@@ -4,6 +4,7 @@ import type { EnvironmentSection } from '../config/environment-kinds';
 import type { CommandFailureType } from '../failures/command-line';
 import type { FailureType } from '../failures/run';
 import type { SandboxFailureType } from '../failures/sandbox';
+import type { ProgramTrial } from '../program-trial';
 import type { TaskToTry, TaskTrial } from '../solvable-tasks';
 import type { EnvironmentTool, OpeningMessage } from './environment-protocol';
 import type { NamedTask } from './process-protocol';
@@ -31,6 +32,8 @@ export type EnvironmentToolLine =
   | ({ type: 'trying' } & TaskToTry)
   /** It was played. */
   | ({ type: 'tried' } & TaskTrial)
+  /** A program played one of its tasks to the end. */
+  | { type: 'program'; trial: ProgramTrial }
   /** The named tasks that the agent's process knows, or its command printed; null: there are none. */
   | { type: 'tasks'; tasks: readonly NamedTask[] | null }
   /** Without `failure`, a line of the input was not a move. With `failure`, the tool could not fulfil the request. */

@@ -6,7 +6,7 @@ import { type EnvironmentHandle, type LaunchProgram, type ProgramSource, Sandbox
 import { type CaptureAddress, CaptureServer } from '../capture/capture-server';
 import { EpisodeCapture } from '../capture/episode-capture';
 import { CommandRunner } from './command-runner';
-import { endpointVariables, openPlace, taskOf } from './episode-place';
+import { endpointVariables, guessedTokens, openPlace, taskOf } from './episode-place';
 import { memoryRoom } from './memory-room';
 import { CommandTime } from './run-command';
 
@@ -21,9 +21,6 @@ type OpeningMessage = Awaited<ReturnType<EnvironmentHandle['reset']>>['messages'
 /** A message of the opening; what a program says of calls in its first request is none. */
 const openingOf = ({ role, content }: ChatMessage): OpeningMessage[] =>
   role === 'tool' || content === null ? [] : [{ role, content }];
-
-/** A number with which a program that counts goes on to its first request. No model's server is asked. */
-const guessedTokens = async (request: object): Promise<number> => Math.ceil(JSON.stringify(request).length / 4);
 
 /** Nothing is sampled here. */
 const SETTINGS = { temperature: 0, maxTurns: 1, maxCompletionTokens: 1, successReward: 1 };
