@@ -24,11 +24,16 @@ export async function startRun({ client }: TestWorkflowEnvironment, before?: (ru
   };
 }
 
+/** Longest time that `until` reads. It is there so that a value that never comes is shown; nothing is measured by it. */
+const LONGEST_MS = 300_000;
+
 /** Reads until the value is as wanted, and returns it. */
 export async function until<T>(read: () => Promise<T>, good: (value: T) => boolean): Promise<T> {
+  const giveUpAt = Date.now() + LONGEST_MS;
   for (;;) {
     const value = await read();
     if (good(value)) return value;
+    if (Date.now() > giveUpAt) throw new Error(`It never came. The last value: ${JSON.stringify(value)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

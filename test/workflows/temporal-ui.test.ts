@@ -90,7 +90,7 @@ test('the details say for whom each part waits and since when, and stay one tabl
   };
   await withWorkers(temporal, activities, async () => {
     const { handle, result, answer, progress } = await startRun(temporal);
-    await until(progress, (p) => (p.waitingFor ?? '').split('\n').length === 2);
+    await until(progress, ({ waits }) => waits.length === 2);
     const details = async () =>
       (await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata')).currentDetails ?? '';
     const waiting = await details();
