@@ -33,8 +33,10 @@ export function whyHidden(folder: string): string | null {
     if (SHARED.includes(at)) return 'belongs to many programs';
     if (TAKEN.some((place) => isWithin(at, place))) return 'belongs to the system';
     if (isWithin(at, realPlace(store))) return 'is in the store';
-    if ([homedir(), state, store].some((kept) => isWithin(realPlace(kept), at)))
-      return 'contains the home directory, or the state of whet';
+    if (isWithin(realPlace(homedir()), at)) return 'contains the home directory';
+    const kept = [state, store].find((place) => isWithin(realPlace(place), at));
+    if (kept !== undefined)
+      return `contains ${kept}, where whet keeps its state: start whet in another folder, or set WHET_HOME to one`;
   }
   return canBeRead(folder) ? null : "cannot be read by the jail's user: it, or a folder above it, is not open to all";
 }

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readableFolder } from '../../sandbox/agent-folder';
+import { readableFolder, whyHidden } from '../../sandbox/agent-folder';
 
 // A test's own variables do not reach what Node asks the system for.
 jest.mock('node:os', () => ({
@@ -36,6 +36,14 @@ describe('the folder that an owner’s module may read', () => {
 
   it.each(['/tmp', '/var', '/opt', '/home', '/', '/usr/lib'])('is not %s', (folder) => {
     expect(readableFolder(join(folder, 'environment.py'))).toBeNull();
+  });
+
+  it('names the state of whet and the cure, where whet was started in the folder of the agent', () => {
+    process.env['WHET_HOME'] = join(root, 'agent', '.whetstone');
+    expect(whyHidden(join(root, 'agent'))).toBe(
+      `contains ${join(root, 'agent/.whetstone')}, where whet keeps its state: ` +
+        'start whet in another folder, or set WHET_HOME to one',
+    );
   });
 
   it.each(['agent', 'link-agent', '..agent'])('is %s, an agent’s own', (name) => {
