@@ -17,7 +17,8 @@ from tau2.data_model.message import AssistantMessage, ToolCall
 from tau2.evaluator.evaluator import EvaluationType, evaluate_simulation
 from tau2.orchestrator.orchestrator import Orchestrator
 from tau2.registry import registry
-from whetstone_process.presets.tau2_gold import GoldUser, LeavingUser, gold_moves
+from whetstone_process.presets.tau2_gold import gold_moves
+from whetstone_process.presets.tau2_users import GoldUser, LeavingUser
 
 NEUTRAL_SENTENCE = "I am sorry, but I cannot help with this."
 """That of `activities/rollout/scripted-model.ts`."""

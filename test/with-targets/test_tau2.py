@@ -67,6 +67,20 @@ def test_ten_errors_of_tools_end_the_episode_as_in_tau2(scripted):
     assert scripted.ask("evaluate", episode="e")["reward"] == 0.0
 
 
+def test_a_user_tells_its_instructions_part_by_part_agrees_and_leaves():
+    driver = tau2("--domain", "retail", "--user-script", "tells")
+    assert driver.ask("hello", apiVersion=2)["facts"]["deterministic"] is True
+    said = driver.ask("reset", episode="e", seed=0, task="0")["messages"][2]["content"]
+    assert said.startswith("I received my order #W2378156 and wish to exchange the mechanical keyboard")
+    answers = [driver.ask("step", episode="e", text="Go on.") for _ in range(5)]
+    texts = [answer["observations"][0] for answer in answers]
+    assert texts[0] == "I am Yusuf Rossi in zip code 19122."
+    assert texts[1].startswith("I am detail-oriented")
+    assert texts[2:] == ["Yes, please do that.", "Yes, I confirm.", "###STOP###"]
+    assert [answer["done"] for answer in answers] == [False] * 4 + [True]
+    driver.close()
+
+
 def test_a_model_plays_the_user_and_its_tokens_are_counted():
     server = UserModel(["Hello, I want to return a mug.", 503, "", "###STOP###"])
     words = ["--user-url", server.url, "--user-model", "user", "--user-key-variable", "USER_KEY"]

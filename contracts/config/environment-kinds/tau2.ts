@@ -9,7 +9,11 @@ const schema = z.strictObject({
   user: z
     .union([
       simulatedUser,
-      scriptedUser(['gold', 'leaves'], "the user plays the gold actions, or leaves after two of the agent's texts."),
+      scriptedUser(
+        ['gold', 'leaves', 'tells'],
+        "the user plays the gold actions, leaves after two of the agent's texts, or tells what its instructions say, " +
+          'part by part, and agrees.',
+      ),
     ])
     .describe('Who plays the user.'),
   taskFile: z

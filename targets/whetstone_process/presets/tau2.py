@@ -27,7 +27,8 @@ from tau2.user.user_simulator import UserSimulator
 from tau2.utils import load_file
 
 from whetstone_process import Environment, Episode, serve
-from whetstone_process.presets.tau2_gold import SCRIPTED_USERS, GoldStates, gold_moves
+from whetstone_process.presets.tau2_gold import GoldStates, gold_moves
+from whetstone_process.presets.tau2_users import SCRIPTED_USERS
 from whetstone_process.presets.user_questions import NO_KEY, UserQuestions
 
 DOMAINS = ("airline", "retail", "telecom", "telecom-workflow")
