@@ -163,8 +163,8 @@ async function hashModel(store: ArtifactStore, directory: string): Promise<strin
   } catch (error) {
     throw failure(
       'Spec.Invalid',
-      `The base model ${directory} (model.path) is not a model directory: it has no config.json. Save the model ` +
-        'there with save_pretrained.',
+      `The base model ${directory} (model.path) is not a model directory: it has no config.json. Name the directory ` +
+        'of a model that was saved with save_pretrained.',
       { cause: error as Error },
     );
   }

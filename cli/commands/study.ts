@@ -10,7 +10,7 @@ import { table } from '../output';
 import { newRunId } from '../run-id';
 import { readWholeFile } from '../../store';
 import { withTemporal } from '../temporal';
-import { rootFailure } from '../view/run-state';
+import { failureOfWorkflow } from '../view/run-state';
 
 /** Largest number of identifications in one study: each costs as much as a run's. */
 const MAX_RUNS = 50;
@@ -39,7 +39,7 @@ export async function studyStabilityCommand(
     });
     out.line(`started ${studyId}`);
     const result = (await handle.result().catch((error: Error) => {
-      const { type, message } = rootFailure(error);
+      const { type, message } = failureOfWorkflow(error);
       throw new CliError(`${studyId} failed: ${message}`, { type: 'Study.Failed', reportedType: type, cause: error });
     })) as StudyResult;
     const path = join(result.directory, 'study.json');

@@ -1,4 +1,9 @@
-import type { Client, DescribeWorkflowExecutionResponse, WorkflowExecutionDescription } from '@temporalio/client';
+import {
+  type Client,
+  type DescribeWorkflowExecutionResponse,
+  TemporalFailure,
+  type WorkflowExecutionDescription,
+} from '@temporalio/client';
 import { MESSAGES, SEARCH_ATTRIBUTES, WORKFLOWS } from '../../contracts/names';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import type { ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
@@ -80,8 +85,8 @@ interface RawFailure {
 }
 
 /**
- * The application failure or time-out at the bottom of the chain: failures of activities and child workflows only wrap
- * it.
+ * The first application failure or time-out of the chain: failures of activities and child workflows only wrap it. Its
+ * own cause, such as an error of the system, says less: neither the field nor what to do.
  */
 export function reportedFailure(failure: RawFailure | null | undefined): ReportedFailure | null {
   if (failure === null || failure === undefined) return null;
@@ -249,14 +254,12 @@ async function readOutcome(
   try {
     return { result: (await client.workflow.getHandle(runId).result()) as ImprovementRunResult, failure: null };
   } catch (error) {
-    return { result: null, failure: rootFailure(error as Error) };
+    return { result: null, failure: failureOfWorkflow(error as Error) };
   }
 }
 
-/** The failure at the bottom of an error of a workflow: failures of activities and child workflows only wrap it. */
-export function rootFailure(error: Error): ReportedFailure {
-  let found: ReportedFailure = { type: null, message: error.message };
-  for (let cause = error.cause; cause instanceof Error; cause = cause.cause)
-    found = { type: (cause as { type?: string }).type ?? found.type, message: cause.message };
-  return found;
+/** As `reportedFailure`, of the error with which a client says that a workflow has failed. */
+export function failureOfWorkflow({ message, cause }: Error): ReportedFailure {
+  const reported = cause instanceof TemporalFailure ? reportedFailure(cause.failure) : null;
+  return reported ?? { type: null, message: cause instanceof Error ? cause.message : message };
 }

@@ -1,7 +1,16 @@
 // tier: unit
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  DefaultFailureConverter,
+  defaultPayloadConverter,
+  RetryState,
+  TerminatedFailure,
+} from '@temporalio/common';
+import { WorkflowFailedError } from '@temporalio/client';
 import type { RunProgress } from '../../../contracts/messages/run';
 import { explainRun, explainStopping } from '../../../cli/view/explain';
-import { reportedFailure, type PendingActivity, type RunState } from '../../../cli/view/run-state';
+import { failureOfWorkflow, reportedFailure, type PendingActivity, type RunState } from '../../../cli/view/run-state';
 import type { QueueWorker } from '../../../cli/view/task-queue-workers';
 import { formatStageLine, stageLines } from '../../../cli/view/stage-lines';
 
@@ -236,6 +245,26 @@ describe('reportedFailure', () => {
       type: 'Timeout',
       message: 'activity Heartbeat timeout',
     });
+  });
+});
+
+describe('failureOfWorkflow', () => {
+  test('keeps the sentence with the field, and not the error of the system that it comes from', () => {
+    const message = 'The base model /none (model.path) is not a model directory.';
+    const cause = new Error("ENOENT: no such file or directory, access '/none/config.json'");
+    const refused = ApplicationFailure.create({ type: 'Spec.Invalid', message, cause });
+    const activity = new ActivityFailure('failed', 'prepareRun', '1', RetryState.NON_RETRYABLE_FAILURE, 'me', refused);
+    const converter = new DefaultFailureConverter();
+    const sent = converter.errorToFailure(activity, defaultPayloadConverter);
+    const received = converter.failureToError(sent, defaultPayloadConverter);
+    const error = new WorkflowFailedError('Workflow execution failed', received, RetryState.NON_RETRYABLE_FAILURE);
+    expect(failureOfWorkflow(error)).toEqual({ type: 'Spec.Invalid', message });
+  });
+
+  test('says why a workflow was terminated, and what another error says', () => {
+    const terminated = new WorkflowFailedError('x', new TerminatedFailure('by hand'), RetryState.NON_RETRYABLE_FAILURE);
+    expect(failureOfWorkflow(terminated)).toEqual({ type: null, message: 'by hand' });
+    expect(failureOfWorkflow(new Error('no server'))).toEqual({ type: null, message: 'no server' });
   });
 });
 
