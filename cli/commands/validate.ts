@@ -1,11 +1,11 @@
-import { existsSync } from 'node:fs';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { cleanBlock } from '../../contracts/clean-text';
 import { modulePath } from '../../contracts/config/environment-kinds';
 import { isModelsFault, outcomeOfProgram, problemOfProgram, type ProgramTrial } from '../../contracts/program-trial';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
 import { refusedTasks, withRanges } from '../agent-with-tasks';
+import { missingModel, unsureModel } from '../base-model-folder';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
@@ -24,17 +24,15 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
  * and held-out tasks with their reference solutions; a program plays one train task with a model that only says that
  * it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run` executes
- * nothing of the environment. It warns about a model.path that is not on this machine;
- * success without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a
- * planted deficit whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker
- * would not send.
+ * nothing of the environment. It warns about a model.path that is not set, or not on this machine; success without
+ * saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted deficit
+ * whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker would not send.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
  *   result.
  */
-export async function validateCommand({ out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
+export async function validateCommand({ settings, out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
   const written = readAgent(path);
-  refuseOtherFolder(written);
   const { agent, tools, tried, program } = run
     ? await tryEnvironment(written)
     : { agent: written, tools: [], tried: [], program: null };
@@ -46,9 +44,14 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
     ? `the reference solutions of ${tasksOf(tried)} succeed`
     : `${tasksOf(tried)} can be played; it has no reference solutions`;
   const played = run ? `, its environment starts; ${outcome}; tools: ${tools.join(', ') || 'none'}` : '';
+  const valid = `(agent ${spec.name}${played})`;
+  // Last, because all else can be checked without the weights.
+  const missing = missingModel(agent, settings);
+  if (missing !== null)
+    throw new CliError(`${missing}\nAll else is valid ${valid}.`, { exitCode: 2, type: 'Spec.Invalid' });
   const outcomes = [program && outcomeOfProgram(program)].filter((text) => text !== null);
   const warnings = [
-    modelElsewhere(agent),
+    unsureModel(agent, settings),
     unsureProgram(agent, program),
     silentSuccess(agent, tried),
     trainedOn(agent, tried),
@@ -67,45 +70,12 @@ export async function validateCommand({ out }: Context, path: string, { run }: V
       ...(program && { program }),
       ...(warnings.length > 0 && { warning: warnings.join('\n') }),
     },
-    [`${absolute}: valid (agent ${spec.name}${played})`, ...outcomes, ...warnings].join('\n'),
+    [`${absolute}: valid ${valid}`, ...outcomes, ...warnings].join('\n'),
   );
 }
 
 /** The file that is the environment; the agent.yaml where a command is. */
 const fileOf = ({ spec, path }: Agent): string => resolve(dirname(path), modulePath(spec.environment) ?? path);
-
-/** The target of model.path if there is no model; null if there is one, or none is required. */
-function missingModel({ path, spec }: Agent): string | null {
-  if (spec.model.path === undefined) return null;
-  const folder = resolve(dirname(path), spec.model.path);
-  return existsSync(join(folder, 'config.json')) ? null : folder;
-}
-
-/** Whether the model may exist only on the machines of worker and trainers: then its path is absolute. */
-const isElsewhere = ({ spec }: Agent, folder: string): boolean =>
-  isAbsolute(spec.model.path ?? '') && !existsSync(folder);
-
-/** @throws CliError if model.path leads to a local folder without a model. */
-function refuseOtherFolder(agent: Agent): void {
-  const folder = missingModel(agent);
-  if (folder === null || isElsewhere(agent, folder)) return;
-  const what = existsSync(folder) ? 'has no config.json' : 'does not exist';
-  throw new CliError(
-    `${agent.path}: model.path: ${folder} ${what}. Name the directory of a model that was saved with ` +
-      'save_pretrained, or leave the field out where model.recipe makes it.',
-    { exitCode: 2, type: 'Spec.Invalid' },
-  );
-}
-
-/** A warning if the model is not on this machine; else null. */
-function modelElsewhere(agent: Agent): string | null {
-  const folder = missingModel(agent);
-  if (folder === null || !isElsewhere(agent, folder)) return null;
-  return (
-    `${agent.path}: model.path: ${folder} is not on this machine. Runs begin only where worker and trainers find a ` +
-    'model there.'
-  );
-}
 
 /** A warning if the tokens of a server of the owner's own are to be kept; else null. */
 function unsureTokens({ path, spec }: Agent): string | null {

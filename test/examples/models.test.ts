@@ -20,7 +20,8 @@ describe.each(files)('the example %s', (name) => {
   test('passes `whet validate`', async () => {
     const lines: string[] = [];
     const out = createOutput(false, { write: (text: string) => lines.push(text) > 0 });
-    await validateCommand({ out } as Context, path, { run: false });
+    const settings = { temporalAddress: 'temporal.example:7233' };
+    await validateCommand({ settings, out } as Context, path, { run: false });
     expect(lines.join('')).toContain('valid');
   });
 

@@ -13,7 +13,12 @@ const FOLDER = join(projectRoot(), 'examples', 'smallest');
 const whet = (...args: string[]) =>
   spawnSync(process.execPath, [join(projectRoot(), 'dist/cli/main.js'), ...args], {
     encoding: 'utf8',
-    env: { ...process.env, WHET_HOME: join(tmpdir(), `whet-smallest-${process.pid}`) },
+    // The weights that its agent.yaml names are on another machine.
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: 'temporal.example:7233',
+      WHET_HOME: join(tmpdir(), `whet-smallest-${process.pid}`),
+    },
   });
 
 test('the smallest environment has at most 40 lines, and its reference solution succeeds', () => {

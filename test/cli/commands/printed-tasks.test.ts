@@ -10,11 +10,13 @@ const agent = join(folder, 'agent.yaml');
 beforeAll(() => {
   mkdirSync(folder);
   chmodSync(root, 0o755);
+  mkdirSync(join(folder, 'weights'));
+  writeFileSync(join(folder, 'weights', 'config.json'), '{}');
   copyFileSync(resolve('test/fakes/process_server.py'), join(folder, 'server.py'));
   writeFileSync(
     agent,
     'version: 1\nname: desk\nenvironment: { kind: process, command: [python3, server.py], ' +
-      "tasks: { command: [python3, tasks.py] } }\nmodel: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n",
+      "tasks: { command: [python3, tasks.py] } }\nmodel: { name: base, path: weights, baseUrl: 'http://127.0.0.1:9/v1' }\n",
   );
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 // tier: integration (the built command as a process)
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -10,6 +10,9 @@ const [folder, home] = ['agent', 'home'].map((name) => mkdtempSync(join(tmpdir()
   string,
 ];
 chmodSync(folder, 0o755);
+// All that is looked at of a model.
+mkdirSync(join(folder, 'weights'));
+writeFileSync(join(folder, 'weights', 'config.json'), '{}');
 afterAll(() => [folder, home].forEach((path) => rmSync(path, { recursive: true, force: true })));
 
 /** Asks the model once, with `asks` in its request besides the message, and goes on with `then`. */
@@ -31,7 +34,7 @@ function validate(source: string, { more = '', flags = [] as string[] } = {}) {
   writeFileSync(
     agent,
     `version: 1\nname: desk\nenvironment: { kind: program, command: [python3, agent.py], tasks: tasks.jsonl${more} }\n` +
-      "model: { name: base, path: /models/base, baseUrl: 'http://127.0.0.1:9/v1' }\n",
+      "model: { name: base, path: weights, baseUrl: 'http://127.0.0.1:9/v1' }\n",
   );
   const main = resolve('dist/cli/main.js');
   const env = { ...process.env, OPENAI_API_KEY: '', WHET_MODEL_API_KEY: '', WHET_HOME: home };

@@ -8,6 +8,9 @@ import { openEnvironment } from '../../../sandbox';
 import { fixture } from '../../activities/run-fixture';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-validate-'));
+// All that is looked at of a model.
+mkdirSync(join(folder, 'weights'));
+writeFileSync(join(folder, 'weights', 'config.json'), '{}');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Keys of whoever runs the tests do not count. */
@@ -28,7 +31,7 @@ function validateWith(
   const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
   writeFileSync(
     agent,
-    `version: 1\nname: desk\nenvironment: { path: ${environment}, ${ranges} }\nmodel: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n${notify}`,
+    `version: 1\nname: desk\nenvironment: { path: ${environment}, ${ranges} }\nmodel: { name: base, path: weights, baseUrl: 'http://127.0.0.1:9/v1' }\n${notify}`,
   );
   return spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, ...flags], {
     env: { ...process.env, ...NO_KEYS, WHET_HOME: join(folder, 'home'), ...variables },
@@ -246,30 +249,50 @@ test('validate says that a worker would not send its key to an analyst or a mode
   );
 });
 
-test('model.path must hold a model where it can be seen, and is warned of where it cannot', () => {
+test('model.path must hold a model where a run would need it, and is warned of where workers may be elsewhere', () => {
   const agent = join(folder, 'local-model.yaml');
-  const validateModel = (path: string) => {
+  const validateModel = (path: string, address = '') => {
     const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
     writeFileSync(
       agent,
       `version: 1\nname: desk\nenvironment: { path: ${fixture('post_office.py')}, ${ranges} }\nmodel: { name: base, path: ${path} }\n`,
     );
     return spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, '--no-run'], {
-      env: { ...process.env, WHET_HOME: join(folder, 'home') },
+      env: { ...process.env, WHET_HOME: join(folder, 'home'), TEMPORAL_ADDRESS: address },
       encoding: 'utf8',
     });
   };
   const missing = validateModel('nothere');
   expect(missing.status).toBe(2);
   expect(missing.stderr).toContain(
-    `${agent}: model.path: ${join(folder, 'nothere')} does not exist. Name the directory`,
+    `${agent}: model.path: ${join(folder, 'nothere')} does not exist, so a run would end in its first check. Name the`,
   );
+  expect(missing.stderr).toContain('All else is valid (agent desk).');
   mkdirSync(join(folder, 'model'));
-  expect(validateModel('model')).toMatchObject({ status: 2, stderr: expect.stringContaining('has no config.json.') });
+  expect(validateModel('model')).toMatchObject({ status: 2, stderr: expect.stringContaining('has no config.json,') });
   expect(validateModel(join(folder, 'model')).status).toBe(2);
-  const elsewhere = validateModel('/models/of/the/cluster');
+  const here = validateModel('/models/of/the/cluster');
+  expect(here.stderr).toContain(`${agent}: model.path: /models/of/the/cluster does not exist`);
+  expect(here.status).toBe(2);
+  const elsewhere = validateModel('/models/of/the/cluster', 'temporal.example:7233');
   expect(elsewhere.status).toBe(0);
   expect(elsewhere.stdout).toContain('model.path: /models/of/the/cluster is not on this machine.');
   writeFileSync(join(folder, 'model', 'config.json'), '{}');
   expect(validateModel('model')).toMatchObject({ status: 0, stdout: expect.not.stringContaining('model.path') });
+});
+
+test('validate warns where model.path is not set, and the model is served by another', () => {
+  const agent = join(folder, 'no-path.yaml');
+  const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
+  writeFileSync(
+    agent,
+    `version: 1\nname: desk\nenvironment: { path: ${fixture('post_office.py')}, ${ranges} }\n` +
+      "model: { name: base, baseUrl: 'http://127.0.0.1:9/v1' }\n",
+  );
+  const { status, stdout } = spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent, '--no-run'], {
+    env: { ...process.env, WHET_HOME: join(folder, 'home') },
+    encoding: 'utf8',
+  });
+  expect(stdout).toContain(`${agent}: model.path is not set. A run ends in its first check without`);
+  expect(status).toBe(0);
 });
