@@ -5,11 +5,11 @@ import type { Certificate } from '../../contracts/artifacts/certificate';
 import { editCommand, giveCommand, MESSAGES } from '../../contracts/names';
 import type { EditedEnvironment } from '../../contracts/messages/run';
 import { DeduplicatedFaults } from '../../contracts/deduplicate-faults';
-import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { layout, LocalStore } from '../../store';
 import { agentPathNear, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { newestIn } from '../documents';
+import { environmentFile } from '../environment-file';
 import { CliError } from '../errors';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { withTemporal } from '../temporal';
@@ -209,16 +209,5 @@ async function aboutRun(
   } catch (error) {
     if (error instanceof CliError) return { agent: null, isAwaited: null };
     throw error;
-  }
-}
-
-/** Path and content of a source. Throws CliError if it cannot be read. */
-function environmentFile(file: string): { path: string; content: Buffer } {
-  const path = resolve(file);
-  try {
-    return { path, content: readBounded(path, LARGEST_SOURCE_BYTES) };
-  } catch (error) {
-    if (!(error instanceof UnreadableFileError)) throw error;
-    throw new CliError(`${path}: ${error.sentence} Name a Python file with class Environment.`, { type: 'Env.NoFile' });
   }
 }

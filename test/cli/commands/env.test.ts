@@ -44,6 +44,30 @@ describe('whet env', () => {
     return { status, stdout, stderr };
   };
 
+  test.each(['run', 'check'])('%s refuses an agent.yaml by the kind of its environment', (verb) => {
+    const refused = (name: string, text: string) => {
+      const path = join(folder, name);
+      writeFileSync(path, text);
+      const { status, stdout, stderr } = whet([verb, path]);
+      expect([status, stdout]).toEqual([2, '']);
+      return stderr.replaceAll(folder, '');
+    };
+    const model = 'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\n';
+    const program =
+      'version: 1\nname: desk\nenvironment: { kind: program, command: [python3, a.py], tasks: t.jsonl }\n';
+    expect(refused('program.yaml', program + model)).toContain(
+      '/program.yaml: its environment is of kind program, a command and no Python class. ' +
+        '`whet validate /program.yaml` plays one task of it.',
+    );
+    expect(refused('openenv.yml', program.replace('program', 'process') + model)).toContain(
+      'is of kind process, a command and no Python class. `whet validate /openenv.yml` plays some of its tasks.',
+    );
+    const ranges = 'trainSeeds: { start: 0, count: 40 }, heldOutSeeds: { start: 1000, count: 40 }';
+    const module = `version: 1\nname: desk\nenvironment: { path: mine.py, ${ranges} }\n`;
+    expect(refused('module.yaml', module + model)).toContain('Its environment is one: name /mine.py.');
+    expect(refused('other.yaml', 'x: 1\n')).toContain('/other.yaml: is no Python file. Name a Python file with class');
+  });
+
   test('check prints each check and ends with 0 when all hold', () => {
     const { status, stdout } = whet(['check', environment('good/procedural.py'), '--agent', procedural]);
     expect(stdout).toMatch(/^checked for the agent of .*procedural\.yaml$/m);
