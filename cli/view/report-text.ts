@@ -84,6 +84,24 @@ function resultTable({ evaluation, night }: Report): string {
   ].join('\n');
 }
 
+/** How many rollouts passed, of those that have a result. */
+function collectedText({ collect }: Report): string {
+  const { successes, failures, live } = collect;
+  const judged = successes + failures;
+  const rate = judged === 0 ? '' : ` (${(successes / judged).toFixed(3)})`;
+  return `collected rollouts that passed: ${successes} of ${judged}${rate}${live === 0 ? '' : `, ${live} of live traffic`}`;
+}
+
+/** Gap and coverage of a kept capability; null if it was not contrasted. */
+function keptText({ contrasts }: Report['identification'], id: string): string | null {
+  const found = contrasts.find(({ capabilityId }) => capabilityId === id);
+  if (found === undefined) return null;
+  const { gap, coverage, intervals } = found;
+  const words = (value: number | null, interval: Interval | null) =>
+    interval === null ? (value?.toFixed(3) ?? 'unknown') : share(interval);
+  return `  ${id}: gap ${words(gap, intervals.gap)}, coverage ${words(coverage, intervals.coverage)} (95 %)`;
+}
+
 /** The findings, the verdict with its reasons, and the table of pass rates. */
 export function reportText(report: Report): string {
   const { identification, gate, verdict, promotedVersion } = report;
@@ -95,6 +113,7 @@ export function reportText(report: Report): string {
   const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
   return [
     `analyst: ${report.analyst}`,
+    collectedText(report),
     ...(report.collect.failed ? [`collected rollouts without a result: ${failedText(report.collect.failed)}`] : []),
     ...(report.collect.withoutCalls === undefined
       ? []
@@ -106,6 +125,7 @@ export function reportText(report: Report): string {
       ? []
       : [`collected rollouts that are not whole, as images or such parts cannot be kept: ${report.collect.notWhole}`]),
     `capabilities found lacking: ${list(identification.kept)}`,
+    ...identification.kept.map((id) => keptText(identification, id)).filter((text) => text !== null),
     ...untrained.map(
       ({ capability, status, reason }) => `  without an adapter: ${capability.id}, ${status}: ${reason}`,
     ),

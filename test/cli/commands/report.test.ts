@@ -1,13 +1,14 @@
 // tier: integration
 import { renderReport } from '../../../activities/report';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportCommand } from '../../../cli/commands/report';
 import { createOutput } from '../../../cli/output';
 import { readSettings } from '../../../cli/settings';
 import { freePort } from '../../../cli/supervisor/ports';
+import { reportSchema } from '../../../contracts/artifacts/report';
 import { LocalStore } from '../../../store';
 import { sampleRun } from '../../activities/report/sample-run';
 
@@ -35,6 +36,27 @@ describe('`whet report` where no Temporal server answers', () => {
     expect(said.join('')).toMatch(/^No Temporal server answers at .*\nThis is the report in the store.*\n/);
     expect(said.join('')).toContain('base');
     expect(said.join('')).toContain(`report: ${directory}/report.json`);
+  });
+
+  test('it says how many collected rollouts passed, and gap and coverage of each kept capability', async () => {
+    await report(runId);
+    const text = said.join('');
+    const { collect, identification } = reportSchema.parse(
+      JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8')),
+    );
+    const judged = collect.successes + collect.failures;
+    expect(text).toContain(
+      `\ncollected rollouts that passed: ${collect.successes} of ${judged} (${(collect.successes / judged).toFixed(3)})\n`,
+    );
+    expect(identification.kept.length).toBeGreaterThan(0);
+    for (const id of identification.kept) {
+      const { gap, coverage } = identification.contrasts.find(({ capabilityId }) => capabilityId === id)!.intervals;
+      const [first, second] = [gap!, coverage!].map(({ estimate, low, high }) => {
+        const [at, from, to] = [estimate, low, high].map((value) => value.toFixed(3));
+        return `${at} [${from}, ${to}]`;
+      });
+      expect(text).toContain(`\n  ${id}: gap ${first}, coverage ${second} (95 %)\n`);
+    }
   });
 
   test('a run without one there is the failure of the server', async () => {
