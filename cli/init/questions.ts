@@ -40,12 +40,17 @@ export const MODEL_FLAGS = [
     schema: apiUrlSchema,
     suggestion: 'http://127.0.0.1:8000/v1',
   },
-  { name: 'model', usage: '--model <name>', about: "the model's name there", schema: z.string().min(1) },
+  {
+    name: 'model',
+    usage: '--model <name>',
+    about: "the model's name there",
+    schema: noAddress('the name under which the server serves the model, such as qwen3-4b, and not an address'),
+  },
   {
     name: 'modelPath',
     usage: '--model-path <folder>',
     about: "folder with the model's weights, in save_pretrained format",
-    schema: z.string().min(1),
+    schema: noAddress('a folder, and not an address: download the weights first'),
   },
 ] as const;
 
@@ -57,6 +62,14 @@ export interface InitAnswers {
     | { starts: 'python'; file: string }
     | { starts: 'benchmark'; benchmark: Benchmark };
   model: { baseUrl: string; name: string; path: string };
+}
+
+/** Texts other than addresses; `allowed` says what they are. */
+function noAddress(allowed: string) {
+  return z
+    .string()
+    .min(1)
+    .regex(/^(?!\w+:\/\/)/, allowed);
 }
 
 function benchmarksInWords(): string {
@@ -126,10 +139,15 @@ async function askKind(prompt: Prompt): Promise<InitAnswers['kind']> {
   const known = benchmarks();
   const offered = KIND_FLAGS.filter(({ name }) => name !== 'command' && (name !== 'benchmark' || known.length > 0));
   const starts = await prompt.ask({
-    about: ['What is there?', ...offered.map(({ about }, place) => `  ${place + 1}  ${about}`), 'Number'].join('\n'),
+    about: [
+      'What is there?',
+      ...offered.map(({ name, about }, place) => `  ${place + 1}  ${name}: ${about}`),
+      'Number or word',
+    ].join('\n'),
     read: (text) => {
-      const chosen = offered[Number(text) - 1];
-      return chosen === undefined ? { fault: `Allowed: 1 to ${offered.length}.` } : { value: chosen.name };
+      const chosen = offered[Number(text) - 1] ?? offered.find(({ name }) => name === text.toLowerCase());
+      const words = offered.map(({ name }) => name).join(', ');
+      return chosen === undefined ? { fault: `Allowed: 1 to ${offered.length}, or ${words}.` } : { value: chosen.name };
     },
   });
   if (starts === 'gateway') return { starts };

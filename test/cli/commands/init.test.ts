@@ -146,6 +146,11 @@ describe('refused, and nothing is written', () => {
     ],
     ['one flag missing', ['desk', '--gateway', ...MODEL.slice(0, 4)], 'flags are missing: --model-path <folder>.'],
     ['two things', ['desk', '--gateway', '--program', ...MODEL], "'--gateway' cannot be used with option '--program'"],
+    [
+      'an address as the name of a model',
+      ['desk', '--gateway', ...MODEL.slice(0, 2), '--model', 'http://m.example/v1', '--model-path', '/m'],
+      '--model: "http://m.example/v1" is not allowed. Allowed: the name under which',
+    ],
     ['an unknown benchmark', ['desk', '--benchmark', 'no-such', ...MODEL], '--benchmark: "no-such" is not allowed.'],
     ['no such file', ['desk', '--python', 'no.py', ...MODEL], '--python: there is no file '],
     ['a folder as a file', ['desk', '--python', '.', ...MODEL], '--python: there is no file '],
@@ -234,21 +239,37 @@ describe('in a terminal', () => {
     return { asked: String(output.read() ?? ''), results };
   }
 
+  test('a word is taken for its number, and an address is no name of a model and no folder', async () => {
+    const { asked } = await typed([
+      ...['parcels', 'Program', '', '', 'http://127.0.0.1:8000/v1', 'qwen3-4b'],
+      ...['https://models.example/Qwen3-4B', '/models/Qwen3-4B'],
+    ]);
+    expect(asked).toContain('"parcels" is not allowed. Allowed: 1 to 4, or gateway, program, python, benchmark.');
+    expect(asked).toContain(
+      '"http://127.0.0.1:8000/v1" is not allowed. Allowed: the name under which the server serves the model, such as',
+    );
+    expect(asked).toContain('"https://models.example/Qwen3-4B" is not allowed. Allowed: a folder, and not an address');
+    expect(loadAgentSpec(join(folder, 'desk/agent.yaml'))).toMatchObject({
+      environment: { kind: 'program' },
+      model: { name: 'qwen3-4b', path: '/models/Qwen3-4B', baseUrl: 'http://127.0.0.1:8000/v1' },
+    });
+  });
+
   test('all is asked, and a wrong answer is asked again', async () => {
     const { asked } = await typed(['0', '2', 'a | b', '', 'ftp://x', '', '', 'qwen3-4b', '/models/Qwen3-4B']);
     expect(asked).toMatchInlineSnapshot(`
      "What is there?
-       1  an application that asks a model at an OpenAI-compatible address
-       2  a command that plays one task; a starter in Python is written
-       3  a Python file with class Environment, which is copied
-       4  a benchmark by its name: tau2, toolsandbox, openenv, verifiers
-     Number: "0" is not allowed. Allowed: 1 to 4.
+       1  gateway: an application that asks a model at an OpenAI-compatible address
+       2  program: a command that plays one task; a starter in Python is written
+       3  python: a Python file with class Environment, which is copied
+       4  benchmark: a benchmark by its name: tau2, toolsandbox, openenv, verifiers
+     Number or word: "0" is not allowed. Allowed: 1 to 4, or gateway, program, python, benchmark.
      What is there?
-       1  an application that asks a model at an OpenAI-compatible address
-       2  a command that plays one task; a starter in Python is written
-       3  a Python file with class Environment, which is copied
-       4  a benchmark by its name: tau2, toolsandbox, openenv, verifiers
-     Number: Its command (nothing: a starter in Python is written): "a | b" is not allowed. No shell reads it, so | has no effect. Write it in quotes, or use bash -c '...'.
+       1  gateway: an application that asks a model at an OpenAI-compatible address
+       2  program: a command that plays one task; a starter in Python is written
+       3  python: a Python file with class Environment, which is copied
+       4  benchmark: a benchmark by its name: tau2, toolsandbox, openenv, verifiers
+     Number or word: Its command (nothing: a starter in Python is written): "a | b" is not allowed. No shell reads it, so | has no effect. Write it in quotes, or use bash -c '...'.
      Its command (nothing: a starter in Python is written): OpenAI-compatible address of the model [http://127.0.0.1:8000/v1]: "ftp://x" is not allowed. Allowed: an address that begins with http:// or https://.
      OpenAI-compatible address of the model [http://127.0.0.1:8000/v1]: the model's name there: An answer is needed.
      the model's name there: folder with the model's weights, in save_pretrained format: "
