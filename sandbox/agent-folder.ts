@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { isWithin, realPlace } from '../contracts/paths';
 
 /** Folders that the jail itself uses, so that no folder of the host is mounted there. */
 const TAKEN = ['/usr', '/lib', '/lib32', '/lib64', '/libx32', '/dev', '/etc', '/proc', '/sys', '/run'];
@@ -44,21 +45,6 @@ export function whyHidden(folder: string): string | null {
 /** The folder of a module that runs as a plain process, or null where there is none. */
 export function ownFolder(path: string): string | null {
   return isAbsolute(path) && existsSync(dirname(path)) ? dirname(path) : null;
-}
-
-/** The target of a path; the path itself if nothing exists there yet. */
-function realPlace(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return resolve(path);
-  }
-}
-
-/** Whether a path is a folder or is in it. */
-export function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way));
 }
 
 /** A jail that root starts has its own user, who may only enter what everybody may enter. */

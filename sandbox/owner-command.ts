@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { isWithin, whyHidden } from './agent-folder';
+import { isWithin } from '../contracts/paths';
+import { whyHidden } from './agent-folder';
 import type { EnvironmentIsolation } from './environment-process';
 import type { OwnersCommand } from './environment-source';
 import { SandboxError } from './errors';
