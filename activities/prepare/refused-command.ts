@@ -1,7 +1,8 @@
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { commandOf } from '../../contracts/config/environment-kinds';
 import { refusedWishes, type Wish, type WorkerPolicy } from '../../contracts/config/operator-policy';
+import { isWithin, realPlace } from '../../contracts/paths';
 import { projectRoot } from '../../contracts/project-root';
 import { programPath } from '../../sandbox';
 
@@ -30,17 +31,21 @@ export function refusedCommand(
   // The presets' servers are this project's own code.
   const free = [join(projectRoot(), 'targets'), ...(allowsOwnFolders ? [agentFolder, addedByWhet(), ...SYSTEM] : [])];
   const isFree = (path: string) => free.some((folder) => isWithin(path, folder));
+  const isReallyFree = (path: string) => free.some((folder) => isWithin(realPlace(path), realPlace(folder)));
   // Those of a short form are this project's. A variable can make a program load other code, so each one is asked for.
   const variables = 'variables' in environment && !allowsOwnFolders ? environment.variables : {};
   const wishes: Wish[] = [
     ...asked.commands.flatMap(({ field, command: [program = '', ...words] }): Wish[] => {
       const path = programPath(program, agentFolder) ?? resolve(agentFolder, program);
-      const value = [path, ...words].join(' ');
+      const value = [path, ...words.map(quoted)].join(' ');
       return isFree(path) ? [] : [{ field: `environment.${field}`, value, list: 'commands' }];
     }),
     ...asked.folders.flatMap((folder, index): Wish[] => {
-      const value = resolve(agentFolder, folder);
-      return isFree(value) ? [] : [{ field: `environment.folders.${index}`, value, list: 'folders' }];
+      const path = resolve(agentFolder, folder);
+      // The jail shows what a link leads to, and whoever may write the agent's folder may put a link there.
+      const value = isFree(path) ? realPlace(path) : path;
+      const needsNoEntry = isFree(path) && isReallyFree(path);
+      return needsNoEntry ? [] : [{ field: `environment.folders.${index}`, value, list: 'folders' }];
     }),
     ...asked.secrets.map((value, index): Wish => ({ field: `environment.secrets.${index}`, value, list: 'secrets' })),
     ...Object.entries(variables).map(([variable, value]): Wish => ({
@@ -52,7 +57,5 @@ export function refusedCommand(
   return refusedWishes(worker, name, wishes);
 }
 
-function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way === '' || (way !== '..' && !way.startsWith('../') && !way.startsWith('/'));
-}
+/** A word as a policy writes it: with quotes where it would look like two words. */
+const quoted = (word: string): string => (/^"|\s/.test(word) ? JSON.stringify(word) : word);

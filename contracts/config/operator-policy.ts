@@ -3,7 +3,10 @@ import { agentNameSchema } from './agent-name';
 
 const entries = z.array(z.string().min(1)).default([]);
 
-/** The lists of one agent. An entry allows what is equal to it; with a `*` at its end, what begins like it. */
+/**
+ * The lists of one agent. An entry allows what is equal to it; with a `*` at its end, what begins like it and goes up
+ * to no folder above from there.
+ */
 const rightsSchema = z.strictObject({
   namespaces: entries.describe('Namespaces of its Jobs.'),
   images: entries.describe('Trainer images.'),
@@ -47,13 +50,19 @@ export interface Wish {
   list: RightsList;
 }
 
+/** Whether an entry allows a value. */
+function allows(entry: string, value: string): boolean {
+  if (!entry.endsWith('*')) return value === entry;
+  const start = entry.slice(0, -1);
+  // `/opt/desk/*` does not mean /opt/desk/../other.
+  return value.startsWith(start) && !/(^|[^\w.])\.\.($|[^\w.])/.test(value.slice(start.length));
+}
+
 /** The wishes that a policy does not allow: a line for each, with the entry that would allow it. Null: none. */
 export function refusedWishes(worker: WorkerPolicy, agent: string, wishes: readonly Wish[]): string | null {
   const own = worker?.policy.agents[agent];
   const isAllowed = ({ list, value }: Wish) =>
-    [...(worker?.policy.all[list] ?? []), ...(own?.[list] ?? [])].some((entry) =>
-      entry.endsWith('*') ? value.startsWith(entry.slice(0, -1)) : value === entry,
-    );
+    [...(worker?.policy.all[list] ?? []), ...(own?.[list] ?? [])].some((entry) => allows(entry, value));
   const refused = wishes.filter((wish) => !isAllowed(wish));
   if (refused.length === 0) return null;
   const lines = refused.map(

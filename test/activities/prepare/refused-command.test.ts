@@ -1,5 +1,5 @@
 // tier: unit
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { refusedCommand } from '../../../activities/prepare/refused-command';
@@ -52,6 +52,30 @@ test('on one machine what lies in the agent’s own folder, and the system’s p
   expect(refused({ command: ['../other/run.sh'] }, null, true)).toContain('environment.command');
   expect(refused({ command: ['./server.py'], folders: ['..'] }, null, true)).toContain('environment.folders.0');
   expect(refused({ command: ['./server.py'], secrets: ['DESK_KEY'] }, null, true)).toContain('environment.secrets.0');
+});
+
+test('a link in the agent’s own folder to what is elsewhere needs an entry for that', () => {
+  const other = mkdtempSync(join(tmpdir(), 'rights-other-'));
+  mkdirSync(join(folder, 'data'));
+  symlinkSync(join(folder, 'data'), join(folder, 'same'));
+  symlinkSync(other, join(folder, 'link'));
+  const asked = (name: string) => ({ command: ['./server.py'], folders: [name] });
+  expect(refused(asked('same'), null, true)).toBeNull();
+  expect(refused(asked('link'), null, true)).toContain(`environment.folders.0: "${other}" is not allowed`);
+  expect(refused(asked('link'), { all: { folders: [other] } }, true)).toBeNull();
+  rmSync(other, { recursive: true });
+});
+
+test('an entry with a star allows no way up, and one for several words not those as one', () => {
+  const asked = (...words: string[]) => ({ command: ['/opt/desk/run', ...words] });
+  const rights = { all: { commands: ['/opt/desk/run --file /opt/desk/*'] } };
+  expect(refused(asked('--file', '/opt/desk/a..b/tasks'), rights)).toBeNull();
+  for (const path of ['/opt/desk/../evil', '/opt/desk/a/..', '/opt/desk/a --more=../evil'])
+    expect(refused(asked('--file', path), rights)).toContain('environment.command');
+  const exact = { all: { commands: ['/opt/desk/run a b', '/opt/desk/run "a b" {"c":1}'] } };
+  expect(refused(asked('a', 'b'), exact)).toBeNull();
+  expect(refused(asked('a b', '{"c":1}'), exact)).toBeNull();
+  expect(refused(asked('a b'), exact)).toContain('environment.command: "/opt/desk/run \\"a b\\"" is not allowed');
 });
 
 test('an entry for a program does not allow its arguments, nor variables that make it load other code', () => {
