@@ -2,7 +2,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { projectRoot } from '../contracts/project-root';
 import { filesOfFolder, hashesOfNamedFiles, NamedFilesError } from './named-files';
-import { UnreadableFileError } from './read-bounded';
 
 /** A command with a second one that scores it, or no words; and what both see of the machine. */
 interface Commands {
@@ -84,9 +83,7 @@ function contentOf(folder: string, asksPackages: boolean): unknown {
   try {
     return filesOfFolder(folder);
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    const cannotRead = error instanceof UnreadableFileError || ['EACCES', 'ENAMETOOLONG'].includes(code);
-    if (error instanceof NamedFilesError || cannotRead) return folder;
+    if (error instanceof NamedFilesError) return folder;
     throw error;
   }
 }

@@ -8,7 +8,6 @@ import { failure } from '../../contracts/typed-failure';
 import { AgentSpecError, withNamedTasks } from '../../loaders/agent-spec';
 import { hashesOfNamedFiles, NamedFilesError } from '../../loaders/named-files';
 import { ownersCommand, type PrintedTasks } from '../../loaders/owner-environment';
-import { UnreadableFileError } from '../../loaders/read-bounded';
 import { problemLines } from '../../loaders/schema-problems';
 import { type NamedTask, namedTaskSchema } from '../../loaders/task-lines';
 import { type OwnersCommand, SandboxError } from '../../sandbox';
@@ -63,9 +62,8 @@ function hashOf({ command, splits }: TaskCommand, { launch }: OwnersCommand, spe
       .update(canonicalJson({ command, splits, folders, secrets, variables, files }))
       .digest('hex');
   } catch (error) {
-    if (!(error instanceof NamedFilesError || error instanceof UnreadableFileError)) throw error;
-    const words = error instanceof UnreadableFileError ? `a file that it names: ${error.sentence}` : error.message;
-    throw failure('Spec.Invalid', `${specPath}: environment.tasks.command: ${words}`, { cause: error });
+    if (!(error instanceof NamedFilesError)) throw error;
+    throw failure('Spec.Invalid', `${specPath}: environment.tasks.command: ${error.message}`, { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 // tier: integration (files)
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type EnvironmentSection, environmentSchema } from '../../contracts/config/environment-kinds';
@@ -128,5 +128,59 @@ describe('a folder', () => {
     python('import os\nfor name in range(20_001): os.mkdir(str(name))');
     expect(contentOf()).toBe(folder);
     execFileSync('rm', ['-r', folder]);
+  });
+});
+
+describe('a command of the agent’s folder', () => {
+  let agent: string;
+  beforeEach(() => {
+    agent = mkdtempSync(join(root, 'command-'));
+    write(join(agent, 'v1', 'agent.py'), 'print(1)');
+  });
+  const files = (...command: string[]) =>
+    commandIdentity({ command, score: [], variables: {}, agentFolder: agent, folders: [] }, false).files;
+
+  test.each([
+    ['a file', 'v1/agent.py', 'agent.py'],
+    ['a folder', 'v1', 'now'],
+  ])('that is a link to %s is another one when what it leads to changes', (_, target, link) => {
+    symlinkSync(target, join(agent, link));
+    const before = files('python3', link);
+    expect(Object.keys(before).sort()).toEqual([link, 'v1/agent.py'].sort());
+    write(join(agent, 'v1', 'agent.py'), 'print(2)');
+    expect(files('python3', link)).not.toEqual(before);
+  });
+
+  test('ends where links lead in circles, out of the folder, or to what is installed', () => {
+    for (const [link, target] of [
+      ['v1/up', '..'],
+      ['v1/here', 'here'],
+      ['v1/out', '/usr'],
+      ['v1/tool', '../node_modules/tool.js'],
+      ['v1/python', '../venv/bin/python'],
+    ] as const)
+      symlinkSync(target, join(agent, link));
+    write(join(agent, 'node_modules', 'tool.js'), '');
+    write(join(agent, 'venv', 'pyvenv.cfg'), '');
+    write(join(agent, 'venv', 'bin', 'python'), '');
+    const names = ['agent.py', 'here', 'out', 'python', 'tool', 'up'].map((name) => `v1/${name}`);
+    expect(Object.keys(files('python3', 'v1')).sort()).toEqual(names);
+  });
+
+  test('may have words that could name no file', () => {
+    expect(files('python3', 'x'.repeat(300), 'v1/agent.py/x', 'a\0b', 'v1/agent.py')).toEqual(files('v1/agent.py'));
+  });
+
+  test('is refused where a file that it names is too large, or all of them are', () => {
+    const large = (name: string, bytes: number) => {
+      write(join(agent, 'data', name), '');
+      truncateSync(join(agent, 'data', name), bytes);
+    };
+    large('one', 50_000_001);
+    expect(() => files('cat', 'data')).toThrow(
+      `${agent}/data/one, which the command names, cannot count: it has 50000001 bytes, and at most 50000000 are read.`,
+    );
+    for (const name of ['one', 'two', 'three', 'four', 'five']) large(name, 50_000_000);
+    expect(() => files('cat', 'data')).toThrow(`${agent}: the command names files of more than 200000000 bytes.`);
   });
 });
