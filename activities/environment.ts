@@ -33,14 +33,7 @@ export type OpenEnvironment = (environment: EnvironmentSource) => Promise<Enviro
  */
 export async function readOwnerEnvironment(prepared: PreparedSpec): Promise<EnvironmentSource> {
   const { environmentPath, environmentSha256, facts } = prepared;
-  let read: OwnerEnvironment;
-  try {
-    read = environmentOfRun(prepared);
-  } catch (error) {
-    const why = unreadable(error);
-    if (why === null) throw error;
-    throw failure('Environment.Failed', `The environment ${environmentPath}: ${why}`, { nonRetryable: true });
-  }
+  const read = readable(environmentPath, () => environmentOfRun(prepared));
   if (read.sha256(facts.packages) !== environmentSha256) {
     throw failure('Environment.Failed', `Changed since this run began: ${read.decidedBy}.`, { nonRetryable: true });
   }
@@ -49,10 +42,20 @@ export async function readOwnerEnvironment(prepared: PreparedSpec): Promise<Envi
     : read.source;
 }
 
-/** Why the files of an environment cannot be read, as a sentence; null for every other error. */
-function unreadable(error: unknown): string | null {
-  if (error instanceof UnreadableFileError) return error.sentence;
-  return error instanceof AgentSpecError || error instanceof NamedFilesError ? error.message : null;
+/**
+ * The agent's own environment.
+ * @param read reads it.
+ * @throws Environment.Failed, not retried, if its files cannot be read.
+ */
+export function readable(environmentPath: string, read: () => OwnerEnvironment): OwnerEnvironment {
+  try {
+    return read();
+  } catch (error) {
+    const isOfFiles = [UnreadableFileError, AgentSpecError, NamedFilesError].some((one) => error instanceof one);
+    if (!isOfFiles) throw error;
+    const why = error instanceof UnreadableFileError ? error.sentence : (error as Error).message;
+    throw failure('Environment.Failed', `The environment ${environmentPath}: ${why}`, { nonRetryable: true });
+  }
 }
 
 /** After this many attempts of an activity, about three minutes, a fault in a task waits for the agent's owner. */

@@ -14,7 +14,7 @@ import type { WorkerPolicy } from '../../contracts/config/operator-policy';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
 import { Progress } from '../progress';
-import { factsOf, ownerFailure, ownerTaskFailure } from '../environment';
+import { factsOf, ownerFailure, ownerTaskFailure, readable } from '../environment';
 import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
@@ -135,7 +135,7 @@ async function tryEnvironment(
   spec: AgentSpec,
   printed: SpecWithTasks['printed'],
 ): Promise<Pick<PreparedSpec, 'environmentSha256' | 'facts' | 'tasks' | 'printedTasks'>> {
-  const { source, tasks, sha256 } = ownerEnvironment(spec, path, printed ?? undefined);
+  const { source, tasks, sha256 } = readable(path, () => ownerEnvironment(spec, path, printed ?? undefined));
   const named = { ...(tasks !== undefined && { tasks }), ...(printed !== null && { printedTasks: printed.ref }) };
   let task: string | undefined;
   let facts = MODULE_FACTS;

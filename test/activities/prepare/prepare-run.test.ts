@@ -1,5 +1,14 @@
 // Tier: integration (real environment runtime, fake model and analyst servers).
-import fs, { chmodSync, copyFileSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, {
+  chmodSync,
+  copyFileSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { readOwnerEnvironment } from '../../../activities/environment';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
@@ -69,6 +78,20 @@ describe('prepareRun', () => {
     expect((await prepared('run-4')).environmentSha256).not.toBe(first.environmentSha256);
     rmSync(join(folder, 'tasks.jsonl'));
     await expect(open()).rejects.toMatchObject({ type: 'Environment.Failed', nonRetryable: true });
+  });
+
+  test('a command that names a file of any size is not tried again', async () => {
+    writeFileSync(join(folder, 'data'), '');
+    truncateSync(join(folder, 'data'), 2 ** 40);
+    const environment =
+      'environment: { kind: program, command: [bash, data], trainSeeds: { start: 0, count: 1 }, ' +
+      'heldOutSeeds: { start: 1, count: 1 } }';
+    writeFileSync(join(folder, 'agent.yaml'), yaml().replace(/environment: .*/, environment));
+    await expect(prepare({ ownFolders: true })).rejects.toMatchObject({
+      type: 'Environment.Failed',
+      nonRetryable: true,
+      message: expect.stringContaining(`${folder}/data, which the command names, cannot count`) as string,
+    });
   });
 
   test('freezes the spec with what was found', async () => {
