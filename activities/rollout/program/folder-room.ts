@@ -14,14 +14,14 @@ const ROOM: FolderRoom = { bytes: 2 ** 31, files: 20_000 };
 const PAUSE_MS = 5_000;
 
 /**
- * Resolves to a sentence when there is more in a folder than an episode may put there. Resolves to null after the
- * signal. What cannot be read does not count.
+ * Resolves to a sentence when there is more in a folder than an episode may put there, or when a part of it cannot be
+ * looked at: a program could hide files there. Resolves to null after the signal.
  * @param room for tests.
  */
 export async function whenFolderIsFull(folder: string, signal: AbortSignal, room = ROOM): Promise<string | null> {
   while (!signal.aborted) {
     const what = await tooMuch(folder, room);
-    if (what !== null) return `The program put more than ${what} into its folder.`;
+    if (what !== null) return `The program put ${what} into its folder.`;
     await sleep(PAUSE_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
   return null;
@@ -33,14 +33,16 @@ async function tooMuch(folder: string, { bytes, files }: FolderRoom): Promise<st
     const place = pending.pop()!;
     try {
       for await (const entry of await opendir(place)) {
-        if (++count > files) return `${files} files`;
+        if (++count > files) return `more than ${files} files`;
         const path = join(place, entry.name);
         if (entry.isDirectory()) pending.push(path);
         else sum += (await lstat(path)).blocks * 512;
-        if (sum > bytes) return `${bytes} bytes`;
+        if (sum > bytes) return `more than ${bytes} bytes`;
       }
-    } catch {
-      // It was removed meanwhile, or its path is longer than the kernel takes.
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      // It was removed meanwhile.
+      if (!['ENOENT', 'ENOTDIR'].includes(code)) return `a folder that cannot be looked at (${code})`;
     }
   }
   return null;
