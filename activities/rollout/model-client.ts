@@ -86,6 +86,12 @@ const modelsSchema = z
   ])
   .transform((list) => list.flatMap((card) => cardSchema.safeParse(card).data ?? []));
 
+/**
+ * Most bytes of an answer: many times the tokens of the longest context, each with its id and its log-probability. A
+ * worker reads hundreds of answers at a time.
+ */
+const MOST_BYTES = 67_108_864;
+
 /** Settings of the client. */
 export interface ModelClientOptions {
   /** Sent as a bearer token; default none. */
@@ -120,6 +126,7 @@ export class HttpModelClient implements ModelClient {
       connections: 256,
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
+      maxResponseSize: MOST_BYTES,
       connectTimeout: 10_000,
       keepAliveTimeout: 4_000,
     });

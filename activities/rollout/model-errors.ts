@@ -115,6 +115,8 @@ const SILENCES: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: 'did not answer',
   UND_ERR_BODY_TIMEOUT: 'began to answer, and then sent nothing',
 };
+/** Code of the HTTP client for an answer that is longer than any it reads. */
+const TOO_LONG = 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
 /** Codes for a server that is not there. */
 const ABSENCES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'is down: the connection was refused',
@@ -131,6 +133,10 @@ const ABSENCES: Readonly<Record<string, string>> = {
  */
 export function faultOfException(error: unknown, url: string, waitedMs?: number): ModelFault {
   const { code, message } = error as NodeJS.ErrnoException;
+  if (code === TOO_LONG)
+    return new ModelFault('failed', `The model server at ${url} sent an answer without an end.`, undefined, {
+      cause: error,
+    });
   const silence = SILENCES[code ?? ''];
   const isSlow = silence !== undefined && waitedMs !== undefined;
   const what = isSlow

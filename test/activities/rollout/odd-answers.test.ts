@@ -74,6 +74,23 @@ describe('what is told of a server that refuses', () => {
     expect((await ask('others')).content).toBe('well');
   });
 
+  test('an answer without an end is not read to the end', async () => {
+    server.behaviour = ({ messages }, response) => {
+      if (messages[0]!.content !== 'please') return false;
+      const piece = Buffer.alloc(1 << 20, ' ');
+      const more = (): void => {
+        while (response.writable && response.write(piece));
+        response.once('drain', more);
+      };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      more();
+      return true;
+    };
+    const failed = ask();
+    await expect(failed).rejects.toMatchObject({ cause: { kind: 'conversation' } });
+    await expect(failed).rejects.toThrow('sent an answer without an end.');
+  });
+
   test('one that fails once and says when to come back shows nothing about the conversation', async () => {
     failAt({ status: 500, headers: { 'retry-after': '90' } });
     await expect(ask()).rejects.toMatchObject({ type: 'Model.Unreachable', nextRetryDelay: 90_000 });
