@@ -94,7 +94,7 @@ def test_a_model_plays_the_user_and_its_tokens_are_counted():
     assert [request["messages"][-1]["content"] for request in server.requests[1:]] == ["Which one?"] * 3
     assert {request["seed"] for request in server.requests} == {5}
     assert {request["key"] for request in server.requests} == {"Bearer sk-user"}
-    assert driver.ask("evaluate", episode="e")["usage"] == {"promptTokens": 22, "completionTokens": 4}
+    assert driver.ask("evaluate", episode="e")["usage"] == {"promptTokens": 33, "completionTokens": 6}
     driver.close()
 
 

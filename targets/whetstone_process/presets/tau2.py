@@ -120,14 +120,14 @@ class Conversation(Episode):
             if isinstance(self._user, UserSimulator):
                 self._user.llm_args["timeout"] = self._questions.seconds()
             answer, self._user_state = self._user.generate_next_message(message, self._user_state)
+            # What is asked again was paid, too.
+            usage = answer.usage or {}
+            self.usage["promptTokens"] += usage.get("prompt_tokens") or 0
+            self.usage["completionTokens"] += usage.get("completion_tokens") or 0
             answer.validate()
             return answer
 
-        answer = self._questions.ask(answer_once)
-        usage = answer.usage or {}
-        self.usage["promptTokens"] += usage.get("prompt_tokens") or 0
-        self.usage["completionTokens"] += usage.get("completion_tokens") or 0
-        return answer
+        return self._questions.ask(answer_once)
 
     def _run_tools(self, message, is_counted=True):
         results = [self._state.get_response(call) for call in message.tool_calls]
