@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { isWithin, realPlace } from '../contracts/paths';
+import { entryAt, isWithin, realPlace } from '../contracts/paths';
 import { readBounded, UnreadableFileError } from './read-bounded';
 
 /** Most files that belong to a command, and most bytes of one and of all: they are read at once. */
@@ -29,19 +29,10 @@ export function hashesOfNamedFiles(words: readonly string[], agentFolder: string
   for (const word of new Set(words)) {
     const path = resolve(agentFolder, word);
     const inside = relative(agentFolder, path);
-    if (!isWithin(path, agentFolder) || isInEnvironment(agentFolder, inside) || !leadsSomewhere(path)) continue;
+    if (!isWithin(path, agentFolder) || isInEnvironment(agentFolder, inside) || entryAt(path) === undefined) continue;
     addFiles(found, agentFolder, inside, room);
   }
   return found;
-}
-
-/** Most words name no file, and many could not: they are too long for a path, or have characters that none has. */
-function leadsSomewhere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 /** Whether a file lies in a virtual environment: its programs name the folder that they were installed in. */

@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { isAbsolute, join, normalize, relative, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
+import { entryAt, isWithin } from '../../contracts/paths';
 import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
 import type { NewFile } from './new-folder';
@@ -75,9 +76,9 @@ function readTemplate(example: string): { files: Map<string, string>; name: stri
  */
 function namedFiles(words: readonly string[], from: string): string[] {
   return words.flatMap((word) => {
-    const found = isAbsolute(word) ? undefined : lstatSync(resolve(from, word), { throwIfNoEntry: false });
+    const found = isAbsolute(word) ? undefined : entryAt(resolve(from, word));
     const path = normalize(word);
-    const canCopy = found?.isFile() === true && !path.startsWith('..') && !GENERATED.includes(path);
+    const canCopy = found?.isFile() === true && isWithin(path, '.') && !GENERATED.includes(path);
     if (found !== undefined && !canCopy && word.includes('/'))
       throw new CliError(
         `--command: ${JSON.stringify(word)} cannot be copied into the new folder. Name it by its whole path, ` +

@@ -115,6 +115,15 @@ test('a program of its own is copied with the files that its command names', () 
   );
 });
 
+test('a word of a command that could name no file is a word', () => {
+  writeFileSync(join(folder, 'agent.py'), '');
+  const code = `import sys; sys.exit('${'x'.repeat(300)}')`;
+  expect(init('desk', '--command', `python3 -c "${code}" agent.py/x`, ...MODEL).status).toBe(0);
+  expect(loadAgentSpec(join(folder, 'desk', 'agent.yaml')).environment).toMatchObject({
+    command: ['python3', '-c', code, 'agent.py/x'],
+  });
+});
+
 test('a benchmark is a kind that has a starter, and its steps come before the others', () => {
   expect(benchmarks([moduleKind])).toEqual([]);
   const starter = { section: { path: 'x.py' }, before: ['WHET env add module', 'WHET env tasks FOLDER/agent.yaml'] };
