@@ -12,10 +12,27 @@ import {
 import { AgentSpecError } from '../loaders/agent-spec';
 import { UnreadableFileError } from '../loaders/read-bounded';
 import type { ArtifactStore } from '../store';
+import type { Payer } from './budget/environment-meter';
 import { NamedFilesError } from '../loaders/named-files';
 import { environmentOfRun, type OwnerEnvironment } from '../loaders/owner-environment';
 
 export type { EnvironmentHandle, EnvironmentSource };
+
+/** A class in the jail asks no model. */
+type CommandSource = Exclude<EnvironmentSource, ModuleSource>;
+
+/**
+ * An environment, with the run that pays for its simulated users and judges. Null: no run does, or the caller counts
+ * what it plays.
+ */
+export type PaidSource = ModuleSource | (CommandSource & { payer: Payer | null });
+
+/** The environment, paid for by a run, or by none. */
+export const paidBy = (environment: EnvironmentSource, payer: Payer | null): PaidSource =>
+  'launch' in environment ? { ...environment, payer } : environment;
+
+/** Who pays for an environment; null: nobody does. */
+export const payerOf = (environment: PaidSource): Payer | null => ('payer' in environment ? environment.payer : null);
 
 /** What code may rely on in a running environment. */
 export function factsOf({ facts, hello }: Pick<EnvironmentHandle, 'facts' | 'hello'>): EnvironmentFacts {
@@ -23,8 +40,8 @@ export function factsOf({ facts, hello }: Pick<EnvironmentHandle, 'facts' | 'hel
   return { ...hello.facts, playable: true, trainable: false, steppable: true, packages: hello.packages };
 }
 
-/** Starts an environment's process; normally `openEnvironment` of `sandbox/`. */
-export type OpenEnvironment = (environment: EnvironmentSource) => Promise<EnvironmentHandle>;
+/** Starts an environment's process, and counts what its episodes spend; normally that of `environmentOpener`. */
+export type OpenEnvironment = (environment: PaidSource) => Promise<EnvironmentHandle>;
 
 /**
  * Reads the agent's own environment.
@@ -97,10 +114,7 @@ export function sourceFault(error: unknown, { trust }: Pick<EnvironmentSource, '
  * Starts the process of the agent's own environment.
  * @throws Environment.Failed, retried unless the fault is in its source; other errors unchanged.
  */
-export async function openOwnerEnvironment(
-  open: OpenEnvironment,
-  environment: EnvironmentSource,
-): Promise<EnvironmentHandle> {
+export async function openOwnerEnvironment(open: OpenEnvironment, environment: PaidSource): Promise<EnvironmentHandle> {
   try {
     return await open(environment);
   } catch (error) {

@@ -8,6 +8,7 @@
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { paidBy } from '../activities/environment';
 import { inParallel } from '../activities/in-parallel';
 import { systemClock } from '../activities/clock';
 import { HttpModelClient, PolicyModel } from '../activities/rollout';
@@ -102,7 +103,7 @@ async function measure(baseUrl: string, path: string) {
   const note = (words: unknown) => void console.error(String(words));
   const shared = { settings: SETTINGS, chat: policy.chat.bind(policy), onTaskFailure: note, onRefusal: note };
   const file = join(DESK, 'agent.yaml');
-  const environment = ownerEnvironment(loadAgentSpec(file), join(DESK, 'environment.py')).source;
+  const environment = paidBy(ownerEnvironment(loadAgentSpec(file), join(DESK, 'environment.py')).source, null);
   const quiet = { toleratesFaults: false, onFault: note };
   const native = await play(new EnvironmentPlayer({ openEnvironment, environment, ...shared, ...quiet }), 'native');
   const agents: Record<string, object> = {};

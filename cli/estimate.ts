@@ -118,7 +118,10 @@ async function readUses<Uses extends object>(
 }
 
 function meanEpisode(use: EnvironmentUse): CallSize | null {
-  const { episodes, unknown, promptTokens, completionTokens } = sumOfStages(use);
+  const { collect } = use;
+  // Other stages open many tasks without playing them, which costs less.
+  const isEnough = collect !== undefined && collect.episodes > collect.unknown;
+  const { episodes, unknown, promptTokens, completionTokens } = isEnough ? collect : sumOfStages(use);
   const known = episodes - unknown;
   return known === 0
     ? null

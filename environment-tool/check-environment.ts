@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { paidBy } from '../activities/environment';
 import { certificateOf } from '../activities/environment-checks/certificate';
 import { runChecks } from '../activities/environment-checks/run-checks';
 import { readTargetProfile } from '../activities/environment-checks/target-profile';
@@ -17,7 +18,7 @@ export async function checkEnvironment(file: string, agentPath: string): Promise
   const { signal } = new AbortController();
   const target = await readTargetProfile({
     openEnvironment,
-    environment: owned.source,
+    environment: paidBy(owned.source, null),
     spec: spec.environment,
     signal,
   });

@@ -1,5 +1,6 @@
+import { paidBy } from '../activities/environment';
 import { tasksToTry, tryTasks } from '../activities/environment-checks/try-tasks';
-import { openerWithPrograms, programOf } from '../activities/rollout/player';
+import { environmentOpener, programOf } from '../activities/rollout/player';
 import { tryProgram } from '../activities/rollout/program/try-program';
 import { printsTasks } from '../loaders/agent-spec';
 import { openEnvironment } from '../sandbox';
@@ -16,7 +17,7 @@ export async function tryEnvironment(agentPath: string): Promise<void> {
   const { spec, environment } = await readAgent(agentPath);
   if (printsTasks(spec)) writeRanges(spec);
   const { source } = environment;
-  await tryTasks(openerWithPrograms(openEnvironment), source, tasksToTry(spec.environment), {
+  await tryTasks(environmentOpener(openEnvironment), paidBy(source, null), tasksToTry(spec.environment), {
     onLoad: async (loaded) => writeLine({ type: 'loaded', tools: (await loaded.describe()).tools }),
     onBegin: (task) => writeLine({ type: 'trying', ...task }),
     onEnd: (task) => writeLine({ type: 'tried', ...task }),

@@ -32,7 +32,7 @@ import { prepareStudy } from '../activities/study/prepare-study';
 import { createAnalystFactory } from '../activities/analyst/analyst-factory';
 import type { RolloutDeps } from '../activities/rollout/rollout-deps';
 import { createIdentifyActivities, playExperiments } from '../activities/identify';
-import { HttpModelClient, openerWithPrograms } from '../activities/rollout';
+import { environmentOpener, HttpModelClient } from '../activities/rollout';
 import { createSecondReaderActivities } from '../activities/second-reader';
 import { createSynthesiseActivities } from '../activities/synthesise';
 import { createTrainActivities } from '../activities/train';
@@ -74,10 +74,11 @@ export function createActivities(
     config.analyst.demoUrl,
     config.analyst.apiKey === null ? null : analystKeyEndpoints(config),
   );
-  const profileOfTarget = targetProfileReader({ store, openEnvironment: openerWithPrograms(openEnvironment) });
+  const opener = { store, openEnvironment: environmentOpener(openEnvironment) };
+  const profileOfTarget = targetProfileReader(opener);
   const rollout: RolloutDeps = {
     store,
-    openEnvironment: openerWithPrograms((environment) => jails.open(environment)),
+    openEnvironment: environmentOpener((environment) => jails.open(environment)),
     model: new HttpModelClient({
       ...(config.modelApiKey === null ? {} : { apiKey: config.modelApiKey }),
       keyEndpoints: [...modelKeyEndpoints(config), ...Object.values(config.adapterUrls)],
@@ -104,7 +105,7 @@ export function createActivities(
       renderStudy: (input, repetition) => renderStudy(store, input, repetition),
     },
     llm: {
-      ...createIdentifyActivities({ store, analyst, player: solutionPlayer(openerWithPrograms(openEnvironment)) }),
+      ...createIdentifyActivities({ store, analyst, player: solutionPlayer(opener) }),
       ...createSynthesiseActivities({ store, analyst, profileOfTarget }),
       ...createSecondReaderActivities({ store, analyst, profileOfTarget }),
     },

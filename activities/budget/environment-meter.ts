@@ -8,6 +8,7 @@ import {
 } from '../../contracts/artifacts/environment-use';
 import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import type { BudgetSpec } from '../../contracts/config/analyst-spec';
+import type { StageName } from '../../contracts/names';
 import { layout, type ArtifactStore } from '../../store';
 import { overLimit } from './over-limit';
 import { UseMeter } from './use-meter';
@@ -34,8 +35,24 @@ const meters = new WeakMap<ArtifactStore, Map<string, UseMeter<EnvironmentUse>>>
 /** Only the newest are kept, because a worker serves many runs. */
 const MOST_METERS = 50;
 
-/** The meter that all sets of rollouts of a run share in this process. Otherwise none would see what others play. */
-function meterOf(store: ArtifactStore, { runId, budget }: { runId: string; budget: BudgetSpec }) {
+/** The run that pays for an environment's simulated users and judges, and the stage for which it does. */
+export interface Payer {
+  store: ArtifactStore;
+  runId: string;
+  budget: BudgetSpec;
+  stage: StageName;
+}
+
+/** An episode that counts as running. After the first call of one of these, further calls do nothing. */
+export interface RunningEpisode {
+  /** It is over, and counts with what it spent; null: it does not say. */
+  recorded: (spent: EnvironmentTokens | null) => void;
+  /** It is over, and does not count. */
+  over: () => void;
+}
+
+/** The meter that all episodes of a run share in this process. Otherwise none would see what others spend. */
+function meterOf({ store, runId, budget }: Payer) {
   const known = meters.get(store) ?? new Map<string, UseMeter<EnvironmentUse>>();
   meters.set(store, known);
   const name = canonicalJson([runId, budget]);
@@ -53,10 +70,10 @@ function meterOf(store: ArtifactStore, { runId, budget }: { runId: string; budge
 }
 
 /**
- * Counts what the episodes of a set of rollouts spend on simulated users and judges. Each try is a line of the set's
- * work file, and each line counts once.
+ * Counts what episodes spend on simulated users and judges. In a set of rollouts each try is a line of the set's work
+ * file, and each line counts once.
  *
- * Sets that a worker plays at a time, such as the arms of an evaluation, share the run's count: an episode in play is
+ * What a worker plays at a time, such as the arms of an evaluation, shares the run's count: an episode in play is
  * reserved for with the mean of those before. So a run passes its limit by at most what the episodes in play spend
  * beyond that mean. Where nothing is known yet, that is all that they spend; where several workers play, all that those
  * of the others spend, too.
@@ -66,12 +83,10 @@ export class EnvironmentMeter {
 
   /** @param segment the work file of the set; null: nothing is recorded, so that a repetition counts again. */
   constructor(
-    store: ArtifactStore,
-    run: { runId: string; budget: BudgetSpec },
-    private readonly stage: string,
+    private readonly payer: Payer,
     private readonly segment: string | null,
   ) {
-    this.meter = meterOf(store, run);
+    this.meter = meterOf(payer);
   }
 
   /**
@@ -80,36 +95,39 @@ export class EnvironmentMeter {
    * @param lines number of all lines.
    */
   async opened(spent: readonly (EnvironmentTokens | null)[], lines: number): Promise<void> {
-    const uses = spent.map((tokens) => useOfEpisode(this.stage, tokens));
+    const uses = spent.map((tokens) => useOfEpisode(this.payer.stage, tokens));
     if (this.segment !== null) await this.meter.opened(this.segment, uses, lines);
   }
 
-  /**
-   * Plays an episode, which counts as running until it is recorded. Throws Budget.Spent if it would probably pass the
-   * budget.
-   * @param play calls `recorded` when the episode's line has been appended to the work file, with what it spent; null:
-   *   it does not say.
-   */
-  async guard<T>(play: (recorded: (spent: EnvironmentTokens | null) => void) => Promise<T>): Promise<T> {
+  /** Begins an episode. Throws Budget.Spent if it would probably pass the budget. */
+  async begin(): Promise<RunningEpisode> {
     await this.meter.admit();
     let isRunning = true;
-    const end = (): void => {
-      if (isRunning) this.meter.ended();
+    const over = (): boolean => {
+      const was = isRunning;
+      if (was) this.meter.ended();
       isRunning = false;
+      return was;
     };
-    try {
-      return await play((spent) => {
-        end();
-        this.count(spent);
-      });
-    } finally {
-      end();
-    }
+    return {
+      recorded: (spent) => {
+        if (over()) this.meter.add(this.segment, useOfEpisode(this.payer.stage, spent));
+      },
+      over,
+    };
   }
 
-  /** Counts an episode. @param spent null: it does not say. */
-  count(spent: EnvironmentTokens | null): void {
-    this.meter.add(this.segment, useOfEpisode(this.stage, spent));
+  /**
+   * Plays an episode, which counts as running until it is recorded. Throws as `begin` does.
+   * @param play calls `recorded` when the episode's line has been appended to the work file.
+   */
+  async guard<T>(play: (recorded: RunningEpisode['recorded']) => Promise<T>): Promise<T> {
+    const { recorded, over } = await this.begin();
+    try {
+      return await play(recorded);
+    } finally {
+      over();
+    }
   }
 
   /** Writes what was counted. */

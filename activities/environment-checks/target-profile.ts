@@ -2,7 +2,7 @@ import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { EnvironmentTool } from '../../contracts/messages/environment-protocol';
 import { startOf } from '../../contracts/clean-text';
 import { SandboxError } from '../../sandbox';
-import { type EnvironmentSource, factsOf, type OpenEnvironment } from '../environment';
+import { factsOf, type OpenEnvironment, type PaidSource } from '../environment';
 import { MAX_PROCESS_FAULTS } from '../rollout';
 import { RestartingEnvironment, isProcessFault, mapAloneIfLost } from '../rollout/restarting-environment';
 import { isTaskFailure } from '../failed-task';
@@ -57,7 +57,7 @@ interface RefusedCall {
 /** The environment to read, and its seeds. */
 interface ProfileOptions {
   openEnvironment: OpenEnvironment;
-  environment: EnvironmentSource;
+  environment: PaidSource;
   spec: Pick<AgentSpec['environment'], 'trainSeeds' | 'heldOutSeeds'>;
   signal: AbortSignal;
 }

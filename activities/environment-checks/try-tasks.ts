@@ -6,7 +6,7 @@ import { type EnvironmentFacts, MODULE_FACTS } from '../../contracts/config/envi
 import type { TaskToTry, TaskTrial } from '../../contracts/solvable-tasks';
 import { SandboxError } from '../../sandbox';
 import { type Clock, systemClock } from '../clock';
-import { type EnvironmentHandle, type EnvironmentSource, factsOf, type OpenEnvironment } from '../environment';
+import { type EnvironmentHandle, factsOf, type OpenEnvironment, type PaidSource } from '../environment';
 import { AHEAD_SECONDS } from './limits';
 import { moveText } from './moves';
 import { type Move, openEpisode, play } from './play';
@@ -67,7 +67,7 @@ interface TryOptions {
  */
 export async function tryTasks(
   open: OpenEnvironment,
-  source: EnvironmentSource,
+  source: PaidSource,
   tasks: readonly TaskToTry[],
   { onLoad, onBegin, onEnd, clock = systemClock }: TryOptions = {},
 ): Promise<TaskTrial[]> {
@@ -108,7 +108,7 @@ interface Tried {
 
 async function inProcess(
   open: OpenEnvironment,
-  source: EnvironmentSource,
+  source: PaidSource,
   action: (environment: EnvironmentHandle) => Promise<void>,
 ): Promise<void> {
   const environment = await open(source);
@@ -176,7 +176,7 @@ function changesOf(where: string, parts: readonly string[], other: readonly (str
 
 /** Plays the tasks again in further processes, until one has a task differently, and notes how. */
 async function compareElsewhere(
-  { open, source, facts }: { open: OpenEnvironment; source: EnvironmentSource; facts: EnvironmentFacts },
+  { open, source, facts }: { open: OpenEnvironment; source: PaidSource; facts: EnvironmentFacts },
   tried: readonly Tried[],
   onBegin: TryOptions['onBegin'],
   clock: Pick<Clock, 'now'>,

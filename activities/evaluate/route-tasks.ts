@@ -1,5 +1,4 @@
 import { Context } from '@temporalio/activity';
-import type { EnvironmentTokens } from '../../contracts/artifacts/environment-use';
 import type { RoutingRecord } from '../../contracts/artifacts/evaluation';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { RoutingInput, RoutingResult } from '../../contracts/messages/evaluate-stage';
@@ -11,10 +10,9 @@ import { openRouter } from '../../routing/open-router';
 import { openingText } from '../../routing/opening-text';
 import { SandboxError } from '../../sandbox';
 import { getJson, layout, putLines } from '../../store';
-import { EnvironmentMeter } from '../budget/environment-meter';
 import { againIfTaskFailed, isTaskFailure, TASK_TRIES } from '../failed-task';
 import { isProcessFault, mapAloneIfLost } from '../rollout/restarting-environment';
-import { openOwnerEnvironment, ownerFailure, ownerTaskFailure, readOwnerEnvironment } from '../environment';
+import { openOwnerEnvironment, ownerFailure, ownerTaskFailure, paidBy, readOwnerEnvironment } from '../environment';
 import { readPreparedSpec } from '../prepared-spec';
 import { Progress } from '../progress';
 import type { RolloutDeps } from '../rollout/rollout-deps';
@@ -67,15 +65,14 @@ async function openingsOf(
   const seeds = expandSeedRanges(tasks);
   using progress = new Progress({ stage: 'evaluate', unit: 'openings', total: seeds.length });
   try {
-    const source = await readOwnerEnvironment(prepared);
-    const run = { runId, budget: prepared.spec.budget };
     // A simulated user speaks in an opening.
-    const meter = 'launch' in source ? new EnvironmentMeter(deps.store, run, 'evaluate', null) : null;
+    const payer = { store: deps.store, runId, budget: prepared.spec.budget, stage: 'evaluate' } as const;
+    const source = paidBy(await readOwnerEnvironment(prepared), payer);
     const environment = await openOwnerEnvironment(deps.openEnvironment, source);
     try {
       const signal = Context.current().cancellationSignal;
       const openings = await mapAloneIfLost(seeds, prepared.spec.evaluation.concurrency, signal, async (seed) => {
-        const opening = await openingOfTask(environment, seed, (spent) => meter?.count(spent));
+        const opening = await openingOfTask(environment, seed);
         progress.advance();
         return opening;
       });
@@ -84,7 +81,6 @@ async function openingsOf(
       return new Map(seeds.map((seed, place) => [seed, openings[place]!]));
     } finally {
       await environment.close();
-      await meter?.flush().catch(() => undefined);
     }
   } catch (error) {
     throw error instanceof SandboxError ? ownerFailure(error) : error;
@@ -100,18 +96,14 @@ const openingsFail = (tasks: number, failed: readonly string[]): Error =>
 async function openingOfTask(
   environment: Awaited<ReturnType<RolloutDeps['openEnvironment']>>,
   seed: number,
-  onSpent: (spent: EnvironmentTokens | null) => void,
 ): Promise<Opened> {
   let tries = 0;
   try {
     return await againIfTaskFailed(async () => {
       const episode = `route-${seed}${tries === 0 ? '' : `-${tries}`}`;
       tries++;
-      const { messages } = await environment.reset(episode, seed).catch((error: unknown) => {
-        if (isTaskFailure(error)) onSpent(error.spent);
-        throw error;
-      });
-      onSpent(await environment.drop(episode));
+      const { messages } = await environment.reset(episode, seed);
+      await environment.drop(episode);
       return { text: openingText(messages) };
     });
   } catch (error) {

@@ -59,6 +59,7 @@ export async function contrastCapabilities(
   const judged = await withTargetEvidence(contrastCandidates(labelled, outcomes, rule), {
     candidates,
     ...{ codes, outcomes, facts, prepared, rule },
+    runId: context.runId,
     player: artifacts.player,
     signal: Context.current().cancellationSignal,
   });

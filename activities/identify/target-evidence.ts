@@ -48,6 +48,8 @@ export interface TargetEvidence {
   codes: readonly Uint8Array[];
   outcomes: TrajectoryOutcomes;
   facts: EpisodeFacts;
+  /** It pays for the solutions that are played. */
+  runId: string;
   prepared: PreparedSpec;
   player: SolutionPlayer;
   rule: VerdictRule;
@@ -107,11 +109,11 @@ function failedSeeds(c: number, { codes, outcomes, facts }: TargetEvidence): num
 }
 
 async function leftOutOfSolutions(c: number, evidence: TargetEvidence): Promise<Contrast['partial']['decidesNothing']> {
-  const { candidates, codes, facts, prepared, player, signal } = evidence;
+  const { candidates, codes, facts, player, signal } = evidence;
   const tools = toolsOf(stepOf(candidates[c]!, codes[c]!, facts.tools));
   const seeds = failedSeeds(c, evidence).slice(0, WITHOUT_TOOL.most);
   if (tools.length === 0 || seeds.length < WITHOUT_TOOL.fewest) return undefined;
-  const played = await player.withoutTools(prepared, tools, seeds, signal);
+  const played = await player.withoutTools(evidence, tools, seeds, signal);
   const isProved =
     played !== null && !played.informs && played.tried >= WITHOUT_TOOL.fewest && played.accepted === played.tried;
   return isProved ? { tool: tools.join(', '), tasks: played.tried } : undefined;
@@ -121,10 +123,10 @@ async function valueThatNothingGives(
   c: number,
   evidence: TargetEvidence,
 ): Promise<Contrast['partial']['missingValue']> {
-  const { codes, outcomes, facts, prepared, player, signal } = evidence;
+  const { codes, outcomes, facts, player, signal } = evidence;
   const missing = missingValue(codes[c]!, facts.sources, outcomes);
   if (missing === null) return undefined;
-  const played = await player.messages(prepared, failedSeeds(c, evidence).slice(0, SOLUTIONS.most), signal);
+  const played = await player.messages(evidence, failedSeeds(c, evidence).slice(0, SOLUTIONS.most), signal);
   const sources = (played ?? []).map(argumentSources);
   const unseen = sources.filter((one) => one.unseen.has(missing.argument)).length;
   const used = unseen + sources.filter((one) => one.seen.has(missing.argument)).length;

@@ -14,7 +14,7 @@ import type { WorkerPolicy } from '../../contracts/config/operator-policy';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { hashBaseModel } from '../base-model';
 import { Progress } from '../progress';
-import { factsOf, ownerFailure, ownerTaskFailure, readable } from '../environment';
+import { factsOf, ownerFailure, ownerTaskFailure, paidBy, readable } from '../environment';
 import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
@@ -72,7 +72,7 @@ export async function prepareRun(
   const [environment, analyst, sandbox, servedModel] = await withHeartbeats(
     'checking the environment, the jail, the model server and the analyst',
     Promise.all([
-      tryEnvironment(deps, environmentPath, spec, printed),
+      tryEnvironment(deps, runId, environmentPath, { spec, printed }),
       probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
       trySandbox(deps, spec),
       tryModel(deps, modelBaseUrl, spec.model.name, signal),
@@ -130,17 +130,18 @@ function specToRun(
 
 /** Starts the agent's environment and tries tasks as `whet validate` does. Returns its identity, facts and tasks. */
 async function tryEnvironment(
-  { openEnvironment }: PrepareDeps,
+  { store, openEnvironment }: PrepareDeps,
+  runId: string,
   path: string,
-  spec: AgentSpec,
-  printed: SpecWithTasks['printed'],
+  { spec, printed }: SpecWithTasks,
 ): Promise<Pick<PreparedSpec, 'environmentSha256' | 'facts' | 'tasks' | 'printedTasks'>> {
   const { source, tasks, sha256 } = readable(path, () => ownerEnvironment(spec, path, printed ?? undefined));
   const named = { ...(tasks !== undefined && { tasks }), ...(printed !== null && { printedTasks: printed.ref }) };
   let task: string | undefined;
   let facts = MODULE_FACTS;
   try {
-    const tried = await tryTasks(openEnvironment, source, tasksToTry(spec.environment), {
+    const paid = paidBy(source, { store, runId, budget: spec.budget, stage: 'collect' });
+    const tried = await tryTasks(openEnvironment, paid, tasksToTry(spec.environment), {
       onLoad: async (loaded) => {
         await loaded.describe();
         facts = factsOf(loaded);

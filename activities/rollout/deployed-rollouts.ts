@@ -1,7 +1,6 @@
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
-import { EnvironmentMeter } from '../budget/environment-meter';
 import { runModel } from '../endpoints/run-model';
-import { readOwnerEnvironment } from '../environment';
+import { paidBy, type PaidSource, readOwnerEnvironment } from '../environment';
 import { deployedSettings } from './episode';
 import type { RolloutDeps } from './rollout-deps';
 import { type FinishedRollouts, type RolloutOptions, runRollouts } from './run-rollouts';
@@ -32,7 +31,7 @@ export async function runDeployedRollouts(
   const anyMayBeUsed = rollouts.plans.some(({ modelAfter }) => modelAfter !== undefined);
   return runRollouts(deps, {
     ...rollouts,
-    ...(await ownEnvironment(deps, prepared, { ...rollouts, runId })),
+    environment: await ownEnvironment(deps, prepared, { ...rollouts, runId }),
     settings: deployedSettings(prepared.spec),
     model: runModel(prepared, deps.endpoints),
     adapters: adapters.filter(({ name }) => anyMayBeUsed || used.has(name)),
@@ -50,7 +49,7 @@ export async function runScriptedRollouts(
     { ...deps, model: client },
     {
       ...rollouts,
-      ...(await ownEnvironment(deps, prepared, { ...rollouts, runId })),
+      environment: await ownEnvironment(deps, prepared, { ...rollouts, runId }),
       settings: { ...deployedSettings(prepared.spec), maxTurns },
       model,
       adapters: [],
@@ -58,15 +57,11 @@ export async function runScriptedRollouts(
   );
 }
 
-/** The agent's own environment, and what counts the tokens of its simulated users and judges. */
+/** The agent's own environment, for which the run pays. */
 async function ownEnvironment(
   { store }: RolloutDeps,
   prepared: PreparedSpec,
-  { runId, stage, workKey }: Pick<DeployedRollouts, 'runId' | 'stage' | 'workKey'>,
-): Promise<Pick<RolloutOptions, 'environment' | 'meter'>> {
-  const environment = await readOwnerEnvironment(prepared);
-  // A class in the jail asks no model.
-  if (!('launch' in environment)) return { environment };
-  const run = { runId, budget: prepared.spec.budget };
-  return { environment, meter: new EnvironmentMeter(store, run, stage, workKey) };
+  { runId, stage }: Pick<DeployedRollouts, 'runId' | 'stage'>,
+): Promise<PaidSource> {
+  return paidBy(await readOwnerEnvironment(prepared), { store, runId, budget: prepared.spec.budget, stage });
 }

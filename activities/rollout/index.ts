@@ -3,7 +3,7 @@ export type { EpisodePlan } from './episode';
 export { HttpModelClient } from './model-client';
 export { modelFailure, ModelFault } from './model-errors';
 export { PolicyModel } from './policy-model';
-export { openerWithPrograms } from './player';
+export { environmentOpener } from './player';
 export {
   EnvironmentUnusable,
   loadRollouts,

@@ -1,6 +1,8 @@
 import type { Trajectory } from '../../contracts/artifacts/trajectory';
 import { launchProgram, type LaunchProgram, type ProgramSource, type SandboxError } from '../../sandbox';
-import type { EnvironmentSource, OpenEnvironment } from '../environment';
+import { EnvironmentMeter } from '../budget/environment-meter';
+import { MeteredEnvironment } from '../budget/metered-environment';
+import { type EnvironmentSource, type OpenEnvironment, type PaidSource, payerOf } from '../environment';
 import { type EpisodeParties, type EpisodePlan, runEpisode } from './episode';
 import type { ModelFault } from './model-errors';
 import { OpenedProgram } from './program/opened-program';
@@ -25,7 +27,7 @@ export interface EpisodePlayer {
 export interface PlayerOptions extends Pick<EpisodeParties, 'chat' | 'countTokens' | 'settings' | 'toleratesFaults'> {
   openEnvironment: OpenEnvironment;
   launchProgram: LaunchProgram;
-  environment: EnvironmentSource;
+  environment: PaidSource;
   /** A name of the set of rollouts, which no other set has. */
   set: string;
   /** Called with each fault of an environment that was tolerated. */
@@ -51,11 +53,17 @@ export function playerOf(options: PlayerOptions): EpisodePlayer {
 export const programOf = (environment: EnvironmentSource): ProgramSource | null =>
   environment.plays === 'program' ? environment : null;
 
-/** Opens every environment: programs as far as they are known before they are played, all others by `open`. */
-export const openerWithPrograms =
+/**
+ * Opens every environment: programs as far as they are known before they are played, all others by `open`. What their
+ * episodes spend on simulated users and judges is counted, where a run pays.
+ */
+export const environmentOpener =
   (open: OpenEnvironment, launch: LaunchProgram = launchProgram): OpenEnvironment =>
-  (environment) =>
-    environment.plays === 'program' ? Promise.resolve(new OpenedProgram(environment, launch)) : open(environment);
+  async (environment) => {
+    const opened = environment.plays === 'program' ? new OpenedProgram(environment, launch) : await open(environment);
+    const payer = payerOf(environment);
+    return payer === null ? opened : new MeteredEnvironment(opened, new EnvironmentMeter(payer, null));
+  };
 
 /** Plays episodes turn by turn in an environment that answers each turn. */
 export class EnvironmentPlayer implements EpisodePlayer {

@@ -1,6 +1,6 @@
 import { SandboxError } from '../../sandbox';
 import { mapInParallel } from '../in-parallel';
-import { type EnvironmentHandle, type EnvironmentSource, type OpenEnvironment, sourceFault } from '../environment';
+import { type EnvironmentHandle, type OpenEnvironment, type PaidSource, sourceFault } from '../environment';
 
 const PROCESS_FAULTS: readonly SandboxError['type'][] = [
   'Sandbox.EnvironmentHung',
@@ -46,7 +46,7 @@ export class RestartingEnvironment {
 
   constructor(
     private readonly open: OpenEnvironment,
-    private readonly environment: EnvironmentSource,
+    private readonly environment: PaidSource,
   ) {}
 
   /**

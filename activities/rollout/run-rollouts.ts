@@ -7,9 +7,9 @@ import { type FailedByCause, failedText } from '../../contracts/failed-episodes'
 import type { StageName } from '../../contracts/names';
 import { isFailure } from '../../contracts/typed-failure';
 import { launchProgram, SandboxError } from '../../sandbox';
-import type { EnvironmentMeter } from '../budget/environment-meter';
+import { EnvironmentMeter } from '../budget/environment-meter';
 import type { RolloutDeps } from './rollout-deps';
-import { type EnvironmentSource, ownerFailure, ownerTaskFailure } from '../environment';
+import { ownerFailure, ownerTaskFailure, paidBy, type PaidSource, payerOf } from '../environment';
 import { Progress } from '../progress';
 import { isProcessFault } from './restarting-environment';
 import { againIfKilled, isOutsideFault } from '../killed-environment';
@@ -28,7 +28,8 @@ import { TokenRows } from './token-rows';
 /** The set of rollouts to run. */
 export interface RolloutOptions {
   plans: readonly EpisodePlan[];
-  environment: EnvironmentSource;
+  /** Its payer pays for each line of the work file. */
+  environment: PaidSource;
   settings: EpisodeSettings;
   /** The model with which the run began; the server must still serve it. */
   model: RunModel;
@@ -44,8 +45,6 @@ export interface RolloutOptions {
   keepsTokens?: boolean;
   /** With at most so many failed episodes the set does not wait, even if they are most of it. Default 0. */
   mayFail?: number;
-  /** Counts what simulated users and judges spend. Absent: the environment has none. */
-  meter?: EnvironmentMeter;
 }
 
 /** The results of a set of rollouts. Their trajectories are in the work file. */
@@ -134,7 +133,9 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   const { cancellationSignal, heartbeat } = Context.current();
   using progress = new Progress({ stage, unit: 'rollouts', total: plans.length, everyMs: HEARTBEAT_MS, note });
   const work = await FinishedEpisodes.open(deps.store, options.workKey);
-  await options.meter?.opened(work.environmentTokens, work.environmentTokens.length + work.damagedLines);
+  const payer = payerOf(options.environment);
+  const meter = payer === null ? null : new EnvironmentMeter(payer, options.workKey);
+  await meter?.opened(work.environmentTokens, work.environmentTokens.length + work.damagedLines);
   progress.setDone(work.size);
   heartbeat(progress.snapshot());
   const stop = new AbortController();
@@ -143,7 +144,7 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   setMaxListeners(0, signal);
   const startedAt = systemClock.now();
   const seconds = (): number => work.secondsBefore + (systemClock.now() - startedAt) / 1000;
-  const set = new RolloutSet(deps, options, work, progress, signal, stop, seconds);
+  const set = new RolloutSet(deps, options, { work, meter }, progress, signal, stop, seconds);
   // A hanging environment must not delay a cancellation.
   signal.addEventListener('abort', () => void set.close(), { once: true });
   try {
@@ -155,10 +156,10 @@ export async function runRollouts(deps: RolloutDeps, options: RolloutOptions): P
   } finally {
     await Promise.all([set.close(), work.close()]);
     // The caller's error, if there is one, is the one to tell.
-    await options.meter?.flush().catch(() => undefined);
+    await meter?.flush().catch(() => undefined);
   }
   // A count that could not be written is written by a retry, which plays nothing again.
-  await options.meter?.flush();
+  await meter?.flush();
   const { keepsTokens, settings } = options;
   const { temperature } = settings;
   const tokens = keepsTokens && { episodes: () => work.tokens(), temperature, refusal: set.tokenRefusal };
@@ -182,6 +183,9 @@ const finishedRollouts = (work: FinishedEpisodes, seconds: number): FinishedRoll
 type Recorded = (spent: EnvironmentTokens | null) => void;
 
 class RolloutSet {
+  private readonly work: FinishedEpisodes;
+  /** Counts what simulated users and judges spend; null: the environment has none, or no run pays. */
+  private readonly meter: EnvironmentMeter | null;
   private readonly model: PolicyModel;
   private readonly player: EpisodePlayer;
   /** All players, so that none outlives the set. */
@@ -204,12 +208,14 @@ class RolloutSet {
   constructor(
     deps: RolloutDeps,
     private readonly options: RolloutOptions,
-    private readonly work: FinishedEpisodes,
+    { work, meter }: { work: FinishedEpisodes; meter: EnvironmentMeter | null },
     private readonly progress: Progress,
     private readonly signal: AbortSignal,
     private readonly stop: AbortController,
     private readonly seconds: () => number,
   ) {
+    this.work = work;
+    this.meter = meter;
     this.shared = new SharedFaults(work, options);
     this.tokenRefusal = work.tokenRefusal;
     this.isOwners = options.environment.trust === 'owner';
@@ -232,7 +238,8 @@ class RolloutSet {
       openEnvironment: deps.openEnvironment,
       launchProgram: deps.launchProgram ?? launchProgram,
       set: options.workKey,
-      environment: options.environment,
+      // A line counts, not an episode.
+      environment: paidBy(options.environment, null),
       settings: options.settings,
       chat: this.model.chat.bind(this.model),
       countTokens: this.model.countTokens.bind(this.model),
@@ -326,10 +333,9 @@ class RolloutSet {
   }
 
   private async playIfPaid(plan: EpisodePlan, player: EpisodePlayer): Promise<void> {
-    const { meter } = this.options;
-    if (meter === undefined) return this.playOnce(plan, player);
+    if (this.meter === null) return this.playOnce(plan, player);
     try {
-      await meter.guard((recorded) => this.playOnce(plan, player, recorded));
+      await this.meter.guard((recorded) => this.playOnce(plan, player, recorded));
     } catch (error) {
       if (!isFailure(error, 'Budget.Spent')) throw error;
       this.budgetFailure = error;

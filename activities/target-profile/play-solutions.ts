@@ -3,12 +3,13 @@ import type { ChatMessage } from '../../contracts/artifacts/trajectory';
 import type { EnvironmentMove } from '../../contracts/messages/environment-protocol';
 import { isFailure } from '../../contracts/typed-failure';
 import { SandboxError } from '../../sandbox';
-import { type EnvironmentHandle, type OpenEnvironment, readOwnerEnvironment } from '../environment';
+import { type EnvironmentHandle, paidBy, readOwnerEnvironment } from '../environment';
 import { asCall } from '../environment-checks/moves';
 import { play } from '../environment-checks/play';
 import { wordsOf } from '../environment-checks/words';
 import { mapInParallel } from '../in-parallel';
 import { isProcessFault, mapAloneIfLost } from '../rollout/restarting-environment';
+import type { RolloutDeps } from '../rollout/rollout-deps';
 
 /** Solutions that are played at a time. */
 const AT_ONCE = 8;
@@ -28,29 +29,37 @@ interface PlayedSolutions {
   informs: boolean;
 }
 
+type PlayerDeps = Pick<RolloutDeps, 'store' | 'openEnvironment'>;
+
+/** The run that asks, and pays for simulated users and judges. */
+interface AskingRun {
+  runId: string;
+  prepared: PreparedSpec;
+}
+
 /** Plays the solutions of tasks in the agent's environment. Null: the environment cannot be played. */
 export interface SolutionPlayer {
   /** Plays each task's solution, and again without the calls of these tools. */
   withoutTools(
-    prepared: PreparedSpec,
+    run: AskingRun,
     tools: readonly string[],
     seeds: readonly number[],
     signal: AbortSignal,
   ): Promise<PlayedSolutions | null>;
   /** The messages of each accepted solution, as an agent would see them. */
-  messages(prepared: PreparedSpec, seeds: readonly number[], signal: AbortSignal): Promise<ChatMessage[][] | null>;
+  messages(run: AskingRun, seeds: readonly number[], signal: AbortSignal): Promise<ChatMessage[][] | null>;
 }
 
 /**
  * Opens the environment for each question and closes it again. What the environment cannot play is no evidence, so its
  * failures give null.
- * @throws the signal's reason.
+ * @throws Budget.Spent; the signal's reason.
  */
-export function solutionPlayer(openEnvironment: OpenEnvironment): SolutionPlayer {
+export function solutionPlayer(deps: PlayerDeps): SolutionPlayer {
   return {
-    withoutTools: (prepared, tools, seeds, signal) =>
-      inOwnerEnvironment(openEnvironment, prepared, signal, async (environment) => {
-        const { successReward } = prepared.spec.environment;
+    withoutTools: (run, tools, seeds, signal) =>
+      inOwnerEnvironment(deps, run, signal, async (environment) => {
+        const { successReward } = run.prepared.spec.environment;
         const judged = await mapInParallel(seeds, AT_ONCE, signal, async (seed) => {
           const solution = await environment.reference(seed);
           const shorter = solution.filter((move) => !tools.includes(asCall(move).name));
@@ -67,9 +76,9 @@ export function solutionPlayer(openEnvironment: OpenEnvironment): SolutionPlayer
           informs: new Set(tried.flatMap(({ answers }) => answers)).size > 1,
         };
       }),
-    messages: (prepared, seeds, signal) =>
-      inOwnerEnvironment(openEnvironment, prepared, signal, async (environment) => {
-        const { successReward } = prepared.spec.environment;
+    messages: (run, seeds, signal) =>
+      inOwnerEnvironment(deps, run, signal, async (environment) => {
+        const { successReward } = run.prepared.spec.environment;
         const played = await mapInParallel(seeds, AT_ONCE, signal, async (seed) => {
           const solution = await environment.reference(seed);
           const played = await play(environment, seed, solution);
@@ -83,15 +92,15 @@ export function solutionPlayer(openEnvironment: OpenEnvironment): SolutionPlayer
 /**
  * The solutions that the agent's environment accepts, by task. A task in which it fails has none; if its process ends
  * and does not start again, no task has one. `onRead` is called after each task.
- * @throws the signal's reason.
+ * @throws Budget.Spent; the signal's reason.
  */
 export async function acceptedSolutions(
-  openEnvironment: OpenEnvironment,
-  prepared: PreparedSpec,
+  deps: PlayerDeps,
+  run: AskingRun,
   seeds: readonly number[],
   { signal, onRead }: { signal: AbortSignal; onRead: () => void },
 ): Promise<Map<number, EnvironmentMove[]>> {
-  const { successReward } = prepared.spec.environment;
+  const { successReward } = run.prepared.spec.environment;
   const read = async (environment: EnvironmentHandle, seed: number): Promise<[number, EnvironmentMove[]][]> => {
     try {
       const solution = await environment.reference(seed);
@@ -103,7 +112,7 @@ export async function acceptedSolutions(
   };
   // Something outside may have ended the process, so it is tried again.
   for (let tries = 0; tries < TRIES; tries++) {
-    const found = await inOwnerEnvironment(openEnvironment, prepared, signal, (environment) =>
+    const found = await inOwnerEnvironment(deps, run, signal, (environment) =>
       mapAloneIfLost(seeds, AT_ONCE, signal, async (seed) => {
         const solution = await read(environment, seed);
         onRead();
@@ -117,8 +126,8 @@ export async function acceptedSolutions(
 
 /** Asks the agent's environment about its solutions; null if it has none, or cannot be played. */
 async function inOwnerEnvironment<T>(
-  openEnvironment: OpenEnvironment,
-  prepared: PreparedSpec,
+  { store, openEnvironment }: PlayerDeps,
+  { runId, prepared }: AskingRun,
   signal: AbortSignal,
   ask: (environment: EnvironmentHandle) => Promise<T>,
 ): Promise<T | null> {
@@ -126,7 +135,8 @@ async function inOwnerEnvironment<T>(
   const close = (): void => void environment?.close();
   if (!prepared.facts.hasReferences) return null;
   try {
-    environment = await openEnvironment(await readOwnerEnvironment(prepared));
+    const payer = { store, runId, budget: prepared.spec.budget, stage: 'identify' } as const;
+    environment = await openEnvironment(paidBy(await readOwnerEnvironment(prepared), payer));
     signal.addEventListener('abort', close, { once: true });
     signal.throwIfAborted();
     return await ask(environment);

@@ -3,7 +3,7 @@ import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import type { RunContext } from '../../contracts/messages/run-context';
 import { SandboxError } from '../../sandbox';
 import { type ArtifactStore, layout } from '../../store';
-import { type OpenEnvironment, ownerFailure, readOwnerEnvironment } from '../environment';
+import { type OpenEnvironment, ownerFailure, paidBy, type PaidSource, readOwnerEnvironment } from '../environment';
 import { readTargetProfile, type TargetProfile } from '../environment-checks/target-profile';
 import { TargetProfileCache } from './target-profile-cache';
 
@@ -27,15 +27,18 @@ export function targetProfileReader(deps: {
 }): ReadTargetProfile {
   const profiles = new TargetProfileCache(deps.store);
   return ({ runId, spec }, prepared, signal) =>
-    profiles.load(layout.targetProfile(runId, spec.sha256), signal, () => profileOf(deps, prepared, signal));
+    profiles.load(layout.targetProfile(runId, spec.sha256), signal, async () => {
+      const payer = { store: deps.store, runId, budget: prepared.spec.budget, stage: 'sharpen' } as const;
+      return profileOf(deps, prepared, paidBy(await readOwnerEnvironment(prepared), payer), signal);
+    });
 }
 
 async function profileOf(
   { openEnvironment }: { openEnvironment: OpenEnvironment },
   prepared: PreparedSpec,
+  environment: PaidSource,
   signal: AbortSignal,
 ): Promise<TargetProfile> {
-  const environment = await readOwnerEnvironment(prepared);
   try {
     return await readTargetProfile({ openEnvironment, environment, spec: prepared.spec.environment, signal });
   } catch (error) {

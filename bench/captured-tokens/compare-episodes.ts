@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { paidBy } from '../../activities/environment';
 import { HttpModelClient, runRollouts, storeRollouts } from '../../activities/rollout';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { projectRoot } from '../../contracts/project-root';
@@ -126,7 +127,7 @@ async function keptEpisodes(
     const [card] = await client.models(baseUrl);
     const played = {
       plans,
-      environment,
+      environment: paidBy(environment, null),
       settings: { temperature: 1, maxTurns: 12, maxCompletionTokens: 64, successReward: 1 },
       model: {
         name: 'base',

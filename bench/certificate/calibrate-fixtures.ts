@@ -69,7 +69,7 @@ export async function withCalibration(
       };
       const collected = await runActivity(collectTrajectories.bind(null, rollout), context);
       const analysts = createAnalystPool('none');
-      const identify = createIdentifyActivities({ store, analyst: analysts, player: solutionPlayer(openEnvironment) });
+      const identify = createIdentifyActivities({ store, analyst: analysts, player: solutionPlayer(rollout) });
       const profileOfTarget = targetProfileReader(rollout);
       const { readEnvironment } = createSecondReaderActivities({ store, analyst: analysts, profileOfTarget });
       const identified = await identifyOnce(identify, { context, collected, independent: { firstRun: 0 } });

@@ -154,7 +154,7 @@ export class Year {
     const activities = {
       orchestration: this.orchestration(),
       llm: {
-        ...createIdentifyActivities({ store, analyst: () => analyst, player: solutionPlayer(deps.openEnvironment) }),
+        ...createIdentifyActivities({ store, analyst: () => analyst, player: solutionPlayer(deps) }),
         synthesiseEnvironment: stubSynthesis(store, world, this.made),
       },
       sandbox: {

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { paidBy } from '../../activities/environment';
 import { loadRollouts, runRollouts, scriptedModel } from '../../activities/rollout';
 import type { EnvironmentMove } from '../../contracts/messages/environment-protocol';
 import { projectRoot } from '../../contracts/project-root';
@@ -91,7 +92,7 @@ export async function scriptedRewards(
       loadRollouts(
         await runRollouts(deps, {
           plans: plans.map((plan) => ({ ...plan, split: 'train' as const, trial: 0, model: script.model.name })),
-          environment,
+          environment: paidBy(environment, null),
           settings: { temperature: 0, maxTurns: MAX_TURNS, maxCompletionTokens: 4096, successReward: 1 },
           model: script.model,
           adapters: [],

@@ -6,7 +6,7 @@ import type { Info } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import type { RolloutDeps } from '../../activities/rollout/rollout-deps';
-import { HttpModelClient } from '../../activities/rollout';
+import { environmentOpener, HttpModelClient } from '../../activities/rollout';
 import type { PreparedSpec } from '../../contracts/artifacts/prepared-spec';
 import { type AgentSpecInput, agentSpecSchema } from '../../contracts/config/agent-spec';
 import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
@@ -25,7 +25,7 @@ export class RunFixture {
   readonly heartbeats: StageProgress[] = [];
   readonly deps: RolloutDeps = {
     store: this.store,
-    openEnvironment,
+    openEnvironment: environmentOpener(openEnvironment),
     model: this.client,
     endpoints: { modelUrl: null },
   };

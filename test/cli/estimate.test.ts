@@ -165,7 +165,10 @@ test('simulated users and judges have a row, with the means of the last run, and
   writeFileSync(path, yaml.replace('{ path: env.py,', '{ kind: process, command: [python3, env.py],'));
   const key = layout.environmentUse('run-desk-20261121-000000-aaaa');
   const use = { episodes: 12, unknown: 2, promptTokens: 10_000, completionTokens: 500 };
-  await new LocalStore(join(folder, 'store')).swapDocument(key, { uses: { collect: use }, counted: {} }, null);
+  // Tasks that were only opened say little of what an episode costs.
+  const opened = { episodes: 90, unknown: 0, promptTokens: 90, completionTokens: 90 };
+  const uses = { collect: use, sharpen: opened };
+  await new LocalStore(join(folder, 'store')).swapDocument(key, { uses, counted: {} }, null);
   const { value, text } = await dryRun();
   const { episodes, tokens, usd } = value.environment!;
   // 200 to learn from, 200 of experiments, 500 of routers, 200 of each of nine arms, 100 of an agent that does nothing.

@@ -1,4 +1,6 @@
-"""A process that speaks version 2 of the environment protocol; WAYS says how it treats each seed: {seed: way}."""
+"""A process that speaks version 2 of the environment protocol; WAYS says how it treats each seed: {seed: way}.
+
+With SOLUTIONS, a call of `add` solves each task."""
 
 import json
 import os
@@ -6,6 +8,7 @@ import threading
 import time
 
 WAYS = {int(seed): way for seed, way in json.loads(os.environ.get("WAYS", "{}")).items()}
+SOLUTIONS = "SOLUTIONS" in os.environ
 RESET_SECONDS = float(os.environ.get("RESET_SECONDS", "0"))
 TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 ANSWERS = os.fdopen(4, "wb", buffering=0)
@@ -38,7 +41,7 @@ def beat():
 
 
 def hello(params):
-    facts = {"deterministic": False, "hasReferences": False, "hasDiagnostics": False, "costsTokens": True}
+    facts = {"deterministic": False, "hasReferences": SOLUTIONS, "hasDiagnostics": False, "costsTokens": True}
     packages = os.environ.get("PACKAGES", "desk==1.0")
     return {"apiVersion": int(os.environ.get("VERSION", "2")), "name": "desk", "packages": packages, "facts": facts}
 
@@ -118,7 +121,7 @@ def task(params):
 
 
 def reference(params):
-    return {"calls": None}
+    return {"calls": [{"name": "add", "arguments": {}}] if SOLUTIONS else None}
 
 
 METHODS = {method.__name__: method for method in (hello, describe, reset, step, evaluate, drop, task, reference)}

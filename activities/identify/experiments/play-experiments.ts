@@ -38,7 +38,7 @@ export async function playExperiments(deps: RolloutDeps, input: ExperimentInput)
   const prepared = await readPreparedSpec(store, context.spec);
   const questions = await getJson(store, input.questions, experimentQuestionsSchema);
   const tasks = [...new Set(questions.flatMap(({ lacking, shown }) => [...lacking, ...shown]))];
-  const solutions = await readSolutions(deps, prepared, tasks);
+  const solutions = await readSolutions(deps, { runId: context.runId, prepared }, tasks);
   const results: Experiments['experiments'] = [];
   const planned: PlannedExperiment[] = [];
   for (const question of questions) {
@@ -85,10 +85,14 @@ export async function playExperiments(deps: RolloutDeps, input: ExperimentInput)
   return putJson(store, layout.capabilities(context.runId), 'experiments.json', artifact);
 }
 
-async function readSolutions({ openEnvironment }: RolloutDeps, prepared: PreparedSpec, tasks: readonly number[]) {
+async function readSolutions(
+  deps: RolloutDeps,
+  run: { runId: string; prepared: PreparedSpec },
+  tasks: readonly number[],
+) {
   using progress = new Progress({ stage: 'identify', unit: 'solutions', total: tasks.length });
   const { cancellationSignal: signal } = Context.current();
-  return acceptedSolutions(openEnvironment, prepared, tasks, { signal, onRead: () => progress.advance() });
+  return acceptedSolutions(deps, run, tasks, { signal, onRead: () => progress.advance() });
 }
 
 interface Outcome {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { PROGRAM_FACTS } from '../../../contracts/config/environment-kinds/facts';
+import type { EnvironmentTokens } from '../../../contracts/artifacts/environment-use';
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
 import type { ChatMessage } from '../../../contracts/artifacts/trajectory';
 import { type EnvironmentHandle, type LaunchProgram, type ProgramSource, SandboxError } from '../../../sandbox';
@@ -8,12 +9,15 @@ import { EpisodeCapture } from '../capture/episode-capture';
 import { CommandRunner } from './command-runner';
 import { endpointVariables, guessedTokens, openPlace, taskOf } from './episode-place';
 import { memoryRoom } from './memory-room';
+import { usageOf } from './program-result';
 import { CommandTime } from './run-command';
 
 /** How an episode of a program begins. */
 interface Beginning {
   messages: ChatMessage[];
   tools: EnvironmentTool[];
+  /** Tokens that its simulated user spent before the first request; null: the program does not say. */
+  spent: EnvironmentTokens | null;
 }
 
 type OpeningMessage = Awaited<ReturnType<EnvironmentHandle['reset']>>['messages'][number];
@@ -37,6 +41,7 @@ export class OpenedProgram implements EnvironmentHandle {
   private readonly runner: CommandRunner;
   private readonly closing = new AbortController();
   private first: Promise<Beginning> | null = null;
+  private readonly spent = new Map<string, EnvironmentTokens | null>();
 
   constructor(
     private readonly environment: ProgramSource,
@@ -69,14 +74,17 @@ export class OpenedProgram implements EnvironmentHandle {
    * The messages with which the episode of a seed begins. Rejects with Sandbox.TaskFailed if the program ends without a
    * request, or asks nothing in time.
    */
-  async reset(_episode: string, seed: number): Promise<{ messages: OpeningMessage[]; tags: string[] }> {
-    const { messages } = await this.beginning(seed);
+  async reset(episode: string, seed: number): Promise<{ messages: OpeningMessage[]; tags: string[] }> {
+    const { messages, spent } = await this.beginning(seed);
+    this.spent.set(episode, spent);
     return { messages: messages.flatMap(openingOf), tags: [] };
   }
 
-  /** Nothing is open. */
-  async drop(): Promise<null> {
-    return null;
+  /** Nothing is open, so this only says what was spent. */
+  async drop(episode: string): Promise<EnvironmentTokens | null> {
+    const spent = this.spent.get(episode) ?? null;
+    this.spent.delete(episode);
+    return spent;
   }
 
   /** Only the program itself plays its episodes, and it has no references. */
@@ -111,8 +119,8 @@ export class OpenedProgram implements EnvironmentHandle {
   private async begin(seed: number): Promise<Beginning> {
     const { environment } = this;
     const { agent } = environment;
-    let begun!: (beginning: Beginning) => void;
-    const first = new Promise<Beginning>((resolve) => (begun = resolve));
+    let begun!: (beginning: Omit<Beginning, 'spent'>) => void;
+    const first = new Promise<Omit<Beginning, 'spent'>>((resolve) => (begun = resolve));
     const plan = { seed, split: 'train' as const, trial: 0, model: agent, samplingSeed: 0 };
     const chat: ConstructorParameters<typeof EpisodeCapture>[0]['chat'] = ({ messages, tools = [] }) => {
       begun({ messages: [...messages], tools: tools as EnvironmentTool[] });
@@ -127,12 +135,13 @@ export class OpenedProgram implements EnvironmentHandle {
       const { command, seconds } = environment.launch;
       const start = { command, more, writable: place.folder, input: place.variables.TASK_FILE };
       const end = await this.runner.run(start, new CommandTime(seconds.episode * 1000), first);
-      if ('messages' in end) return end;
+      const spent = await usageOf('messages' in end ? null : end, place.variables.RESULT_FILE);
+      if ('messages' in end) return { ...end, spent };
       const what = end.why === 'deadline' ? `asked nothing within ${seconds.episode} s` : 'ended';
       throw new SandboxError(
         'Sandbox.TaskFailed',
         `The program ${what} before its first request to the model, for the task with seed ${seed}. ${end.words}`,
-        { taskCause: end.why === 'deadline' ? 'deadline' : 'no-request' },
+        { taskCause: end.why === 'deadline' ? 'deadline' : 'no-request', spent },
       );
     } finally {
       address?.end();

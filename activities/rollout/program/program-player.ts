@@ -18,7 +18,7 @@ import { endpointVariables, type EpisodePlace, openPlace, replaceFile, taskOf } 
 import { type FolderRoom, whenFolderIsFull } from './folder-room';
 import { memoryRoom } from './memory-room';
 import { type CommandEnd, CommandTime } from './run-command';
-import { type ProgramResult, readResult, RESULT_FORM, resultFile, usageIn } from './program-result';
+import { type ProgramResult, readResult, RESULT_FORM, resultFile, usageIn, usageOf } from './program-result';
 import { keptBranches } from './branches';
 
 /** What a ProgramPlayer needs. */
@@ -104,14 +104,14 @@ export class ProgramPlayer implements EpisodePlayer {
       address.end();
       this.tools ??= capture.tools;
       const played = await this.resultOf(plan, capture.captured, ended, place);
-      return played.environmentUsage ? played : withUsage(played, await usageOf(ended, place));
+      return played.environmentUsage ? played : withUsage(played, await usageOf(ended, place.variables.RESULT_FILE));
     } catch (error) {
       if (!isTaskFailure(error)) throw error;
       const message = `Task ${task.task_id} (trial ${plan.trial}): ${error.message}`;
       this.options.onTaskFailure?.(new SandboxError(error.type, message, { taskCause: error.taskCause, cause: error }));
       const failed = this.failed(plan, capture.captured, error.taskCause ?? 'other');
       // What was spent is paid, however the episode ended.
-      return withUsage(failed, error.spent ?? (await usageOf(ended, place)));
+      return withUsage(failed, error.spent ?? (await usageOf(ended, place.variables.RESULT_FILE)));
     } finally {
       address?.end();
       const left = await place.close();
@@ -250,15 +250,6 @@ type EpisodeResult = Omit<ProgramResult, 'finish'> & { finish?: Trajectory['fini
 const NO_RESULT = { reward: 0, tags: [], diagnostics: {}, observations: [] };
 
 const endBy = ({ kind }: ModelFault) => (kind === 'too-long' ? 'context-length' : 'refused');
-
-/**
- * What a program says that it has spent, in its result file, else in the last line of its output; null: nothing.
- * @param ended null: it was killed before its output was known.
- */
-async function usageOf(ended: CommandEnd | null, { variables }: EpisodePlace): Promise<EnvironmentTokens | null> {
-  const file = await resultFile(variables.RESULT_FILE).catch(() => null);
-  return usageIn(file) ?? usageIn(ended?.lastLine ?? null);
-}
 
 const withUsage = (played: Trajectory, usage: EnvironmentTokens | null): Trajectory =>
   usage === null ? played : { ...played, environmentUsage: usage };

@@ -53,6 +53,19 @@ export function usageIn(text: string | null): EnvironmentTokens | null {
 }
 
 /**
+ * What a program says that it has spent, in its result file, else in the last line of its output; null: nothing.
+ * @param ended null: it was killed before its output was known.
+ * @param path of the result file.
+ */
+export async function usageOf(
+  ended: { lastLine: string | null } | null,
+  path: string,
+): Promise<EnvironmentTokens | null> {
+  const file = await resultFile(path).catch(() => null);
+  return usageIn(file) ?? usageIn(ended?.lastLine ?? null);
+}
+
+/**
  * The text of the file that a program wrote its result to; null if there is none. The program may have put anything
  * there: links, pipes and large files count as none.
  */

@@ -12,8 +12,8 @@ const TEN = { promptTokens: 8, completionTokens: 2 };
 
 test('sets of a run that play at a time reserve for one another', async () => {
   const store = new LocalStore(folder);
-  const run = { runId: 'run-1', budget: { environment: { tokens: 35 } } };
-  const [first, second] = ['first', 'second'].map((name) => new EnvironmentMeter(store, run, 'evaluate', name));
+  const payer = { store, runId: 'run-1', budget: { environment: { tokens: 35 } }, stage: 'evaluate' } as const;
+  const [first, second] = ['first', 'second'].map((name) => new EnvironmentMeter(payer, name));
   await first!.guard(async (recorded) => recorded(TEN));
   await first!.guard(async (recorded) => recorded(TEN));
   const { promise: isOver, resolve: end } = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import type { EnvironmentHandle } from '../../../activities/environment';
 import type { EnvironmentSource, ModuleSource } from '../../../sandbox';
 import { tasksToTry, tryTasks } from '../../../activities/environment-checks/try-tasks';
 
-const SOURCE: EnvironmentSource = { source: '', trust: 'owner', name: 'desk.py' };
+const SOURCE: ModuleSource = { source: '', trust: 'owner', name: 'desk.py' };
 
 /**
  * A fake environment that pays for its reference solution and takes `ms` of a fake clock for each reset. `opened`: the

@@ -72,6 +72,7 @@ async function judge(
       contrastCandidates([{ id: 'c', labels }], outcomes, rule).map((one) => ({ ...one, ...corrected })),
       {
         ...{ candidates, codes: [consensusCodes(labels)], outcomes, facts, rule, player },
+        runId: 'run-1',
         prepared: {} as PreparedSpec,
         signal: new AbortController().signal,
       },

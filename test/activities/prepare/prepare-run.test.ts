@@ -10,9 +10,10 @@ import fs, {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { readEnvironmentUse } from '../../../activities/budget/environment-meter';
 import { readOwnerEnvironment } from '../../../activities/environment';
 import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
-import { getJson } from '../../../store';
+import { getJson, layout } from '../../../store';
 import type { FakePolicyServer } from '../../fakes/policy-server';
 import { openPolicy } from '../../helpers/open-policy';
 import type { RunFixture } from '../run-fixture';
@@ -31,6 +32,26 @@ describe('prepareRun', () => {
   afterEach(() => given.stop());
 
   const prepare = (options: PrepareOptions = {}) => given.prepare(options);
+
+  test('the tasks that are tried are paid for by the run, which waits when they pass its budget', async () => {
+    for (const one of [fixture.folder, folder]) chmodSync(one, 0o755);
+    copyFileSync(join(__dirname, '../../fakes/process_server.py'), join(folder, 'server.py'));
+    const process = 'kind: process, command: [python3, server.py]';
+    const tokens = 'budget: { environment: { tokens: 20 } }';
+    writeFileSync(join(folder, 'agent.yaml'), yaml(tokens).replace('path: parcel_desk.py', process));
+    const prepared = () => prepare({ ownFolders: true });
+    const used = async () => (await readEnvironmentUse(fixture.store, 'run-1'))['collect'];
+    const spent = { type: 'Budget.Spent', nonRetryable: true };
+    await expect(prepared()).rejects.toMatchObject(spent);
+    expect(await used()).toEqual({ episodes: 1, unknown: 0, promptTokens: 10, completionTokens: 2 });
+    // What it spends is paid again in another attempt.
+    await fixture.store.swapDocument(layout.budget('run-1'), { environment: { tokens: 60 } }, null);
+    await prepared();
+    expect(await used()).toEqual({ episodes: 3, unknown: 0, promptTokens: 30, completionTokens: 6 });
+    await prepared();
+    expect(await used()).toMatchObject({ episodes: 5 });
+    await expect(prepared()).rejects.toMatchObject(spent);
+  });
 
   test('a command of the owner says what it is, and its tasks, files and packages are part of its identity', async () => {
     for (const one of [fixture.folder, folder]) chmodSync(one, 0o755);

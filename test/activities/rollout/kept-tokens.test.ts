@@ -1,5 +1,6 @@
 // Tier: integration (real programs, real environment runtime, fake model server).
 import { readFileSync } from 'node:fs';
+import { paidBy } from '../../../activities/environment';
 import { runRollouts, storeRollouts } from '../../../activities/rollout';
 import { readCompletion } from '../../../activities/rollout/read-completion';
 import { episodeTokensSchema, type KeptEpisode, type KeptTokens } from '../../../contracts/artifacts/episode-tokens';
@@ -55,7 +56,7 @@ const kept = async (kind: 'program' | 'module', keepsTokens = true): Promise<Kep
   const module = { source: readFileSync(name, 'utf8'), trust: 'owner' as const, name };
   const options = {
     plans: PLANS,
-    environment: kind === 'program' ? programs.sourceOf(PROGRAM) : module,
+    environment: paidBy(kind === 'program' ? programs.sourceOf(PROGRAM) : module, null),
     settings: SETTINGS,
     model: modelAt(programs.server.baseUrl),
     adapters: [],

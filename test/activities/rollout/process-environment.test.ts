@@ -3,7 +3,12 @@ import { chmodSync, copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTargetProfile } from '../../../activities/environment-checks/target-profile';
 import { readEnvironmentUse } from '../../../activities/budget/environment-meter';
-import { type EnvironmentHandle, type OpenEnvironment, readOwnerEnvironment } from '../../../activities/environment';
+import {
+  type EnvironmentHandle,
+  type OpenEnvironment,
+  paidBy,
+  readOwnerEnvironment,
+} from '../../../activities/environment';
 import { loadRollouts } from '../../../activities/rollout';
 import { runDeployedRollouts } from '../../../activities/rollout/deployed-rollouts';
 import { type PreparedSpec, preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
@@ -233,7 +238,7 @@ test('a task that ends its process as it opens is left out of the profile, and n
   const prepared = await prepare({ WAYS: JSON.stringify({ 1: 'crash-at-reset' }), RESET_SECONDS: '0.5' });
   const profile = await readTargetProfile({
     openEnvironment,
-    environment: await readOwnerEnvironment(prepared),
+    environment: paidBy(await readOwnerEnvironment(prepared), null),
     spec: prepared.spec.environment,
     signal: new AbortController().signal,
   });
@@ -262,7 +267,7 @@ test('its profile has its tools and openings, and no solutions to compare with',
   const prepared = await prepare();
   const profile = await readTargetProfile({
     openEnvironment,
-    environment: await readOwnerEnvironment(prepared),
+    environment: paidBy(await readOwnerEnvironment(prepared), null),
     spec: prepared.spec.environment,
     signal: new AbortController().signal,
   });

@@ -15,25 +15,26 @@ const SEEDS = Array.from({ length: 12 }, (_, seed) => seed);
 const { signal } = new AbortController();
 
 /** A run whose parcel desk is changed. */
-async function prepare(change: (source: string) => string): Promise<PreparedSpec> {
+async function prepare(change: (source: string) => string): Promise<{ runId: string; prepared: PreparedSpec }> {
   const context = await fixture.prepare('http://127.0.0.1:9/v1');
   const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
   const source = change(readFileSync(fixturePath('parcel_desk.py'), 'utf8'));
   const environmentPath = join(fixture.folder, 'desk.py');
   writeFileSync(environmentPath, source);
-  return { ...prepared, environmentPath, environmentSha256: createHash('sha256').update(source).digest('hex') };
+  const environmentSha256 = createHash('sha256').update(source).digest('hex');
+  return { runId: context.runId, prepared: { ...prepared, environmentPath, environmentSha256 } };
 }
 const same = (source: string) => source;
-const player = () => solutionPlayer(fixture.deps.openEnvironment);
+const player = () => solutionPlayer(fixture.deps);
 
 test('a step that the environment asks for cannot be left out of its solutions', async () => {
-  const prepared = await prepare(same);
-  expect(await player().withoutTools(prepared, ['weigh'], SEEDS, signal)).toEqual({
+  const run = await prepare(same);
+  expect(await player().withoutTools(run, ['weigh'], SEEDS, signal)).toEqual({
     tried: 12,
     accepted: 0,
     informs: true,
   });
-  expect(await player().withoutTools(prepared, ['stamp'], SEEDS, signal)).toMatchObject({ tried: 0, accepted: 0 });
+  expect(await player().withoutTools(run, ['stamp'], SEEDS, signal)).toMatchObject({ tried: 0, accepted: 0 });
 });
 
 test('a step that decides nothing can, and so can a look-up whose answers the solutions know', async () => {
@@ -56,9 +57,9 @@ test('a step that decides nothing can, and so can a look-up whose answers the so
 });
 
 test('solutions that the environment itself refuses prove nothing', async () => {
-  const prepared = await prepare((source) => source.replace('(1.0 if weighed else 0.3)', '0.9'));
-  expect(await player().withoutTools(prepared, ['weigh'], SEEDS, signal)).toMatchObject({ tried: 0, accepted: 0 });
-  expect(await player().messages(prepared, SEEDS, signal)).toEqual([]);
+  const run = await prepare((source) => source.replace('(1.0 if weighed else 0.3)', '0.9'));
+  expect(await player().withoutTools(run, ['weigh'], SEEDS, signal)).toMatchObject({ tried: 0, accepted: 0 });
+  expect(await player().messages(run, SEEDS, signal)).toEqual([]);
 });
 
 test('the messages of solutions are those that an agent sees', async () => {
@@ -78,6 +79,7 @@ test('the messages of solutions are those that an agent sees', async () => {
 test('an environment that cannot be played proves nothing', async () => {
   const broken = await prepare(() => 'import no_such_module\nclass Environment:\n    pass\n');
   expect(await player().withoutTools(broken, ['weigh'], SEEDS, signal)).toBeNull();
-  const changed = { ...(await prepare(same)), environmentSha256: '0'.repeat(64) };
+  const { prepared, runId } = await prepare(same);
+  const changed = { runId, prepared: { ...prepared, environmentSha256: '0'.repeat(64) } };
   expect(await player().withoutTools(changed, ['weigh'], SEEDS, signal)).toBeNull();
 });

@@ -99,7 +99,7 @@ test('tells a cause from a decoy that is always lacking together with it', async
   const { contrastCapabilities } = createIdentifyActivities({
     store,
     analyst: () => Promise.reject(new Error('nothing to ask')) as never,
-    player: solutionPlayer(fixture.deps.openEnvironment),
+    player: solutionPlayer(fixture.deps),
   });
   const input = await labelledRun(desk);
   const contrast = async (more: Partial<ContrastInput> = {}) => {

@@ -1,5 +1,6 @@
 // Tier: integration (real programs).
 import { join, resolve } from 'node:path';
+import { paidBy } from '../../../../activities/environment';
 import { readTargetProfile } from '../../../../activities/environment-checks/target-profile';
 import { OpenedProgram } from '../../../../activities/rollout/program/opened-program';
 import type { AgentSpec } from '../../../../contracts/config/agent-spec';
@@ -37,7 +38,7 @@ test('its tools and the beginning of an episode are known without a question to 
 
 test('a profile of its tasks can be made, without solutions and without moves', async () => {
   const command = ['python3', resolve('examples/orders-desk/program/agent.py')];
-  const environment = fixture.sourceOf(command);
+  const environment = paidBy(fixture.sourceOf(command), null);
   open(command);
   const spec = { trainSeeds: { start: 0, count: 4 }, heldOutSeeds: { start: 1_000_000, count: 2 }, maxTurns: 6 };
   const { signal } = fixture.abort;
@@ -66,6 +67,25 @@ test.each([
 ])('a program that %s has no beginning', async (_, program, taskCause, seconds) => {
   open(program, seconds);
   await expect(opened.describe()).rejects.toMatchObject({ type: 'Sandbox.TaskFailed', taskCause });
+});
+
+test.each([
+  ['begins', 'urllib.request.urlopen(urllib.request.Request(url, body, headers))', null],
+  ['fails', 'raise SystemExit(1)', 'no-request'],
+])('what a simulated user spends before an episode %s is known', async (_, then, taskCause) => {
+  open(`
+import json, os, urllib.request
+json.dump({"usage": {"promptTokens": 9, "completionTokens": 3}}, open(os.environ["RESULT_FILE"], "w"))
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+body = json.dumps({"model": os.environ["OPENAI_MODEL"], "messages": [{"role": "user", "content": "go"}]}).encode()
+${then}`);
+  const spent = { promptTokens: 9, completionTokens: 3 };
+  const reset = opened.reset('a', 1);
+  if (taskCause !== null) return expect(reset).rejects.toMatchObject({ taskCause, spent });
+  await reset;
+  expect(await opened.drop('a')).toEqual(spent);
+  expect(await opened.drop('a')).toBeNull();
 });
 
 test('a program that counts tokens before its first request goes on', async () => {

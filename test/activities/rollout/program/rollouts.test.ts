@@ -1,4 +1,5 @@
 // Tier: integration (real programs, fake model server).
+import { paidBy } from '../../../../activities/environment';
 import type { Trajectory } from '../../../../contracts/artifacts/trajectory';
 import {
   doNothingModel,
@@ -41,7 +42,7 @@ const rolled = async (
 ): Promise<Trajectory[]> => {
   const options = {
     plans: PLANS,
-    environment: programs.sourceOf(PROGRAM),
+    environment: paidBy(programs.sourceOf(PROGRAM), null),
     settings: SETTINGS,
     model: modelAt(programs.server.baseUrl),
     adapters: [],
@@ -109,7 +110,7 @@ test('a program is answered by the agent that does nothing, and no model is aske
           { ...run.deps, model: client },
           {
             plans: PLANS.slice(0, 4).map((plan) => ({ ...plan, model: model.name })),
-            ...{ environment: programs.sourceOf(PROGRAM), settings: SETTINGS, model, adapters: [] },
+            ...{ environment: paidBy(programs.sourceOf(PROGRAM), null), settings: SETTINGS, model, adapters: [] },
             ...{ concurrency: 4, workKey: 'nothing.jsonl', stage: 'evaluate' as const },
           },
         ),
@@ -125,7 +126,12 @@ test('successes without a call of a tool, and conversations that are not whole, 
   const finished = await run.run(
     () =>
       runRollouts(run.deps, {
-        ...{ plans: PLANS.slice(0, 4), environment: programs.sourceOf(PROGRAM), settings: SETTINGS, adapters: [] },
+        ...{
+          plans: PLANS.slice(0, 4),
+          environment: paidBy(programs.sourceOf(PROGRAM), null),
+          settings: SETTINGS,
+          adapters: [],
+        },
         ...{ model: modelAt(programs.server.baseUrl), concurrency: 4, workKey: 'counts.jsonl', stage: 'collect' },
       }),
     null,
