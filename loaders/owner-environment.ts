@@ -56,6 +56,12 @@ export function ownersCommand(spec: AgentSpec, place: string): OwnersCommand | n
     trust: 'owner',
     name: place,
     agent: spec.name,
+    ...('venv' in spec.environment && {
+      programFrom: {
+        field: 'environment.venv',
+        remedy: `\`whet env add ${spec.environment.kind}\` makes a virtual environment and prints its path.`,
+      },
+    }),
     launch: { command, agentFolder, folders, secrets, variables },
   };
 }

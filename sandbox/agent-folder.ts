@@ -39,7 +39,8 @@ export function whyHidden(folder: string): string | null {
     if (kept !== undefined)
       return `contains ${kept}, where whet keeps its state: start whet in another folder, or set WHET_HOME to one`;
   }
-  return canBeRead(folder) ? null : "cannot be read by the jail's user: it, or a folder above it, is not open to all";
+  const closed = closedFolder(folder);
+  return closed && `cannot be read by the jail's user: ${closed} is not open to it (chmod o+rx)`;
 }
 
 /** The folder of a module that runs as a plain process, or null where there is none. */
@@ -47,19 +48,23 @@ export function ownFolder(path: string): string | null {
   return isAbsolute(path) && existsSync(dirname(path)) ? dirname(path) : null;
 }
 
-/** A jail that root starts has its own user, who may only enter what everybody may enter. */
-function canBeRead(folder: string): boolean {
+/**
+ * The folder on the way to one, or this itself, that the jail's user may not enter or read; null: there is none. A jail
+ * that root starts has its own user, who may only enter what everybody may enter.
+ */
+function closedFolder(folder: string): string | null {
+  let at = folder;
   try {
     if (process.getuid?.() !== 0) {
       accessSync(folder, constants.R_OK | constants.X_OK);
-      return true;
+      return null;
     }
-    for (let at = folder; ; at = dirname(at)) {
+    for (; ; at = dirname(at)) {
       const { mode } = statSync(at);
-      if ((mode & 0o001) === 0 || (at === folder && (mode & 0o004) === 0)) return false;
-      if (at === dirname(at)) return true;
+      if ((mode & 0o001) === 0 || (at === folder && (mode & 0o004) === 0)) return at;
+      if (at === dirname(at)) return null;
     }
   } catch {
-    return false;
+    return at;
   }
 }

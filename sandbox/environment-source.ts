@@ -54,6 +54,11 @@ export interface OwnersCommand {
   /** The agent.yaml, for messages. */
   name: string;
   agent: string;
+  /**
+   * Of a command that this project makes of other fields: the one that leads to its program, and a sentence that says
+   * how to make that. Absent: the command is in agent.yaml.
+   */
+  programFrom?: { field: string; remedy: string };
   launch: CommandLaunch & Partial<Pick<ProgramLaunch, 'memoryPerEpisode'>>;
 }
 

@@ -10,7 +10,7 @@ export type {
 export type { EnvironmentHandle } from './environment-handle';
 export { isInKubernetes, isUnsafeAllowed } from './isolation';
 export { openEnvironment } from './open-environment';
-export { type CommandStart, programPath, startCommand } from './owner-command';
+export { programPath, type ProgramStart, startCommand } from './owner-command';
 export { launchProgram, type LaunchProgram, type RunningProgram } from './launch-program';
 export { EnvironmentPool } from './pool';
 export { type JailProbe, probeJail } from './probe';

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as later, setImmediate as nextRound } from 'node:timers/promises';
 import type { OwnersCommand, ProgramSource } from './environment-source';
-import { type CommandStart, startCommand } from './owner-command';
+import { type CommandStart, type ProgramStart, startCommand } from './owner-command';
 import { loadProfile } from './profile';
 
 /** How long a program's output may stay open after its end: without a jail, a child that left its group holds it. */
@@ -23,7 +23,7 @@ export interface RunningProgram {
 }
 
 /** Starts a command of a program; normally `launchProgram`. */
-export type LaunchProgram = (source: ProgramSource, start: Required<CommandStart>) => Promise<RunningProgram>;
+export type LaunchProgram = (source: ProgramSource, start: ProgramStart) => Promise<RunningProgram>;
 
 /** Starts a command of the agent's owner in its jail. Rejects as `startCommand` does. */
 export const launchProgram = async (source: OwnersCommand, start: CommandStart): Promise<RunningProgram> => {

@@ -17,10 +17,15 @@ const PATH = ['/usr/local/bin', '/usr/bin', '/bin'];
 /** What one start of a command has besides its settings. */
 export interface CommandStart {
   command?: readonly string[];
+  /** The field of agent.yaml with the command, for messages. */
+  field?: string;
   more?: Readonly<Record<string, string>>;
   writable?: string;
   input?: string;
 }
+
+/** The start of a command that plays a task, or scores it. */
+export type ProgramStart = Required<Omit<CommandStart, 'field'>> & Pick<CommandStart, 'field'>;
 
 /** A started command, and where it runs. */
 interface StartedCommand {
@@ -39,38 +44,61 @@ interface StartedCommand {
 export async function startCommand(
   source: OwnersCommand,
   loaded: LoadedProfile,
-  { command = source.launch.command, more = {}, writable, input }: CommandStart = {},
+  { command = source.launch.command, field, more = {}, writable, input }: CommandStart = {},
 ): Promise<StartedCommand> {
-  const { launch, name } = source;
+  const { launch, name, programFrom } = source;
   const isolation = await isolationFor(source, loaded);
   const { agentFolder } = launch;
   const isJailed = isolation === 'owner-jail';
   const folders = launch.folders.filter((folder) => !SYSTEM.some((place) => isWithin(folder, place)));
   const program = programPath(command[0]!, agentFolder);
-  if (program === null) throw refused(name, `${command[0]} is not a program that can be run.`);
+  const fieldOfProgram = field ?? programFrom?.field ?? 'environment.command';
+  if (program === null) {
+    const remedy = field === undefined && programFrom ? ` ${programFrom.remedy}` : '';
+    const why = whyNoProgram(command[0]!, agentFolder);
+    throw refused(name, fieldOfProgram, `${command[0]} is not a program that can be run: ${why}.${remedy}`);
+  }
   if (isJailed) {
     for (const folder of [agentFolder, ...folders]) {
       const why = existsSync(folder) ? whyHidden(folder) : 'does not exist';
-      if (why !== null) throw refused(name, `The folder ${folder} cannot be shown to the command: it ${why}.`);
+      if (why === null) continue;
+      const words = `${folder} cannot be shown to the command: it ${why}.`;
+      throw refused(name, folder === agentFolder ? null : fieldOfFolder(folder, source), words);
     }
     const hidden = hiddenTarget(program, [agentFolder, ...folders, ...SYSTEM]);
-    if (hidden !== null)
-      throw refused(
-        name,
-        `${program} leads to ${hidden}, which its jail does not show. Name a folder with it in environment.folders, ` +
-          'or make the virtual environment with a Python of the system.',
-      );
+    if (hidden !== null) {
+      const folder = programFrom ? '' : ', or name a folder with that file in environment.folders';
+      const remedy = `Make the virtual environment with a Python of the system${folder}.`;
+      throw refused(name, fieldOfProgram, `${program} leads to ${hidden}, which its jail does not show. ${remedy}`);
+    }
   }
-  const variables = { ...launch.variables, ...secretsOf(launch.secrets, name), ...more };
+  const variables = { ...launch.variables, ...secretsOf(source), ...more };
   const shown = { command: [program, ...command.slice(1)], agentFolder, folders, variables, writable, input };
   const profile = programProfile(loaded, launch.memoryPerEpisode);
   return { isolation, launched: await launchCommand(profile, isJailed ? 'jail' : 'process', shown) };
 }
 
+/** The field of agent.yaml with a folder. Of a command that this project makes of other fields: that of its program. */
+const fieldOfFolder = (folder: string, { launch, programFrom }: OwnersCommand): string =>
+  programFrom?.field ?? `environment.folders.${launch.folders.indexOf(folder)}`;
+
 /** The file that a command runs; null if there is none. A name without a folder is a program of the system. */
 export function programPath(program: string, agentFolder: string): string | null {
   const places = program.includes('/') ? [resolve(agentFolder, program)] : PATH.map((place) => join(place, program));
   return places.find(isExecutable) ?? null;
+}
+
+/** Why `programPath` finds none, and what to write in its place, as the end of a sentence. */
+function whyNoProgram(program: string, agentFolder: string): string {
+  const path = resolve(agentFolder, program);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!program.includes('/')) {
+    const beside = found?.isFile() === true ? `. Write ./${program} for the file beside agent.yaml` : '';
+    return `there is none of this name in ${PATH.join(', ')}${beside || '. Write its whole path'}`;
+  }
+  if (found === undefined) return `there is no file ${path}`;
+  if (!found.isFile()) return `${path} is no file`;
+  return `${path} may not be executed. Use chmod +x, or begin with the program that reads it, such as python3`;
 }
 
 function isExecutable(path: string): boolean {
@@ -89,16 +117,20 @@ function hiddenTarget(program: string, shown: readonly string[]): string | null 
   return places.some((place) => isWithin(real, place)) ? null : real;
 }
 
-function secretsOf(names: readonly string[], name: string): Record<string, string> {
+function secretsOf({ name, launch: { secrets }, programFrom }: OwnersCommand): Record<string, string> {
   return Object.fromEntries(
-    names.map((variable) => {
+    secrets.map((variable, place) => {
       const value = process.env[variable];
-      if (value === undefined || value === '')
-        throw refused(name, `environment.secrets names ${variable}, which the worker does not have. Set it there.`);
+      if (value === undefined || value === '') {
+        const field = programFrom ? 'environment' : `environment.secrets.${place}`;
+        const words = `the variable ${variable} is not set here. Set it before you start the worker (\`whet up\`).`;
+        throw refused(name, field, words);
+      }
       return [variable, value];
     }),
   );
 }
 
-const refused = (name: string, words: string): SandboxError =>
-  new SandboxError('Sandbox.CommandRefused', `The environment ${name} is not run. ${words}`);
+/** @param field of agent.yaml; null: none is at fault. */
+const refused = (name: string, field: string | null, words: string): SandboxError =>
+  new SandboxError('Sandbox.CommandRefused', `${name}: ${field === null ? '' : `${field}: `}${words}`);

@@ -34,6 +34,9 @@ interface OpenEpisode {
 /** Longest wait for the answer to a drop, which only says what the episode has spent. */
 const DROP_MS = 10_000;
 
+/** What is missing where a process ends, or is silent, at once. */
+const NOT_BEGUN = 'It has not answered `hello`, the first request on its standard input (docs/reference/protocols.md).';
+
 /** Settings for tests. */
 export interface OwnerProcessesOptions {
   /** Default: a minute. */
@@ -283,7 +286,7 @@ export class OwnerProcesses implements EnvironmentHandle {
       if (!(error instanceof SandboxError) || this.closed) throw error;
       const isDeath = ['Sandbox.EnvironmentDied', 'Sandbox.EnvironmentHung', 'Sandbox.BadOutput'].includes(error.type);
       throw isDeath
-        ? new SandboxError('Sandbox.StartFailed', `${error.message} It had not said what it is.`, { cause: error })
+        ? new SandboxError('Sandbox.StartFailed', `${error.message}\n${NOT_BEGUN}`, { cause: error })
         : error;
     }
   }

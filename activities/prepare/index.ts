@@ -4,6 +4,7 @@ import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
+import { fieldOfPlayer } from '../../contracts/config/environment-kinds';
 import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import { ownerEnvironment, placeOfEnvironment } from '../../loaders/owner-environment';
 import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solvable-tasks';
@@ -149,7 +150,10 @@ async function tryEnvironment(
       onBegin: (begun: TaskToTry): void => void (task = taskName(begun)),
     });
     const problem = problemOfTrials(tried, path, spec.environment.successReward);
-    if (problem !== null) throw failure('Environment.Failed', `environment.path: ${problem}`, { nonRetryable: true });
+    if (problem !== null) {
+      const message = `${fieldOfPlayer(spec.environment)}: ${problem}`;
+      throw failure('Environment.Failed', message, { nonRetryable: true });
+    }
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     if (task !== undefined && error.retryable) throw ownerTaskFailure(error, task, Context.current().info.attempt);

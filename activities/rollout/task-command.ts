@@ -17,7 +17,7 @@ export type TaskCommand = Extract<TaskOrigin, { command: string[] }>;
 export async function printTasks(owner: OwnersCommand, origin: TaskCommand, signal: AbortSignal): Promise<ReadTasks> {
   const { command, seconds, splits } = origin;
   signal.throwIfAborted();
-  const running = await launchProgram(owner, { command });
+  const running = await launchProgram(owner, { command, field: 'environment.tasks.command' });
   const stop = () => running.kill();
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { cleanBlock } from '../../contracts/clean-text';
-import { modulePath } from '../../contracts/config/environment-kinds';
+import { fieldOfPlayer, modulePath } from '../../contracts/config/environment-kinds';
 import { isModelsFault, outcomeOfProgram, problemOfProgram, type ProgramTrial } from '../../contracts/program-trial';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
@@ -120,12 +120,20 @@ async function tryEnvironment(agent: Agent): Promise<Tried> {
     if (!(error instanceof CliError)) throw error;
     const refused = refusedTasks(error);
     if (refused !== null) throw refused;
-    throw new CliError(
-      `${agent.path}: environment.path: ${fileOf(agent)} fails ${where}: ${error.message}\nCorrect it; ${NO_RUN}`,
-      { exitCode: 2, type: 'Env.Failed', cause: error },
-    );
+    // What is said of the command begins with the file and the field.
+    const isOfField = error.message.startsWith(`${agent.path}: environment.`);
+    const words = isOfField ? error.message : `${subjectOf(agent)} fails ${where}: ${error.message}`;
+    throw new CliError(`${words}\nCorrect it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed', cause: error });
   }
   return { agent: { ...agent, spec }, tools, tried, program };
+}
+
+/** Where agent.yaml says what plays the tasks, and its file if that is another one. */
+function subjectOf({ path, spec: { environment } }: Agent): string {
+  const module = modulePath(environment);
+  const command = 'command' in environment ? 'the command' : 'its process';
+  const subject = module === null ? command : resolve(dirname(path), module);
+  return `${path}: ${fieldOfPlayer(environment)}: ${subject}`;
 }
 
 /** `8 train and 8 held-out tasks`. */
@@ -138,7 +146,8 @@ function tasksOf(tried: readonly TaskTrial[]): string {
 function refuseTried(agent: Agent, tried: readonly TaskTrial[]): void {
   const problem = problemOfTrials(tried, fileOf(agent), agent.spec.environment.successReward);
   if (problem === null) return;
-  throw new CliError(`${agent.path}: environment.path: ${problem} ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
+  const field = fieldOfPlayer(agent.spec.environment);
+  throw new CliError(`${agent.path}: ${field}: ${problem} ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
 }
 
 /** @throws CliError if a program played its task and has no result. */
@@ -163,7 +172,7 @@ function silentSuccess({ path, spec }: Agent, tried: readonly TaskTrial[]): stri
   const [first] = silent;
   if (first === undefined) return null;
   return (
-    `${path}: environment.path: an agent that says nothing succeeds in ${silent.length} of ${tried.length} tasks ` +
+    `${path}: ${fieldOfPlayer(spec.environment)}: an agent that says nothing succeeds in ${silent.length} of ${tried.length} tasks ` +
     `tried, such as task ${first.seed} of environment.${first.range} (reward ${first.idleReward}). Such tasks cannot show ` +
     'what an agent lacks: let evaluate ask for what the agent has to do.'
   );

@@ -207,7 +207,10 @@ test.each<[string, Partial<ProcessSource['launch']>, Partial<ProcessSource>, obj
     'ends at once',
     { command: ['python3', '-c', 'raise SystemExit("no such package")'] },
     {},
-    { type: 'Sandbox.StartFailed', message: expect.stringContaining('no such package') },
+    {
+      type: 'Sandbox.StartFailed',
+      message: expect.stringMatching(/no such package\n+It has not answered `hello`, the first request/),
+    },
   ],
   ['says nothing', { command: ['sleep', '60'], seconds: seconds({ start: 1 }) }, {}, { type: 'Sandbox.StartFailed' }],
   ['speaks another version', { variables: { VERSION: '3' } }, {}, { type: 'Sandbox.BadReturn', retryable: false }],
@@ -221,20 +224,53 @@ test.each<[string, Partial<ProcessSource['launch']>, Partial<ProcessSource>, obj
     'does not exist',
     { command: ['./none.py'] },
     {},
-    { type: 'Sandbox.CommandRefused', message: expect.stringContaining('./none.py is not a program') },
+    {
+      type: 'Sandbox.CommandRefused',
+      message: expect.stringMatching(
+        /agent\.yaml: environment\.command: \.\/none\.py is not a program that can be run: there is no file \/.*none\.py\.$/,
+      ),
+    },
+  ],
+  [
+    'is in no folder of programs, but beside agent.yaml',
+    { command: ['server.py'] },
+    {},
+    { message: expect.stringContaining('none of this name in /usr/local/bin, /usr/bin, /bin. Write ./server.py for') },
+  ],
+  ['is a folder', { command: ['./.'] }, {}, { message: expect.stringMatching(/\/agent is no file\.$/) }],
+  [
+    'may not be executed',
+    { command: ['./server.py'] },
+    {},
+    { message: expect.stringContaining('may not be executed. Use chmod +x, or begin with the program that reads it') },
+  ],
+  [
+    'is made of other fields',
+    { command: ['/nowhere/bin/python'] },
+    { programFrom: { field: 'environment.venv', remedy: 'Make it.' } },
+    { message: expect.stringMatching(/agent\.yaml: environment\.venv: .*no file \/nowhere\/bin\/python\. Make it\.$/) },
   ],
   [
     'lacks a secret',
     { secrets: ['DESK_KEY_THAT_IS_NOT_SET'] },
     {},
-    { type: 'Sandbox.CommandRefused', message: expect.stringContaining('DESK_KEY_THAT_IS_NOT_SET') },
+    {
+      type: 'Sandbox.CommandRefused',
+      message: expect.stringMatching(
+        /agent\.yaml: environment\.secrets\.0: the variable DESK_KEY_THAT_IS_NOT_SET is not/,
+      ),
+    },
   ],
   ['has a NUL in a variable', { variables: { A: 'b\0--bind\0/\0/host' } }, {}, { type: 'Sandbox.CommandRefused' }],
   [
     'asks for a folder that is not there',
     { folders: ['/nowhere/at/all'] },
     {},
-    { message: expect.stringContaining('/nowhere/at/all cannot be shown to the command: it does not exist') },
+    {
+      message: expect.stringContaining(
+        'environment.folders.0: /nowhere/at/all cannot be shown to the command: it does not exist',
+      ),
+    },
   ],
   [
     'asks for a folder of all programs',

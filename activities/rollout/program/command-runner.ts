@@ -1,7 +1,7 @@
 import {
-  type CommandStart,
   type LaunchProgram,
   type ProgramSource,
+  type ProgramStart,
   type RunningProgram,
   SandboxError,
 } from '../../../sandbox';
@@ -21,7 +21,7 @@ export class CommandRunner {
    * Runs a command to its end, or until `until` settles: then it is killed, and its result is that of `until`. Rejects
    * with Sandbox.EnvironmentClosed after `close`, and with the errors of the launch.
    */
-  async run<T = never>(start: Required<CommandStart>, time: CommandTime, until?: Promise<T>): Promise<CommandEnd | T> {
+  async run<T = never>(start: ProgramStart, time: CommandTime, until?: Promise<T>): Promise<CommandEnd | T> {
     this.requireOpen();
     const running = await this.launch(this.environment, start);
     this.running.add(running);

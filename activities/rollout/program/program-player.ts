@@ -6,7 +6,7 @@ import { canonicalJson, trajectoryId } from '../../../contracts/artifacts/trajec
 import type { EnvironmentTokens } from '../../../contracts/artifacts/environment-use';
 import type { ChatMessage, Trajectory } from '../../../contracts/artifacts/trajectory';
 import type { EnvironmentTool } from '../../../contracts/messages/environment-protocol';
-import { type CommandStart, type LaunchProgram, type ProgramSource, SandboxError } from '../../../sandbox';
+import { type LaunchProgram, type ProgramSource, type ProgramStart, SandboxError } from '../../../sandbox';
 import { isTaskFailure } from '../../failed-task';
 import { type CaptureAddress, CaptureServer } from '../capture/capture-server';
 import { type Captured, EpisodeCapture } from '../capture/episode-capture';
@@ -179,7 +179,7 @@ export class ProgramPlayer implements EpisodePlayer {
     await ownFile(replaceFile(TRANSCRIPT_FILE, JSON.stringify(transcript)));
     const { score: seconds } = this.options.environment.launch.seconds;
     const more = { ...variables, TRANSCRIPT_FILE };
-    const start = { command, more, writable: folder, input: variables.TASK_FILE };
+    const start = { command, field: 'environment.score', more, writable: folder, input: variables.TASK_FILE };
     const ended = await this.runWithin(place, start, new CommandTime(seconds * 1000));
     const failed = (message: string) => taskFailed('judge', message, usageIn(ended.lastLine));
     if (ended.why === 'deadline') throw failed(`The scoring command took more than ${seconds} s.`);
@@ -193,7 +193,7 @@ export class ProgramPlayer implements EpisodePlayer {
   /** Runs a command as long as `failure` does not reject and the folder of the episode has room. */
   private async runWithin(
     { folder }: EpisodePlace,
-    start: Required<CommandStart>,
+    start: ProgramStart,
     time: CommandTime,
     failure: Promise<never> = new Promise(() => undefined),
   ): Promise<CommandEnd> {

@@ -53,6 +53,12 @@ export function modulePath(environment: EnvironmentSection): string | null {
   return 'path' in played ? played.path : null;
 }
 
+/** The field of agent.yaml that says what plays the episodes. */
+export function fieldOfPlayer(environment: EnvironmentSection): string {
+  if ('path' in environment) return 'environment.path';
+  return 'command' in environment ? 'environment.command' : 'environment';
+}
+
 /** What an environment that is a command asks of the machine. */
 export interface AskedCommand extends Pick<ProcessSection, 'folders' | 'secrets'> {
   /** Each of its commands, by its field below `environment`. */

@@ -67,6 +67,15 @@ test('validate refuses a program that prints no result', () => {
   expect(wrong.status).toBe(2);
 });
 
+test('what stops a program before its first request is told by its field', () => {
+  const { status, stderr } = validate('raise SystemExit("no key")');
+  expect(stderr).toContain(
+    `${join(folder, 'agent.yaml')}: environment.command: the command fails before its first move: The program ended`,
+  );
+  expect(stderr).toContain('no key');
+  expect(status).toBe(2);
+});
+
 test('validate shows the words of a program that crashes after the answer, line by line', () => {
   const { status, stderr } = validate(program('print(undefined_name)'));
   expect(stderr).toContain(`${PLAYED}no result (exit). The program ended with code 1. Its last words:`);
@@ -80,6 +89,11 @@ test('validate refuses a program that misses its deadline, and a score that is n
   const slow = validate(program('import time; time.sleep(600)'), { more: ', seconds: { episode: 2 }' });
   expect(slow.stderr).toContain('no result (deadline). The program took more than 2 s, besides waits for the model.');
   expect(slow.status).toBe(2);
+  const unscored = validate(program(''), { more: ', score: [no-such-judge]' });
+  expect(unscored.stderr).toContain(
+    `whet: ${join(folder, 'agent.yaml')}: environment.score: no-such-judge is not a program that can be run: there is`,
+  );
+  expect(unscored.status).toBe(2);
   const judged = validate(program(''), { more: ', score: [python3, -c, "print(7)"]' });
   expect(judged.stderr).toContain(`environment.score: ${PLAYED}no result (judge). The result is wrong`);
   expect(judged.stderr).not.toContain('RESULT_FILE');

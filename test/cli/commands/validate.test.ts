@@ -296,3 +296,20 @@ test('validate warns where model.path is not set, and the model is served by ano
   expect(stdout).toContain(`${agent}: model.path is not set. A run ends in its first check without`);
   expect(status).toBe(0);
 });
+
+test('a benchmark without its virtual environment is told by its field, with the command that makes one', () => {
+  const agent = join(folder, 'tau2.yaml');
+  writeFileSync(join(folder, 'tasks.jsonl'), '{"id": "red", "split": "train"}\n{"id": "blue", "split": "test"}\n');
+  writeFileSync(
+    agent,
+    'version: 1\nname: desk\nenvironment: { kind: tau2, domain: retail, venv: /nowhere, user: { script: gold } }\n' +
+      "model: { name: base, path: weights, baseUrl: 'http://127.0.0.1:9/v1' }\n",
+  );
+  const { status, stderr } = spawnSync(process.execPath, [resolve('dist/cli/main.js'), 'validate', agent], {
+    env: { ...process.env, WHET_HOME: join(folder, 'home') },
+    encoding: 'utf8',
+  });
+  expect(stderr).toContain(`whet: ${agent}: environment.venv: /nowhere/bin/python is not a program that can be run: `);
+  expect(stderr).toContain('`whet env add tau2` makes a virtual environment and prints its path.');
+  expect(status).toBe(2);
+});
