@@ -44,6 +44,11 @@ export type OpeningMessage = z.infer<typeof openingMessageSchema>;
 /** An opening message of a module, in which the agent has not spoken yet. */
 const moduleOpeningSchema = openingMessageSchema.extend({ role: z.enum(['system', 'user']) });
 
+/** Ground truth of planted deficits; empty for most environments. All that any episode names is held in memory. */
+export const diagnosticsSchema = z
+  .record(z.string().max(200), z.enum(['lacking', 'present']))
+  .refine((found) => Object.keys(found).length <= 256, 'at most 256 capabilities');
+
 /** Result schema of each method. */
 export const environmentResultSchemas = {
   load: z.strictObject({
@@ -61,8 +66,7 @@ export const environmentResultSchemas = {
   evaluate: z.strictObject({
     /** In [0, 1]. */
     reward: z.number().min(0).max(1),
-    /** Ground truth of planted deficits; empty for most environments. */
-    diagnostics: z.record(z.string(), z.enum(['lacking', 'present'])),
+    diagnostics: diagnosticsSchema,
   }),
   drop: z.strictObject({}),
   task: z.strictObject({ task: z.record(z.string(), z.unknown()) }),

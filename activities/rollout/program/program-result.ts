@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { type EnvironmentTokens, environmentTokensSchema } from '../../../contracts/artifacts/environment-use';
 import { startOf } from '../../../contracts/clean-text';
+import { diagnosticsSchema } from '../../../contracts/messages/environment-protocol';
 
 const LARGEST_BYTES = 1_048_576;
 
@@ -12,7 +13,7 @@ const resultSchema = z.strictObject({
   /** Default: whether the reward is at least `successReward`. */
   success: z.boolean().optional(),
   /** Ground truth for reports about planted deficits; the analyst never sees it. */
-  diagnostics: z.record(z.string().max(200), z.enum(['lacking', 'present'])).default({}),
+  diagnostics: diagnosticsSchema.default({}),
   /** Ground truth for reports; the analyst never sees it. */
   tags: z.array(z.string().max(1_000)).max(64).default([]),
   /** The results of the last answer's calls, which no request shows. */

@@ -76,6 +76,7 @@ print(json.dumps({"reward": 1, "tags": named + [os.environ["WHET_TEST_SECRET"], 
   expect(tags).toEqual(['WHET_EPISODE', 'WHET_TEST_SECRET', 'named', 'red']);
 });
 
+const MANY = Object.fromEntries(Array.from({ length: 257 }, (_, place) => [place, 'present']));
 test.each<[what: string, program: string, cause: string, words: string, seconds?: number]>([
   ['another exit code', asking('print("{\\"reward\\": 1}"); sys.exit("no money left")'), 'exit', 'no money left'],
   ['a signal', asking('import signal; os.kill(os.getpid(), signal.SIGKILL)'), 'exit', 'SIGKILL'],
@@ -92,6 +93,7 @@ test.each<[what: string, program: string, cause: string, words: string, seconds?
     'no-result',
     'reward',
   ],
+  ['too many diagnostics', asking(print({ reward: 1, diagnostics: MANY })), 'no-result', 'at most 256'],
   ['an unknown member', asking(print({ reward: 1, sucess: true })), 'no-result', 'sucess'],
   ['a result without a request', print({ reward: 1 }), 'no-request', 'without a request'],
   ['a time that is over', asking('time.sleep(3600)'), 'deadline', 'more than 1 s', 1],
