@@ -2,6 +2,7 @@
 import {
   commandOf,
   environmentSchema,
+  fieldOfPlayer,
   modulePath,
   originOfTasks,
   playedAs,
@@ -22,8 +23,14 @@ test.each(KINDS)('%s', (_, section, plays, path, asked) => {
   const environment = environmentSchema.parse(section);
   expect(playedAs(environment).kind).toBe(plays);
   expect(modulePath(environment)).toBe(path);
+  expect(fieldOfPlayer(environment)).toBe(`environment.${path === null ? 'command' : 'path'}`);
   expect(commandOf(environment)?.commands[0]!.command ?? null).toEqual(asked);
   expect(environment.maxTurns).toBe(12);
+});
+
+test('a short form has no field for what plays it', () => {
+  const environment = environmentSchema.parse({ kind: 'openenv', url: 'http://127.0.0.1:1', venv: 'venv', ...seeds });
+  expect(fieldOfPlayer(environment)).toBe('environment');
 });
 
 test('named tasks have no seeds before they are read, from a file or from a command', () => {
