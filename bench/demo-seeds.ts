@@ -18,7 +18,6 @@
  *   points below base.
  * - Without tags: the same capabilities, the same verdict, and served within its interval with tags.
  */
-import { mkdirSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { mean } from '../activities/statistics/mean';
@@ -30,6 +29,7 @@ import { type KindFigures, seedFigures, type SeedFigures } from './demo-seeds/se
 import { writeDemoAgent, writeDemoEnvironment } from './shared/demo-agent';
 import { startDemoAnalyst } from './shared/demo-analyst';
 import { DESK } from './shared/demo-model';
+import { runHome } from './shared/run-home';
 import { finishedRun, storedRun } from './worlds/finished-run';
 import { figuresHeldAgain, type HeldAgainFigures } from './worlds/held-again';
 
@@ -43,26 +43,13 @@ interface Options {
   minutes: number;
 }
 
-/** A folder for the state of one seed's run; all of them share the models. */
-function homeOf({ home }: Options, name: string): string {
-  const folder = join(home, name);
-  mkdirSync(join(home, 'models'), { recursive: true });
-  mkdirSync(folder, { recursive: true });
-  try {
-    symlinkSync(join(home, 'models'), join(folder, 'models'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return folder;
-}
-
 async function runSeed(options: Options, seed: number): Promise<SeedFigures> {
-  const place = { home: homeOf(options, `seed-${seed}`), seed, minutes: options.minutes };
+  const place = { home: runHome(options.home, `seed-${seed}`), seed, minutes: options.minutes };
   return seedFigures(await finishedRun({ ...place, agentPath: join(DESK, 'agent.yaml') }));
 }
 
 async function runUntagged(options: Options, seed: number): Promise<SeedFigures> {
-  const home = homeOf(options, `untagged-${seed}`);
+  const home = runHome(options.home, `untagged-${seed}`);
   writeDemoEnvironment(home, [['            "tags": tags,\n', '']]);
   const agentPath = writeDemoAgent(home, UNTAGGED);
   const analyst = await startDemoAnalyst(home);
@@ -168,7 +155,7 @@ const AGAIN = { tasks: 150, trials: 4 };
 async function again(options: Options, numbers: readonly number[]): Promise<void> {
   const seeds: HeldAgainFigures[] = [];
   for (const seed of numbers) {
-    const run = await storedRun({ home: homeOf(options, `seed-${seed}`), seed });
+    const run = await storedRun({ home: runHome(options.home, `seed-${seed}`), seed });
     if (run === null) throw new Error(`${options.home} has no finished run of seed ${seed}.`);
     seeds.push(await figuresHeldAgain(`seed ${seed}`, run, AGAIN));
     console.error(JSON.stringify(seeds.at(-1)));

@@ -11,7 +11,6 @@
  *
  * A finished run is kept in HOME and not made again.
  */
-import { mkdirSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { table } from '../cli/output';
@@ -23,6 +22,7 @@ import { PROGRAM_AGENT, writeModuleAgent } from './program/module-agent';
 import { playerSeconds } from './program/processor-time';
 import { playThroughGateway } from './program/through-gateway';
 import { startDemoAnalyst } from './shared/demo-analyst';
+import { runHome } from './shared/run-home';
 import { artifactOf, type FinishedRun, finishedRun } from './worlds/finished-run';
 
 /** Held-out tasks of which the processor time of an episode is taken. */
@@ -34,24 +34,11 @@ interface Options {
   home: string;
 }
 
-/** State directory of one of the two runs; they share the model. */
-function homeOf({ home }: Options, name: string): string {
-  const folder = join(home, name);
-  mkdirSync(join(home, 'models'), { recursive: true });
-  mkdirSync(folder, { recursive: true });
-  try {
-    symlinkSync(join(home, 'models'), join(folder, 'models'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return folder;
-}
-
 const runProgram = (options: Options): Promise<FinishedRun> =>
-  finishedRun({ ...options, home: homeOf(options, 'program'), agentPath: PROGRAM_AGENT });
+  finishedRun({ ...options, home: runHome(options.home, 'program'), agentPath: PROGRAM_AGENT });
 
 async function runModule(options: Options): Promise<FinishedRun> {
-  const home = homeOf(options, 'module');
+  const home = runHome(options.home, 'module');
   const analyst = await startDemoAnalyst(home);
   try {
     return await finishedRun({ ...options, home, agentPath: writeModuleAgent(home), analyst });
@@ -118,7 +105,7 @@ async function main(): Promise<void> {
   const asProgram = await runProgram(options);
   const program = await figuresOf(asProgram);
   console.error(`as a program: ${program.verdict}, gain ${points(program.gain)} points`);
-  const gateway = await playThroughGateway(asProgram, homeOf(options, 'program'));
+  const gateway = await playThroughGateway(asProgram, runHome(options.home, 'program'));
   console.error(`through the gateway: gain ${points(gateway.gain)} points`);
   const asModule = await runModule(options);
   const module = await figuresOf(asModule);
