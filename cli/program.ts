@@ -113,6 +113,7 @@ function addServiceCommands(program: Command): void {
 function addRunCommands(program: Command): void {
   add(program, 'validate <agent.yaml>', 'check an agent.yaml, import its environment and play some tasks')
     .option('--no-run', 'execute nothing of the environment')
+    .option('--seconds <n>', "most seconds for a program's task, where agent.yaml allows more", positiveNumber)
     .action(withContext(validateCommand));
   add(program, 'run <agent.yaml>', 'start an improvement run')
     .option('--seed <n>', "replaces the agent's seed", wholeNumber)

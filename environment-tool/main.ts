@@ -3,8 +3,8 @@
  * command line starts it as a process of its own: they need the jail and the checks of `activities/`, which the command
  * line does not import.
  *
- *     node dist/environment-tool/main.js check FILE AGENT_YAML | play FILE SEED [--reference] | try AGENT_YAML
- *     | tasks AGENT_YAML | ranges AGENT_YAML
+ *     node dist/environment-tool/main.js check FILE AGENT_YAML | play FILE SEED [--reference]
+ *     | try AGENT_YAML [SECONDS] | tasks AGENT_YAML | ranges AGENT_YAML
  *
  * Standard output has one EnvironmentToolLine a line. Exit code 0: done, and every check passed. 1: a check failed.
  * 3: it could not be done; the last line says why.
@@ -21,7 +21,7 @@ import { tryEnvironment } from './try-environment';
 async function main([command, file = '', ...rest]: string[]): Promise<number> {
   if (command === 'check') return (await checkEnvironment(file, rest[0] ?? '')) ? 0 : 1;
   if (command === 'try') {
-    await tryEnvironment(file);
+    await tryEnvironment(file, rest[0] === undefined ? undefined : Number(rest[0]));
     return 0;
   }
   if (command === 'tasks') {

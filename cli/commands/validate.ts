@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { cleanBlock } from '../../contracts/clean-text';
-import { fieldOfPlayer, modulePath } from '../../contracts/config/environment-kinds';
+import { fieldOfPlayer, modulePath, playedAs } from '../../contracts/config/environment-kinds';
 import { isModelsFault, outcomeOfProgram, problemOfProgram, type ProgramTrial } from '../../contracts/program-trial';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
 import { type Agent, readAgent } from '../agent';
@@ -9,6 +9,7 @@ import { missingModel, unsureModel } from '../base-model-folder';
 import type { Context } from '../context';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
+import { tellWait } from '../tell-wait';
 import { unsentKeyWarning } from '../unsent-key-warning';
 import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
@@ -16,29 +17,36 @@ import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 export interface ValidateFlags {
   /** false: `--no-run`. */
   run: boolean;
+  /** Longest time for a program's one task, where agent.yaml allows more. */
+  seconds?: number;
 }
 
 const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
 
 /**
- * `whet validate AGENT_YAML [--no-run]`: checks the file, imports the environment that it names and plays some train
- * and held-out tasks with their reference solutions; a program plays one train task with a model that only says that
- * it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run` executes
- * nothing of the environment. It warns about a model.path that is not set, or not on this machine; success without
- * saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted deficit
- * whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker would not send.
+ * `whet validate AGENT_YAML [--no-run] [--seconds N]`: checks the file, imports the environment that it names and
+ * plays some train and held-out tasks with their reference solutions; a program plays one train task with a model that
+ * only says that it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run`
+ * executes nothing of the environment. It warns about a model.path that is not set, or not on this machine; success
+ * without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted
+ * deficit whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker would not
+ * send.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
  *   result.
  */
-export async function validateCommand({ settings, out }: Context, path: string, { run }: ValidateFlags): Promise<void> {
+export async function validateCommand(
+  { settings, out }: Context,
+  path: string,
+  { run, seconds }: ValidateFlags,
+): Promise<void> {
   const written = readAgent(path);
   const { agent, tools, tried, program } = run
-    ? await tryEnvironment(written)
+    ? await tryEnvironment(written, seconds)
     : { agent: written, tools: [], tried: [], program: null };
   const { spec, path: absolute } = agent;
   refuseTried(agent, tried);
-  refuseProgram(agent, program);
+  refuseProgram(agent, program, seconds);
   const hasSolutions = tried.some(({ reward }) => reward !== null);
   const outcome = hasSolutions
     ? `the reference solutions of ${tasksOf(tried)} succeed`
@@ -99,14 +107,16 @@ interface Tried {
  * Loads the agent's environment and plays it in a separate process. Returns the agent with the ranges of its tasks.
  * @throws CliError if it fails.
  */
-async function tryEnvironment(agent: Agent): Promise<Tried> {
+async function tryEnvironment(agent: Agent, seconds?: number): Promise<Tried> {
   let { spec } = agent;
   let program: ProgramTrial | null = null;
   const tools: string[] = [];
   const tried: TaskTrial[] = [];
   let where = 'before its first move';
+  using _ = tellWait(() => `${subjectOf(agent)} is waited for, ${where}. ${limitsOf(agent, seconds)} ${NO_RUN}`);
   try {
-    await runEnvironmentTool(['try', agent.path], (line) => {
+    const limit = seconds === undefined ? [] : [String(seconds)];
+    await runEnvironmentTool(['try', agent.path, ...limit], (line) => {
       if (line.type === 'ranges') spec = withRanges(spec, line);
       if (line.type === 'loaded') tools.push(...line.tools.map((tool) => tool.function.name));
       if (line.type === 'trying') where = `while ${taskName(line)} is played`;
@@ -123,9 +133,30 @@ async function tryEnvironment(agent: Agent): Promise<Tried> {
     // What is said of the command begins with the file and the field.
     const isOfField = error.message.startsWith(`${agent.path}: environment.`);
     const words = isOfField ? error.message : `${subjectOf(agent)} fails ${where}: ${error.message}`;
-    throw new CliError(`${words}\nCorrect it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed', cause: error });
+    const longer = /\bwithin \d+ s\b/.test(error.message) ? longerInRuns(agent.spec, seconds) : '';
+    throw new CliError(`${words}\n${longer}Correct it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed', cause: error });
   }
   return { agent: { ...agent, spec }, tools, tried, program };
+}
+
+/** How long a task may take. */
+function limitsOf({ spec: { environment } }: Agent, seconds?: number): string {
+  const played = playedAs(environment);
+  if ('processes' in played) {
+    const { start, step, judge } = played.seconds;
+    return `It has ${start} s to start, ${step} s for a step and ${judge} s for a reward (environment.seconds).`;
+  }
+  // Where there is none, the jail of a Python class ends it.
+  if (!('seconds' in played)) return 'Each of its answers has a limit of some seconds.';
+  if (longerInRuns({ environment }, seconds) !== '') return `It has ${seconds} s (--seconds).`;
+  return `It has ${played.seconds.episode} s (environment.seconds.episode); --seconds N waits less.`;
+}
+
+/** A line that says how long a run waits for a program; empty if it waits no longer than --seconds lets it here. */
+function longerInRuns({ environment }: Pick<Agent['spec'], 'environment'>, seconds = Infinity): string {
+  const played = playedAs(environment);
+  if (!('memoryPerEpisode' in played) || seconds >= played.seconds.episode) return '';
+  return `A run allows it ${played.seconds.episode} s (environment.seconds.episode): let it have more here.\n`;
 }
 
 /** Where agent.yaml says what plays the tasks, and its file if that is another one. */
@@ -151,10 +182,11 @@ function refuseTried(agent: Agent, tried: readonly TaskTrial[]): void {
 }
 
 /** @throws CliError if a program played its task and has no result. */
-function refuseProgram({ path }: Agent, trial: ProgramTrial | null): void {
+function refuseProgram({ path, spec }: Agent, trial: ProgramTrial | null, seconds?: number): void {
   const problem = trial && problemOfProgram(trial);
   if (trial === null || problem === null || isModelsFault(trial)) return;
-  throw new CliError(`${path}: ${problem}\nCorrect it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
+  const longer = trial.failure?.cause === 'deadline' ? longerInRuns(spec, seconds) : '';
+  throw new CliError(`${path}: ${problem}\n${longer}Correct it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed' });
 }
 
 /** A warning if a program has no result, and had asked for an answer of another form than a sentence; else null. */

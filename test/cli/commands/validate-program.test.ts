@@ -100,6 +100,21 @@ test('validate refuses a program that misses its deadline, and a score that is n
   expect(judged.status).toBe(2);
 });
 
+test('validate says what it waits for, and --seconds waits less than a run', () => {
+  const { status, stderr, stdout } = validate(program('import time; time.sleep(600)'), {
+    flags: ['--seconds', '8', '--json'],
+  });
+  const agent = join(folder, 'agent.yaml');
+  expect(stderr).toContain(
+    `s: ${agent}: environment.command: the command is waited for, while task 0 of environment.trainSeeds is played. ` +
+      'It has 8 s (--seconds). `whet validate --no-run` checks agent.yaml alone.\n',
+  );
+  const { message } = (JSON.parse(stdout) as { error: { message: string } }).error;
+  expect(message).toContain('no result (deadline). The program took more than 8 s');
+  expect(message).toContain('A run allows it 1800 s (environment.seconds.episode): let it have more here.');
+  expect(status).toBe(2);
+});
+
 test('validate only warns where the program had asked for an answer that is no sentence', () => {
   const { status, stdout } = validate(
     program('print(json.loads(said))', ', "response_format": {"type": "json_object"}'),
