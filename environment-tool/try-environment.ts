@@ -2,10 +2,11 @@ import { paidBy } from '../activities/environment';
 import { tasksToTry, tryTasks } from '../activities/environment-checks/try-tasks';
 import { environmentOpener, programOf } from '../activities/rollout/player';
 import { tryProgram } from '../activities/rollout/program/try-program';
-import { printsTasks } from '../loaders/agent-spec';
+import { parseAgentSpec, printsTasks } from '../loaders/agent-spec';
 import { type EnvironmentSource, openEnvironment } from '../sandbox';
 import { writeLine, writeRanges } from './output';
 import { readAgent } from './read-agent';
+import { refusedInRuns } from './refused-in-runs';
 
 /**
  * Imports the owner's environment of an agent.yaml as a run does, and plays some of its train and held-out tasks: with
@@ -15,6 +16,8 @@ import { readAgent } from './read-agent';
  * @throws SandboxError, with the traceback in its message, when the environment fails; AgentSpecError.
  */
 export async function tryEnvironment(agentPath: string, seconds = Infinity): Promise<void> {
+  const refused = refusedInRuns(parseAgentSpec(agentPath), agentPath);
+  if (refused !== null) writeLine({ type: 'refused', words: refused });
   const { spec, environment } = await readAgent(agentPath);
   if (printsTasks(spec)) writeRanges(spec);
   const source = within(environment.source, seconds);

@@ -29,8 +29,8 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * only says that it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run`
  * executes nothing of the environment. It warns about a model.path that is not set, or not on this machine; success
  * without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted
- * deficit whose id no task names; unsigned notices; a server that may give no tokens; and a key that a worker would not
- * send.
+ * deficit whose id no task names; unsigned notices; a server that may give no tokens; a key that a worker would not
+ * send; and commands that the operator's policy does not allow in a run.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
  *   result.
@@ -41,9 +41,9 @@ export async function validateCommand(
   { run, seconds }: ValidateFlags,
 ): Promise<void> {
   const written = readAgent(path);
-  const { agent, tools, tried, program } = run
+  const { agent, tools, tried, program, refused } = run
     ? await tryEnvironment(written, seconds)
-    : { agent: written, tools: [], tried: [], program: null };
+    : { agent: written, tools: [], tried: [], program: null, refused: null };
   const { spec, path: absolute } = agent;
   refuseTried(agent, tried);
   refuseProgram(agent, program, seconds);
@@ -60,6 +60,7 @@ export async function validateCommand(
   const outcomes = [program && outcomeOfProgram(program)].filter((text) => text !== null);
   const warnings = [
     unsureModel(agent, settings),
+    refused && `${absolute}: a worker with the variables of this shell refuses a run. ${refused}`,
     unsureProgram(agent, program),
     silentSuccess(agent, tried),
     trainedOn(agent, tried),
@@ -101,6 +102,8 @@ interface Tried {
   tried: TaskTrial[];
   /** Null: it is no program. */
   program: ProgramTrial | null;
+  /** What a worker would refuse to run; null: nothing. */
+  refused: string | null;
 }
 
 /**
@@ -110,6 +113,7 @@ interface Tried {
 async function tryEnvironment(agent: Agent, seconds?: number): Promise<Tried> {
   let { spec } = agent;
   let program: ProgramTrial | null = null;
+  let refused: string | null = null;
   const tools: string[] = [];
   const tried: TaskTrial[] = [];
   let where = 'before its first move';
@@ -125,6 +129,7 @@ async function tryEnvironment(agent: Agent, seconds?: number): Promise<Tried> {
         tried.push(task);
       }
       if (line.type === 'program') program = line.trial;
+      if (line.type === 'refused') refused = line.words;
     });
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -136,7 +141,7 @@ async function tryEnvironment(agent: Agent, seconds?: number): Promise<Tried> {
     const longer = /\bwithin \d+ s\b/.test(error.message) ? longerInRuns(agent.spec, seconds) : '';
     throw new CliError(`${words}\n${longer}Correct it; ${NO_RUN}`, { exitCode: 2, type: 'Env.Failed', cause: error });
   }
-  return { agent: { ...agent, spec }, tools, tried, program };
+  return { agent: { ...agent, spec }, tools, tried, program, refused };
 }
 
 /** How long a task may take. */

@@ -24,6 +24,8 @@ export type EnvironmentToolLine =
   | { type: 'observation'; move: unknown; observation: string; done: boolean }
   /** The episode is over. The reward is in [0, 1]. */
   | { type: 'end'; seed: number; reward: number }
+  /** What a worker with the variables of this process does not run. */
+  | { type: 'refused'; words: string }
   /** The agent's own environment is loaded. */
   | { type: 'loaded'; tools: EnvironmentTool[] }
   /** The ranges of the tasks that its command printed. */

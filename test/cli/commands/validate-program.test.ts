@@ -27,7 +27,7 @@ ${then}
 `;
 
 /** Nothing listens at the address of its model. */
-function validate(source: string, { more = '', flags = [] as string[] } = {}) {
+function validate(source: string, { more = '', flags = [] as string[], variables = {} } = {}) {
   const agent = join(folder, 'agent.yaml');
   writeFileSync(join(folder, 'agent.py'), source);
   writeFileSync(join(folder, 'tasks.jsonl'), '{"id": "red", "split": "train"}\n{"id": "blue", "split": "test"}\n');
@@ -37,7 +37,7 @@ function validate(source: string, { more = '', flags = [] as string[] } = {}) {
       "model: { name: base, path: weights, baseUrl: 'http://127.0.0.1:9/v1' }\n",
   );
   const main = resolve('dist/cli/main.js');
-  const env = { ...process.env, OPENAI_API_KEY: '', WHET_MODEL_API_KEY: '', WHET_HOME: home };
+  const env = { ...process.env, OPENAI_API_KEY: '', WHET_MODEL_API_KEY: '', WHET_HOME: home, ...variables };
   return spawnSync(process.execPath, [main, 'validate', agent, ...flags], { env, encoding: 'utf8' });
 }
 
@@ -122,6 +122,26 @@ test('validate only warns where the program had asked for an answer that is no s
   expect(stdout).toContain(`${PLAYED}no result (exit).`);
   expect(stdout).toContain('The program asked for an answer of another form (response_format), which this model does');
   expect(status).toBe(0);
+});
+
+test('validate plays what a run would refuse, and says so with the entry that would allow it', () => {
+  const good = program('print(json.dumps({"reward": 0}))');
+  const policy = join(folder, 'policy.yaml');
+  const variables = { DESK_KEY: 'k', WHET_POLICY: '' };
+  const refused = validate(good, { more: ', secrets: [DESK_KEY]', variables });
+  expect(refused.stdout).toContain(
+    `${join(folder, 'agent.yaml')}: a worker with the variables of this shell refuses a run. ` +
+      'environment.secrets.0: "DESK_KEY" is not allowed. An operator allows it with the line ' +
+      'agents: { "desk": { secrets: ["DESK_KEY"] } }\nThis worker has no policy, so it allows nothing.',
+  );
+  expect(refused.status).toBe(0);
+  writeFileSync(policy, 'agents: { "desk": { secrets: ["DESK_KEY"] } }\n');
+  const allowed = validate(good, { more: ', secrets: [DESK_KEY]', variables: { ...variables, WHET_POLICY: policy } });
+  expect(allowed.stdout).not.toContain('refuses a run');
+  const elsewhere = validate(good, { variables: { TEMPORAL_ADDRESS: '127.0.0.1:1', WHET_OWN_FOLDERS: '' } });
+  expect(elsewhere.stdout).toMatch(
+    /refuses a run\. environment\.command: "\/usr\/bin\/python3 agent\.py" is not allowed/,
+  );
 });
 
 test('--no-run plays nothing', () => {
