@@ -1,15 +1,13 @@
 // Tier: jail, with the packages of `scripts/install-frameworks.sh` (make test-frameworks).
-import { dirname, resolve } from 'node:path';
-import { readFileSync } from 'node:fs';
-import { EnvironmentPlayer } from '../../activities/rollout/player';
+import { dirname } from 'node:path';
+import type { EnvironmentPlayer } from '../../activities/rollout/player';
 import { isPlayed, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import { loadAgentSpec } from '../../loaders/agent-spec';
 import { ownerEnvironment } from '../../loaders/owner-environment';
-import { openEnvironment } from '../../sandbox';
-import { planOf, PlayerFixture, SETTINGS } from '../activities/rollout/program/player-fixture';
+import { DESK, nativeDesk } from '../activities/rollout/program/native-desk';
+import { planOf, PlayerFixture } from '../activities/rollout/program/player-fixture';
 import { scriptedDesk } from '../activities/rollout/program/scripted-desk';
 
-const DESK = resolve('examples/orders-desk');
 const SEEDS = 12;
 
 let fixture: PlayerFixture;
@@ -19,17 +17,7 @@ const expected: Trajectory[] = [];
 beforeAll(async () => {
   fixture = await new PlayerFixture().start(scriptedDesk);
   delete process.env['WHET_UNJAILED_ENVIRONMENTS'];
-  const name = `${DESK}/environment.py`;
-  native = new EnvironmentPlayer({
-    openEnvironment,
-    environment: { source: readFileSync(name, 'utf8'), trust: 'owner', name },
-    settings: SETTINGS,
-    chat: (request) => fixture.model.chat(request),
-    toleratesFaults: false,
-    onFault: () => undefined,
-    onTaskFailure: () => undefined,
-    onRefusal: () => undefined,
-  });
+  native = nativeDesk(fixture);
   for (let seed = 0; seed < SEEDS; seed++) expected.push(await native.play(planOf(seed), `${seed}`));
 });
 afterAll(async () => {

@@ -3,16 +3,15 @@ import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from
 import { join } from 'node:path';
 import type { MockActivityEnvironment } from '@temporalio/testing';
 import { createTrainActivities } from '../../../activities/train';
-import { LocalBackend } from '../../../activities/train/local-backend';
 import { trainerState } from '../../../activities/train/trainer-process';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { AgentSpecInput } from '../../../contracts/config/agent-spec';
 import type { RunContext } from '../../../contracts/messages/run-context';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
 import { RunFixture } from '../run-fixture';
+import { fakeBackend } from './fake-backend';
 import { TrainingFiles, until } from './training-files';
 
-const root = join(__dirname, '..', '..', '..');
 /** Seconds that no test reaches. */
 const NEVER = 3_600;
 
@@ -37,21 +36,7 @@ describe('packed trainings', () => {
 
   /** The activities of a new worker. */
   const worker = (atOnce = 8) =>
-    createTrainActivities({
-      store: fixture.store,
-      atOnce,
-      backends: {
-        local: new LocalBackend({
-          trainer: {
-            python: 'python3',
-            pythonPath: join(root, 'trainer-image'),
-            arguments: [join(__dirname, '../../fakes/trainer.py')],
-          },
-          jailProfile: join(root, 'sandbox', 'profile.json'),
-          graceMs: 60_000,
-        }),
-      },
-    });
+    createTrainActivities({ store: fixture.store, atOnce, backends: { local: fakeBackend({ graceMs: 60_000 }) } });
   /** One attempt of a training, on a worker of its own. */
   const train = async (
     job: string,

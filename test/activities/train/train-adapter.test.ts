@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import type { ApplicationFailure } from '@temporalio/common';
 import { createTrainActivities } from '../../../activities/train';
-import { LocalBackend } from '../../../activities/train/local-backend';
 import { ResourceAdmission } from '../../../activities/train/resource-admission';
 import { trainerState } from '../../../activities/train/trainer-process';
 import { trainingJobSchema, trainingManifestSchema } from '../../../contracts/artifacts/training';
@@ -12,6 +11,7 @@ import { preparedSpecSchema } from '../../../contracts/artifacts/prepared-spec';
 import { getJson, layout, putJson } from '../../../store';
 import { modelDirectorySha256 } from '../../../store/model-hash';
 import { RunFixture } from '../run-fixture';
+import { fakeBackend, stampsTraining } from './fake-backend';
 
 const root = join(__dirname, '..', '..', '..');
 const JOB_FIXTURE = join(root, 'test', 'fixtures', 'training-job.json');
@@ -22,13 +22,7 @@ describe('trainAdapter', () => {
 
   beforeEach(async () => {
     fixture = new RunFixture();
-    const context = await fixture.prepare('http://127.0.0.1:9/v1', { training: { iterations: 8 } });
-    const source = await fixture.store.put(
-      'runs/run-1/environments/stamps',
-      'environment.py',
-      'class Environment: ...\n',
-    );
-    input = { context, job: 'stamps', environments: [{ id: 'stamps', source }], budgetFactor: 1 };
+    input = await stampsTraining(fixture);
   });
   afterEach(async () => {
     delete process.env['FAKE_TRAINER'];
@@ -42,20 +36,7 @@ describe('trainAdapter', () => {
   });
 
   const activities = (graceMs = 60_000, room = new ResourceAdmission()) =>
-    createTrainActivities({
-      store: fixture.store,
-      backends: {
-        local: new LocalBackend({
-          trainer: {
-            python: 'python3',
-            pythonPath: join(root, 'trainer-image'),
-            arguments: [join(__dirname, '../../fakes/trainer.py')],
-          },
-          jailProfile: join(root, 'sandbox', 'profile.json'),
-          ...{ graceMs, room },
-        }),
-      },
-    });
+    createTrainActivities({ store: fixture.store, backends: { local: fakeBackend({ graceMs, room }) } });
   const train = (activity = fixture.activity(), what = input) => fixture.run(activities().trainAdapter, what, activity);
   const directory = (): string => {
     const jobs = fixture.store.localPath('runs/run-1/training');

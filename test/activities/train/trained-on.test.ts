@@ -2,13 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTrainActivities } from '../../../activities/train';
-import { LocalBackend } from '../../../activities/train/local-backend';
 import type { TrainedAdapter } from '../../../contracts/artifacts/training';
 import type { TrainInput } from '../../../contracts/messages/sharpen-stage';
 import { addVersion, changeRegistry } from '../../../store';
 import { RunFixture } from '../run-fixture';
-
-const root = join(__dirname, '..', '..', '..');
+import { fakeBackend, stampsTraining } from './fake-backend';
 
 describe('an adapter that is served, and is to be trained on', () => {
   let fixture: RunFixture;
@@ -16,27 +14,13 @@ describe('an adapter that is served, and is to be trained on', () => {
 
   beforeEach(async () => {
     fixture = new RunFixture();
-    const context = await fixture.prepare('http://127.0.0.1:9/v1', { training: { iterations: 8 } });
-    const source = await fixture.store.put('runs/run-1/environments/stamps', 'environment.py', 'class A: ...\n');
-    input = { context, job: 'stamps', environments: [{ id: 'stamps', source }], budgetFactor: 1 };
+    input = await stampsTraining(fixture);
   });
   afterEach(() => fixture.dispose());
 
   const train = (what = input) => {
-    const { trainAdapter } = createTrainActivities({
-      store: fixture.store,
-      backends: {
-        local: new LocalBackend({
-          trainer: {
-            python: 'python3',
-            pythonPath: join(root, 'trainer-image'),
-            arguments: [join(__dirname, '../../fakes/trainer.py')],
-          },
-          jailProfile: join(root, 'sandbox', 'profile.json'),
-          graceMs: 60_000,
-        }),
-      },
-    });
+    const local = fakeBackend({ graceMs: 60_000 });
+    const { trainAdapter } = createTrainActivities({ store: fixture.store, backends: { local } });
     return fixture.run(trainAdapter, what);
   };
   const trainIn = async (runId: string, spec: object = { training: { iterations: 8 } }) =>

@@ -1,30 +1,17 @@
 // Tier: integration (real programs, real environment runtime, fake model server).
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { EnvironmentPlayer } from '../../../../activities/rollout/player';
-import { openEnvironment } from '../../../../sandbox';
+import { existsSync } from 'node:fs';
+import type { EnvironmentPlayer } from '../../../../activities/rollout/player';
 import { trajectorySchema } from '../../../../contracts/artifacts/trajectory';
-import { planOf, PlayerFixture, SETTINGS } from './player-fixture';
+import { DESK, nativeDesk } from './native-desk';
+import { planOf, PlayerFixture } from './player-fixture';
 import { scriptedDesk } from './scripted-desk';
-
-const DESK = resolve('examples/orders-desk');
 
 let fixture: PlayerFixture;
 let native: EnvironmentPlayer;
 
 beforeAll(async () => {
   fixture = await new PlayerFixture().start(scriptedDesk);
-  const name = `${DESK}/environment.py`;
-  native = new EnvironmentPlayer({
-    openEnvironment,
-    environment: { source: readFileSync(name, 'utf8'), trust: 'owner', name },
-    settings: SETTINGS,
-    chat: (request) => fixture.model.chat(request),
-    toleratesFaults: false,
-    onFault: () => undefined,
-    onTaskFailure: () => undefined,
-    onRefusal: () => undefined,
-  });
+  native = nativeDesk(fixture);
 });
 afterAll(async () => {
   await native.close();

@@ -2,12 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTrainActivities } from '../../../../activities/train';
-import { LocalBackend } from '../../../../activities/train/local-backend';
 import type { TrainInput } from '../../../../contracts/messages/sharpen-stage';
 import { layout } from '../../../../store';
 import { RunFixture } from '../../run-fixture';
-
-const root = join(__dirname, '..', '..', '..', '..');
+import { fakeBackend, stampsTraining } from '../fake-backend';
 
 describe('trainAdapter with probes', () => {
   let fixture: RunFixture;
@@ -15,13 +13,7 @@ describe('trainAdapter with probes', () => {
 
   beforeEach(async () => {
     fixture = new RunFixture();
-    const context = await fixture.prepare('http://127.0.0.1:9/v1', { training: { iterations: 8 } });
-    const source = await fixture.store.put(
-      'runs/run-1/environments/stamps',
-      'environment.py',
-      'class Environment: ...',
-    );
-    input = { context, job: 'stamps', environments: [{ id: 'stamps', source }], budgetFactor: 1 };
+    input = await stampsTraining(fixture);
   });
   afterEach(async () => {
     delete process.env['FAKE_WATCH'];
@@ -29,13 +21,7 @@ describe('trainAdapter with probes', () => {
   });
 
   const train = (given = input) => {
-    const trainer = {
-      python: 'python3',
-      pythonPath: join(root, 'trainer-image'),
-      arguments: [join(root, 'test', 'fakes', 'trainer.py')],
-    };
-    const local = new LocalBackend({ trainer, jailProfile: join(root, 'sandbox', 'profile.json') });
-    const { trainAdapter } = createTrainActivities({ store: fixture.store, backends: { local } });
+    const { trainAdapter } = createTrainActivities({ store: fixture.store, backends: { local: fakeBackend() } });
     return fixture.run(trainAdapter, given, fixture.activity());
   };
   const starts = (): number => {

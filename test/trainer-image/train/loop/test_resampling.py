@@ -5,20 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import struct
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 
 import pytest
 from fixtures.steps import adapt, open_rollouts
 from fixtures.trainer import LETTERS, make_job
+from fixtures.training import train
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event as TensorBoardEvent
 from whetstone.train.job import JobError, parse_job
 from whetstone.train.loop.rollouts import Rollouts
-from whetstone.train.loop.run import run_job
-from whetstone.train.output.store import OutputStore
 
 
 def reward_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,24 +86,6 @@ def read_events(file: Path) -> Iterator[TensorBoardEvent]:
         (length,) = struct.unpack_from("<Q", content, place)
         yield TensorBoardEvent.FromString(content[place + 12 : place + 12 + length])
         place += 16 + length
-
-
-def train(job: dict, stop_after: int | None = None) -> bool:
-    """Runs a training, or stops it at the end of an iteration."""
-    parsed, stop = parse_job(json.dumps(job)), Event()
-    store = OutputStore(parsed)
-    if stop_after is not None:
-        add = store.add_progress
-
-        def add_and_stop(line: dict) -> None:
-            add(line)
-            if line["iteration"] == stop_after:
-                stop.set()
-
-        store.add_progress = add_and_stop
-    done = run_job(parsed, store, stop, time.perf_counter())
-    store.release()
-    return done
 
 
 def test_figures_of_each_iteration_go_to_tensorboard(tiny_dir: Path, tmp_path: Path) -> None:

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
-from threading import Event
 
 import pytest
 import torch
 from fixtures.trainer import LETTERS, make_job, read_curve
+from fixtures.training import train
 from peft import get_peft_model_state_dict
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 from whetstone.train.job import JobError, parse_job
 from whetstone.train.loop.adapter_trainer import AdapterTrainer
-from whetstone.train.loop.run import run_job
-from whetstone.train.output.store import OutputStore
 from whetstone.tree_hash import tree_sha256
 
 WEIGHTS = "adapter_model.safetensors"
-
-
-def train(job: dict, stop_after: int | None = None) -> bool:
-    """Runs a training, or stops it at the end of an iteration. True when it is done."""
-    parsed, stop = parse_job(json.dumps(job)), Event()
-    store = OutputStore(parsed)
-    if stop_after is not None:
-        add = store.add_progress
-
-        def add_and_stop(line: dict) -> None:
-            add(line)
-            if line["iteration"] == stop_after:
-                stop.set()
-
-        store.add_progress = add_and_stop
-    done = run_job(parsed, store, stop, time.perf_counter())
-    store.release()
-    return done
 
 
 def manifest_of(job: dict) -> dict:

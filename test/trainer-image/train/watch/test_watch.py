@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 
 import pytest
 from fixtures.trainer import LETTERS, make_job, read_curve
+from fixtures.training import train
 from whetstone.envs.errors import SandboxError
-from whetstone.train.job import parse_job
 from whetstone.train.loop.rollouts import Rollouts
-from whetstone.train.loop.run import run_job
-from whetstone.train.output.store import OutputStore
 from whetstone.train.watch.agent_tasks import AgentTasks, NotHosted
 from whetstone.train.watch.watch import Watch
 from whetstone.tree_hash import tree_sha256
@@ -44,23 +40,6 @@ def watched(model: Path, output: Path, *, base: bool | None = True, source: Path
         "recorded": [{"seed": 3, "steps": [{"text": "eta"}, {"text": ""}, {"text": ""}], "reward": 0.1}],
     }
     return {**make_job(model, output, **{**OPTIONS, **options}), "watch": agent}
-
-
-def train(job: dict, stop_after: int | None = None) -> bool:
-    """Runs a training, or stops it at the end of an iteration."""
-    parsed, stop = parse_job(json.dumps(job)), Event()
-    store = OutputStore(parsed)
-    add = store.add_progress
-
-    def add_and_stop(line: dict) -> None:
-        add(line)
-        if line["iteration"] == stop_after:
-            stop.set()
-
-    store.add_progress = add_and_stop
-    done = run_job(parsed, store, stop, time.perf_counter())
-    store.release()
-    return done
 
 
 def manifest_of(output: Path) -> dict:
