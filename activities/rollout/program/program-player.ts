@@ -32,6 +32,8 @@ export interface ProgramPlayerOptions
   set: string;
   /** What an episode's folder may hold, for tests. */
   room?: FolderRoom;
+  /** After so many milliseconds without room for any episode it is told; for tests. Default: a minute. */
+  waitMs?: number;
   /** Called with a sentence for people. */
   onNote?: (note: string) => void;
 }
@@ -54,6 +56,10 @@ export class ProgramPlayer implements EpisodePlayer {
   private readonly server = new CaptureServer();
   private readonly runner: CommandRunner;
   private readonly closing = new AbortController();
+  /** How many episodes at a time, and why. */
+  private readonly manner: string;
+  private playing = 0;
+  private saysThatItWaits = false;
   /** The tools that the first request of an episode offered; null before it. */
   tools: EnvironmentTool[] | null = null;
 
@@ -64,14 +70,27 @@ export class ProgramPlayer implements EpisodePlayer {
     setMaxListeners(0, this.closing.signal);
     const { size, places } = memoryRoom.placesFor(memoryPerEpisode);
     const why = `${size} MiB are free, and an episode gets ${memoryPerEpisode} (environment.memoryPerEpisode)`;
-    options.onNote?.(`at most ${places} programs at a time: ${why}`);
+    this.manner = `at most ${places} programs at a time: ${why}`;
+    options.onNote?.(this.manner);
   }
 
   play(plan: EpisodePlan, _name: string, chat = this.options.chat): Promise<Trajectory> {
     const { memoryPerEpisode } = this.options.environment.launch;
-    const play = () => this.playOne(plan, chat);
-    const { whilePlayed = (playing) => playing() } = this.options;
-    return memoryRoom.run(memoryPerEpisode, this.closing.signal, () => whilePlayed(play));
+    const { whilePlayed = (playing) => playing(), onNote, waitMs = 60_000 } = this.options;
+    const timer = setTimeout(() => {
+      if (this.playing > 0) return;
+      this.saysThatItWaits = true;
+      onNote?.('waits for memory: programs of other runs on this worker have all of it');
+    }, waitMs).unref();
+    const play = async () => {
+      clearTimeout(timer);
+      if (this.saysThatItWaits) onNote?.(this.manner);
+      this.saysThatItWaits = false;
+      this.playing++;
+      return this.playOne(plan, chat).finally(() => this.playing--);
+    };
+    const played = memoryRoom.run(memoryPerEpisode, this.closing.signal, () => whilePlayed(play));
+    return played.finally(() => clearTimeout(timer));
   }
 
   /** Every episode has a process of its own. */
