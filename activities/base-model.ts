@@ -35,9 +35,15 @@ export async function requireFrozenBaseModel(
   { modelPath, baseModelSha256 }: Pick<PreparedSpec, 'modelPath' | 'baseModelSha256'>,
   stage: StageName,
 ): Promise<void> {
-  if (!(await isVisible(modelPath))) return;
+  if (modelPath === null || !(await isVisible(modelPath))) return;
   const found = await hashBaseModel(store, modelPath, stage);
   if (found !== baseModelSha256) throw baseModelChanged(modelPath, baseModelSha256, found);
+}
+
+/** The directory of the base model of a run that trains. @throws Error for a run that ends before. */
+export function trainedModelPath({ modelPath }: Pick<PreparedSpec, 'modelPath'>): string {
+  if (modelPath === null) throw new Error('A run that ends before it trains has no base model to train.');
+  return modelPath;
 }
 
 /** Whether this machine can read a base model: in a cluster it may be mounted only for the trainers. */

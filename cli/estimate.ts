@@ -19,6 +19,7 @@ import { heldOutSize, type HeldOutSize } from '../contracts/statistics/held-out-
 import { rarestNeed } from '../contracts/statistics/rarest-need';
 import { plannedTrials } from '../contracts/statistics/planned-trials';
 import type { AgentSpec } from '../contracts/config/agent-spec';
+import type { RunEnd, StageName } from '../contracts/names';
 import { DISCOVERY_SUCCESSES } from '../contracts/limits';
 import { layout, type ArtifactStore } from '../store';
 
@@ -75,6 +76,9 @@ const EPISODES_READ = 10;
 /** Assumed size in tokens of a synthesis prompt with rules, tools and a few episodes. */
 const SYNTHESIS_TOKENS = 12_000;
 
+/** Stages of a run that ends after identification. */
+const BEFORE_TRAINING: readonly string[] = ['collect', 'identify'] satisfies StageName[];
+
 /** Before a run, so many of the tasks without a certain need are assumed to fail. */
 export const ASSUMED_OTHER_RISK = 0.3;
 
@@ -82,8 +86,8 @@ type Kind = 'discover' | 'label' | 'synthesise' | 'read';
 
 /**
  * The mean size of each kind of analyst call, and all tokens, in the agent's last run. Only runs in this store with
- * labels count. Empty if there is none. `episode`: what an episode's simulated user and judge spent in it; null: that
- * run does not know.
+ * labels count. Empty if there is none. `identifyTokens`: those of its identification. `episode`: what an episode's
+ * simulated user and judge spent in it; null: that run does not know.
  */
 export async function readLastCallSizes(
   store: ArtifactStore,
@@ -92,6 +96,7 @@ export async function readLastCallSizes(
   runId: string | null;
   sizes: Partial<Record<Kind, CallSize>>;
   tokens: number | null;
+  identifyTokens: number | null;
   episode: CallSize | null;
 }> {
   const runs = (await store.list('runs')).filter((name) => name.startsWith(`run-${agent}-`)).reverse();
@@ -99,9 +104,11 @@ export async function readLastCallSizes(
     const uses = await readUses(store, layout.analystUse(runId), parseAnalystUse);
     if ((uses['label']?.calls ?? 0) === 0) continue;
     const ofEnvironment = await readUses(store, layout.environmentUse(runId), parseEnvironmentUse);
-    return { runId, sizes: meansOf(uses), tokens: tokensOf(uses), episode: meanEpisode(ofEnvironment) };
+    const { synthesise: _s, read: _r, ...ofIdentify } = uses;
+    const tokens = { tokens: tokensOf(uses), identifyTokens: tokensOf(ofIdentify) };
+    return { runId, sizes: meansOf(uses), ...tokens, episode: meanEpisode(ofEnvironment) };
   }
-  return { runId: null, sizes: {}, tokens: null, episode: null };
+  return { runId: null, sizes: {}, tokens: null, identifyTokens: null, episode: null };
 }
 
 /** What a document counts; nothing if its file is damaged, since the previous run may still show sizes. */
@@ -230,14 +237,12 @@ const rolloutsOf =
 /**
  * The row of simulated users and judges; null if the environment is a Python class.
  * @param episode what they spend in an episode; null: assumed to be what the agent's model spends.
- * @param judged rollouts on held-out tasks, without those of an agent that does nothing.
+ * @param evaluated rollouts that the evaluation plays.
  */
-function usersOf(spec: AgentSpec, episode: CallSize | null, judged: number): StageEstimate | null {
-  const { environment, collect, identify, evaluation, budget } = spec;
+function usersOf(spec: AgentSpec, episode: CallSize | null, evaluated: number): StageEstimate | null {
+  const { environment, collect, identify, budget } = spec;
   if (commandOf(environment) === null) return null;
-  const collected = environment.trainSeeds.count * collect.trials;
-  const learning = collected + identify.experimentRollouts + evaluation.routingRollouts;
-  const calls = learning + judged + heldOutSize(spec).tasks;
+  const calls = environment.trainSeeds.count * collect.trials + identify.experimentRollouts + evaluated;
   const { promptTokens, completionTokens } = episode ?? rolloutsOf(spec)('', '', 1);
   const use = {
     promptTokens: Math.round(promptTokens * calls),
@@ -250,12 +255,13 @@ function usersOf(spec: AgentSpec, episode: CallSize | null, judged: number): Sta
 
 /**
  * Estimates a run. `live` is the number of live conversations that would join the rollouts. Labels that the store
- * already has are counted too, so the estimate of the labels is an upper bound.
+ * already has are counted too, so the estimate of the labels is an upper bound. `until`: its last stage; absent: all.
  */
 export function estimateRun(
   spec: AgentSpec,
   last: Awaited<ReturnType<typeof readLastCallSizes>>,
   live: number,
+  until?: RunEnd,
 ): RunEstimate {
   const { environment, collect, identify, synthesis, analyst } = spec;
   const episodes = environment.trainSeeds.count * collect.trials;
@@ -275,8 +281,10 @@ export function estimateRun(
   const heldOut = heldOutSize(spec);
   const heldOutRollouts = heldOut.tasks * heldOut.mostTrials;
   const judged = heldOutRollouts * (identify.maxCandidates + 4);
-  const users = usersOf(spec, last.episode, judged);
+  const evaluated = spec.evaluation.routingRollouts + judged + heldOut.tasks;
+  const users = usersOf(spec, last.episode, until === undefined ? evaluated : 0);
   const ofTraining = trainingRollouts(spec);
+  const isPart = ({ stage }: StageEstimate): boolean => until === undefined || BEFORE_TRAINING.includes(stage);
   const asked = [
     row('identify', 'discovery', 'discover', identify.discoveryBatches),
     row(
@@ -289,7 +297,7 @@ export function estimateRun(
     ...(mostReadings(spec) > 0
       ? [row('sharpen', 'second reader of environments, at most', 'read', mostReadings(spec))]
       : []),
-  ];
+  ].filter(isPart);
   const stages = [
     rollouts('collect', 'base model, at most', episodes),
     ...asked,
@@ -302,16 +310,15 @@ export function estimateRun(
       : []),
     rollouts('evaluate', 'routers on train tasks, at most', spec.evaluation.routingRollouts),
     rollouts('evaluate', 'base model, adapters, active version, at most', judged),
-    ...(users === null ? [] : [users]),
-  ];
+  ].filter(isPart);
   const sum = (name: 'promptTokens' | 'completionTokens') => asked.reduce((total, stage) => total + stage[name], 0);
   return {
-    stages,
+    stages: users === null ? stages : [...stages, users],
     tokens: sum('promptTokens') + sum('completionTokens'),
     environment: users && {
       ...{ episodes: users.calls, tokens: users.promptTokens + users.completionTokens, usd: users.usd },
     },
-    expectedTokens: last.tokens,
+    expectedTokens: until === undefined ? last.tokens : last.identifyTokens,
     minimumDetectableGain: provableGain(spec, heldOut),
     rarestNeed: rarestNeedOf(spec),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),

@@ -114,7 +114,11 @@ export function strandedBy(
 
 /** The reason why a plan's policy server has another model than the run; null if it has the same model, or may have. */
 function otherModel({ model }: Pick<Plan, 'model'>, { prepared, specPath, modelSeed }: OpenRun): string | null {
-  const { spec, modelPath } = prepared;
+  const { spec } = prepared;
+  const { path } = spec.model;
+  // A run that trains nothing does not read the directory, but the policy server does.
+  const named = path === undefined || specPath === null ? null : resolve(dirname(specPath), path);
+  const modelPath = prepared.modelPath ?? named;
   // A run with its own model address needs no policy server. Without any policy server it waits for one.
   if (spec.model.baseUrl !== undefined || model === null) return null;
   const { source, servedName } = model;
@@ -124,10 +128,11 @@ function otherModel({ model }: Pick<Plan, 'model'>, { prepared, specPath, modelS
   if ((spec.model.server === 'vllm') !== (model.vllm !== null))
     return `it began with ${kind(model.vllm === null)}, and these services would have ${kind(model.vllm !== null)}`;
   if (source.kind === 'directory')
-    return source.path === modelPath
+    return modelPath === null || source.path === modelPath
       ? null
       : `it began with the model in ${modelPath}, and these services would serve that in ${source.path}`;
-  if (spec.model.recipe === undefined) return `it began with the model in ${modelPath}, not with one of a recipe`;
+  if (spec.model.recipe === undefined)
+    return `it began with the model in ${modelPath ?? path}, not with one of a recipe`;
   const script = specPath === null ? source.script : resolve(dirname(specPath), spec.model.recipe);
   if (script !== source.script || String(spec.model.recipeArguments) !== String(source.arguments))
     return `it began with a model of another recipe (${[script, ...spec.model.recipeArguments].join(' ')})`;

@@ -1,6 +1,6 @@
 import { Command, Option, type OutputConfiguration } from 'commander';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
-import { TASK_QUEUES } from '../contracts/names';
+import { RUN_ENDS, TASK_QUEUES } from '../contracts/names';
 import { projectVersion } from '../contracts/project-version';
 import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber, refuseEmpty } from './arguments';
 import { answerCommand, approveCommand } from './commands/answers';
@@ -122,10 +122,11 @@ function addRunCommands(program: Command): void {
       new Option('--arm <name>', 'how capabilities are chosen; all but contrast are ablations').choices(IDENTIFY_ARMS),
     )
     .option('--ablations', 'report what every arm would choose')
+    .addOption(new Option('--until <stage>', 'end with a report after this stage, and train nothing').choices(RUN_ENDS))
     .option('--dry-run', 'print calls, tokens and cost of each stage, and start nothing')
     .action(
       withContext((context: Context, path: string, options: RunFlags & { dryRun?: boolean }) =>
-        options.dryRun === true ? dryRunCommand(context, path) : runCommand(context, path, options),
+        options.dryRun === true ? dryRunCommand(context, path, options.until) : runCommand(context, path, options),
       ),
     );
   add(program, 'ls', 'list runs, the newest first')
@@ -286,6 +287,7 @@ function addProductionCommands(program: Command): void {
     .option('--jitter <span>', 'largest random delay of a start', '10m')
     .option('--catch-up <span>', 'a missed start happens later, up to this long after its time', '6h')
     .option('--delete', 'remove the schedule')
+    .addOption(new Option('--until <stage>').hideHelp())
     .action(withContext(scheduleCommand));
   addScheduleCommands(schedule);
   const queues = Object.keys(TASK_QUEUES);

@@ -31,6 +31,15 @@ export const STAGES = ['collect', 'identify', 'sharpen', 'evaluate', 'promote', 
 /** Name of a stage. */
 export type StageName = (typeof STAGES)[number];
 
+/** Stages after which a run may be told to end (`whet run --until`). */
+export const RUN_ENDS = ['identify'] as const satisfies readonly StageName[];
+/** Stage after which a run ends, with a report and without a training. */
+export type RunEnd = (typeof RUN_ENDS)[number];
+
+/** Why such a run has trained nothing, for people. */
+export const ENDED_AFTER_IDENTIFY =
+  'The run was to end after identification (--until identify), so nothing was trained, evaluated or promoted.';
+
 /** Workflow types. */
 export const WORKFLOWS = {
   improvementRun: 'improvementRun',
@@ -82,6 +91,8 @@ export const RUN_OUTCOMES = [
   'nothing-to-sharpen',
   /** Capabilities were kept, but none got an adapter. */
   'nothing-trained',
+  /** The run was to end after identification, and did. */
+  'diagnosed',
   /** A night measured the served version and found no reason to work on. */
   'nothing-new',
   /** Like `nothing-new`, but the night had too few tasks to rule out that a capability is lacking. */

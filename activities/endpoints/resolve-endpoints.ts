@@ -28,8 +28,8 @@ export interface KnownEndpoints {
 /** The model and analyst endpoints of a run. */
 export interface ResolvedEndpoints {
   modelBaseUrl: string;
-  /** Absolute. */
-  modelPath: string;
+  /** Absolute. Null: nothing says where the base model is (`requireModelPath`). */
+  modelPath: string | null;
   analystBaseUrl: string;
   /** Null: the first model of the endpoint, which is only allowed for the demo analyst. */
   analystModel: string | null;
@@ -72,13 +72,6 @@ export function resolveEndpoints(
     checkKeyEndpoint(asked, modelKeyEndpoints(known));
   }
   const modelPath = model.path === undefined ? known.modelPath : resolve(folder, model.path);
-  if (modelPath === null) {
-    const remedy =
-      model.recipe === undefined
-        ? 'Set it to the directory of the base model'
-        : 'Start everything with `whet up`, which runs model.recipe';
-    throw failure('Spec.Invalid', `model.path is not set, so the trainer has no base model. ${remedy}.`);
-  }
   // A key alone means OpenAI's endpoint. A base URL alone means the user's own server, without a key.
   const configured = analyst.baseUrl ?? known.analyst.baseUrl ?? (known.analyst.apiKey === null ? null : OPENAI);
   const analystBaseUrl = configured ?? known.analyst.demoUrl;
@@ -108,6 +101,16 @@ export function resolveEndpoints(
     analystBaseUrl: trimmed(analystBaseUrl),
     analystModel: configured === null ? null : analystModel,
   };
+}
+
+/** The directory of the base model, for a run that trains. @throws Spec.Invalid if nothing says where it is. */
+export function requireModelPath({ model }: AgentSpec, { modelPath }: ResolvedEndpoints): string {
+  if (modelPath !== null) return modelPath;
+  const remedy =
+    model.recipe === undefined
+      ? 'Set it to the directory of the base model'
+      : 'Start everything with `whet up`, which runs model.recipe';
+  throw failure('Spec.Invalid', `model.path is not set, so the trainer has no base model. ${remedy}.`);
 }
 
 function trimmed(url: string): string {

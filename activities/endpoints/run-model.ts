@@ -12,9 +12,9 @@ export interface RunModel {
   addressFrom: 'agent.yaml' | 'worker' | 'frozen';
   /** Served name. */
   name: string;
-  /** Directory of its weights. */
-  path: string;
-  /** Hash of that directory when the run began. */
+  /** Directory of its weights; null: the run trains nothing, and did not read them. */
+  path: string | null;
+  /** `baseModelSha256` of the prepared spec. */
   sha256: string;
   /** The server's statements about it when the run began. */
   served: ServedModel;

@@ -18,6 +18,7 @@ const ENDED: Record<RunOutcome, string> = {
   'not-promoted': 'ended without a promotion',
   'nothing-to-sharpen': 'found nothing to sharpen',
   'nothing-trained': 'trained none of the capabilities that it kept',
+  diagnosed: 'was diagnosed',
   'nothing-new': 'measured what is served and found nothing new',
   'too-little-power': 'measured what is served on too few tasks to tell',
   expired: 'ended, because nobody answered in time',

@@ -85,7 +85,7 @@ export async function amendSpec(
   const refused = changes.filter(({ path }) => !isAmendable(path));
   if (refused.length > 0) throw failure('Spec.Invalid', refusal(specPath, refused));
   const spec = withFieldsOf(before.spec, file);
-  requireAllowed(spec, operatorPolicy);
+  if (before.modelPath !== null) requireAllowed(spec, operatorPolicy);
   const deadlines = waitDeadlines(spec, true);
   if (changes.length === 0) return { spec: context.spec, changed: [], deadlines };
   const problem = webhookProblem(spec.notify, webhook);

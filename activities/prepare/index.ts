@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../contracts/artifacts/prepared-spec';
+import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
 import { fieldOfPlayer } from '../../contracts/config/environment-kinds';
@@ -19,7 +21,7 @@ import { factsOf, ownerFailure, ownerTaskFailure, paidBy, readable } from '../en
 import { tasksToTry, tryTasks } from '../environment-checks/try-tasks';
 import { modelFailure, ModelFault } from '../rollout';
 import { notServed } from '../rollout/model-identity';
-import { type KnownEndpoints, resolveEndpoints } from '../endpoints/resolve-endpoints';
+import { type KnownEndpoints, requireModelPath, resolveEndpoints } from '../endpoints/resolve-endpoints';
 import { probeAnalyst } from '../endpoints/probe-analyst';
 import { webhookProblem, type WebhookSettings } from '../endpoints/webhook-target';
 import { waitDeadlines } from '../wait-deadlines';
@@ -47,7 +49,7 @@ export interface PrepareDeps extends RolloutDeps {
  */
 export async function prepareRun(
   deps: PrepareDeps,
-  { runId, agent, specPath, scheduled, ...changes }: ImprovementRunInput,
+  { runId, agent, specPath, scheduled, until, ...changes }: ImprovementRunInput,
 ): Promise<RunPlan> {
   const signal = Context.current().cancellationSignal;
   const written = specToRun(specPath, changes);
@@ -59,17 +61,21 @@ export async function prepareRun(
     );
   const problem = webhookProblem(written.notify, deps.webhook);
   if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
-  requireAllowed(written, deps.operatorPolicy);
+  if (scheduled === true && until !== undefined)
+    throw failure('Spec.Invalid', `until ${until}: a scheduled run has all stages. End a single run with --until.`);
+  const trains = until === undefined;
+  if (trains) requireAllowed(written, deps.operatorPolicy);
   const refused = refusedCommand(deps.operatorPolicy, written, specPath, deps.allowsOwnFolders);
   if (refused !== null) throw failure('Spec.NotAllowed', refused);
   const folder = dirname(resolve(specPath));
   const endpoints = resolveEndpoints(written, deps.endpoints, folder);
+  const { modelBaseUrl } = endpoints;
+  const modelPath = trains ? requireModelPath(written, endpoints) : null;
   const environmentPath = placeOfEnvironment(written, specPath);
   const { spec, printed } = await withHeartbeats(
     'reading the tasks',
     withPrintedTasks(deps.store, { runId, specPath }, written, environmentPath, signal),
   );
-  const { modelBaseUrl, modelPath } = endpoints;
   const [environment, analyst, sandbox, servedModel] = await withHeartbeats(
     'checking the environment, the jail, the model server and the analyst',
     Promise.all([
@@ -80,8 +86,8 @@ export async function prepareRun(
     ]),
   );
   // Last, because a large model takes minutes, and a wrong field should not.
-  const baseModelSha256 = await hashModel(deps.store, modelPath);
-  requireServedIsTrained(servedModel, baseModelSha256, modelBaseUrl, modelPath);
+  const baseModelSha256 = modelPath === null ? servedSha256(spec, servedModel) : await hashModel(deps.store, modelPath);
+  if (modelPath !== null) requireServedIsTrained(servedModel, baseModelSha256, modelBaseUrl, modelPath);
   const prepared: PreparedSpec = preparedSpecSchema.parse({
     spec,
     environmentPath,
@@ -161,6 +167,13 @@ async function tryEnvironment(
   }
   return { environmentSha256: sha256(facts.packages), facts, ...named };
 }
+
+/** What stands for the hash of the base model where no directory of it is read. */
+const servedSha256 = ({ model }: AgentSpec, served: ServedModel): string =>
+  served.weightsSha256 ??
+  createHash('sha256')
+    .update(canonicalJson({ name: model.name, ...served }))
+    .digest('hex');
 
 async function hashModel(store: ArtifactStore, directory: string): Promise<string> {
   try {

@@ -10,7 +10,7 @@ export const UNSAFE_NOTE = 'Unsafe sandbox:';
  * @param damagedLines number of lines of the rollouts' work files that were set aside.
  */
 export function reportNotes(
-  { spec, analyst, sandbox, servedModel }: PreparedSpec,
+  { spec, analyst, sandbox, servedModel, modelPath }: PreparedSpec,
   evaluation: Evaluation | null,
   damagedLines: number,
 ): string[] {
@@ -47,8 +47,11 @@ export function reportNotes(
   }
   if (servedModel.weightsSha256 === null) {
     notes.push(
-      'Not verified: that the model server used the weights whose hash is given here. It does not say what it has ' +
-        'loaded. Only the name, the place and the context length that it gives were compared, all through the run.',
+      (modelPath === null
+        ? 'Not known: which weights the model server used, so that the hash given here is of what it says. '
+        : 'Not verified: that the model server used the weights whose hash is given here. It does not say what it ' +
+          'has loaded. ') +
+        'Only the name, the place and the context length that it gives were compared, all through the run.',
     );
   }
   if (damagedLines > 0)

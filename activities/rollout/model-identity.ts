@@ -58,7 +58,12 @@ export function requireSameFingerprint(model: RunModel, fingerprint: string | nu
 function changed({ baseUrl, name, path, sha256, served }: RunModel, now: string): ModelFault {
   const context = served.weightsSha256 === null && served.maxModelLength !== null;
   const place = served.weightsSha256 === null && served.root !== null ? served.root : path;
-  const began = `weights ${short(sha256)} (${place}${context ? `, context of ${served.maxModelLength} tokens` : ''})`;
+  const facts = [
+    ...(place === null ? [] : [place]),
+    ...(context ? [`context of ${served.maxModelLength} tokens`] : []),
+  ];
+  const weights = path === null && served.weightsSha256 === null ? 'weights unknown' : `weights ${short(sha256)}`;
+  const began = `${weights}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`;
   return new ModelFault(
     'changed',
     `The run began with the model ${name}, ${began}. Now ${baseUrl} serves under this name ${now}. ` +

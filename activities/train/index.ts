@@ -7,7 +7,7 @@ import type { RunContext } from '../../contracts/messages/run-context';
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { failure } from '../../contracts/typed-failure';
 import type { ArtifactStore } from '../../store';
-import { baseModelChanged, requireFrozenBaseModel } from '../base-model';
+import { baseModelChanged, requireFrozenBaseModel, trainedModelPath } from '../base-model';
 import { readPreparedSpec } from '../prepared-spec';
 import { removeCheckpoints } from './checkpoints';
 import { removeWarmStart, withWarmStart } from './warm-start';
@@ -98,7 +98,7 @@ export function createTrainActivities({
       if (trainedOn !== prepared.baseModelSha256) {
         // The directory is set aside, so that the next attempt trains again.
         await rename(planned.directory, `${planned.directory}-on-${trainedOn.slice(0, 12)}-${Date.now()}`);
-        throw baseModelChanged(prepared.modelPath, prepared.baseModelSha256, trainedOn);
+        throw baseModelChanged(trainedModelPath(prepared), prepared.baseModelSha256, trainedOn);
       }
       if (manifest.nothingLearned !== undefined)
         throw failure(

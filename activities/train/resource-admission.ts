@@ -3,6 +3,7 @@ import { bytesText } from '../../contracts/bytes-text';
 import { pluralise } from '../../contracts/pluralise';
 import { estimateTrainerMemory } from '../../contracts/trainer-memory';
 import { readModelConfig } from '../../loaders/model-config';
+import { trainedModelPath } from '../base-model';
 import type { Training } from './backend';
 
 /** Share of the machine's memory that all trainers together may need; servers and the system need the rest. */
@@ -83,9 +84,9 @@ export class ResourceAdmission {
  */
 export function roomOfTrainer({ kind, prepared, group }: Pick<Training, 'kind' | 'prepared' | 'group'>): Room {
   if (kind === 'trial') return { bytes: 0, threads: 0 };
-  const { spec, modelPath } = prepared;
+  const { spec } = prepared;
   const members = group.members.length;
-  const memory = estimateTrainerMemory(readModelConfig(modelPath), spec, false);
+  const memory = estimateTrainerMemory(readModelConfig(trainedModelPath(prepared)), spec, false);
   return {
     bytes: memory === null ? 0 : memory.weights + members * (memory.total - memory.weights),
     threads: Math.min(members * spec.training.threads, Math.max(spec.training.threads, availableParallelism())),

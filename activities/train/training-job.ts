@@ -5,6 +5,7 @@ import { type TrainingJob, trainingJobSchema, type TrialJob } from '../../contra
 import type { TrainInput } from '../../contracts/messages/sharpen-stage';
 import { SYNTHETIC_SEEDS } from '../../contracts/limits';
 import { type ArtifactStore, layout, replaceFile } from '../../store';
+import { trainedModelPath } from '../base-model';
 import { runModel } from '../endpoints/run-model';
 import { calibratedReward } from './calibrated-reward';
 import { planWatch } from './watch/plan-watch';
@@ -81,12 +82,12 @@ export function jobFile(
     modelUrl: string | null;
   },
 ): TrainingJob {
-  const { modelPath, sandbox } = prepared;
+  const { sandbox } = prepared;
   const { training, environment } = prepared.spec;
   return trainingJobSchema.parse({
     jobId: `${of.runId}/${of.name}`,
     seed: Number.parseInt(sha256(`${of.seed}:${of.name}`).slice(0, 8), 16) >>> 1,
-    baseModel: modelPath,
+    baseModel: trainedModelPath(prepared),
     environments: of.environments,
     taskSeedStart: SYNTHETIC_SEEDS.training,
     outputDir: of.directory,

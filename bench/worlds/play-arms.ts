@@ -12,6 +12,7 @@ import { openingText } from '../../routing/opening-text';
 import { modelForLaterTurns } from '../../activities/evaluate/model-for-later-turns';
 import type { EpisodePlan } from '../../activities/rollout/episode';
 import type { FinishedRollouts } from '../../activities/rollout/run-rollouts';
+import { trainedModelPath } from '../../activities/base-model';
 import { mean } from '../../activities/statistics/mean';
 import { runActivity } from '../shared/identify-without-server';
 import { heldOutPlayed } from '../shared/held-out-played';
@@ -33,7 +34,7 @@ export async function withPolicyServer<T>(
     processes.start(
       python,
       [
-        ...['-m', 'whetstone.serve', '--model', prepared.modelPath, '--port', String(port)],
+        ...['-m', 'whetstone.serve', '--model', trainedModelPath(prepared), '--port', String(port)],
         ...['--served-name', prepared.spec.model.name, '--adapters', store.localPath('.')],
       ],
       { PYTHONPATH: join(projectRoot(), 'trainer-image'), HF_HUB_OFFLINE: '1' },

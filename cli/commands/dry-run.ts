@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { BudgetSpec } from '../../contracts/config/analyst-spec';
 import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../../contracts/trainer-memory';
+import type { RunEnd } from '../../contracts/names';
 import { printsTasks } from '../../loaders/agent-spec';
 import { readModelConfig } from '../../loaders/model-config';
 import { collectedTraces, LocalStore, readTraces } from '../../store';
@@ -58,20 +59,20 @@ function describeSize(spec: AgentSpec): string {
 }
 
 /**
- * `whet run AGENT_YAML --dry-run`: calls, tokens and cost of each stage. It starts no run; a command
+ * `whet run AGENT_YAML --dry-run [--until STAGE]`: calls, tokens and cost of each stage. It starts no run; a command
  * that prints the tasks is run.
  */
-export async function dryRunCommand({ settings, out }: Context, path: string): Promise<void> {
+export async function dryRunCommand({ settings, out }: Context, path: string, until?: RunEnd): Promise<void> {
   const { spec, path: specPath } = await readAgentWithTasks(path);
   const store = new LocalStore(settings.storeRoot);
   const { trajectories: live, unreadable } = await readTraces(store, spec.name, {
     ...collectedTraces(spec.collect.live, spec.model.name),
     now: Date.now(),
   });
-  const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length);
+  const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length, until);
   const onGpu = spec.training.backend === 'kubernetes' && (spec.training.kubernetes?.resources.gpus ?? 0) > 0;
-  // A model that a recipe makes may not exist yet.
-  const { path: modelPath } = spec.model;
+  // A model that a recipe makes may not exist yet. A run that trains nothing needs none.
+  const modelPath = until === undefined ? spec.model.path : undefined;
   const modelConfig = modelPath === undefined ? null : readModelConfig(resolve(dirname(specPath), modelPath));
   const memory = estimateTrainerMemory(modelConfig, spec, onGpu);
   const { budget } = spec;
@@ -97,7 +98,8 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
     estimate.expectedTokens === null
       ? 'That is every labelling run, candidate and attempt that agent.yaml allows; most runs need a small part of ' +
         'it. After a first run the dry run says what that one used.'
-      : `The last run used ${whole(estimate.expectedTokens)} tokens: expect about as many, and fewer where labels and ` +
+      : `The ${until === undefined ? '' : 'identification of the '}last run used ` +
+        `${whole(estimate.expectedTokens)} tokens: expect about as many, and fewer where labels and ` +
         'environments are reused.',
     ...(estimate.usd === null
       ? ['agent.yaml has no prices (analyst.pricePerMillionInput, analyst.pricePerMillionOutput), so there is no cost.']
@@ -116,11 +118,11 @@ export async function dryRunCommand({ settings, out }: Context, path: string): P
         'the run would leave out what cannot be read.',
     ),
     ...(memory === null ? [] : describeMemory(spec, memory)),
-    `The evaluation, ${describeSize(spec)}, proves a gain over base of ` +
-      `${pointsText(estimate.minimumDetectableGain)} or more in four of five cases, ` +
-      'for any agent; the run computes it again from the results of this agent.',
+    ...(until === undefined ? [describeEvaluation(estimate, spec)] : []),
     describeRarestNeed(estimate, spec),
-    `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`,
+    until === undefined
+      ? `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`
+      : 'The run would end after identification: no trainer is tried, and nothing is trained or evaluated.',
     printsTasks(spec) ? 'Nothing but the command of environment.tasks was started.' : 'Nothing was started.',
   ];
   out.result(
@@ -144,6 +146,10 @@ function overOfEnvironment({ environment: estimate }: RunEstimate, { environment
 const describeEnvironmentUse = ({ tokens, usd }: NonNullable<RunEstimate['environment']>): string =>
   `Simulated users and judges: at most ${whole(tokens)} tokens${usd === null ? '' : `, ${dollars(usd)}`}, if the ` +
   'environment asks models.';
+
+const describeEvaluation = ({ minimumDetectableGain }: RunEstimate, spec: AgentSpec): string =>
+  `The evaluation, ${describeSize(spec)}, proves a gain over base of ${pointsText(minimumDetectableGain)} or more in ` +
+  'four of five cases, for any agent; the run computes it again from the results of this agent.';
 
 function describeRarestNeed({ rarestNeed }: Pick<RunEstimate, 'rarestNeed'>, { environment }: AgentSpec): string {
   const tasks = pluralise(environment.trainSeeds.count, 'train task');

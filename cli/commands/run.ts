@@ -16,8 +16,8 @@ import { readReport, reportText } from '../view/report-text';
 import { explainRun } from '../view/explain';
 import { unsignedNoticesWarning } from '../unsigned-notices-warning';
 
-/** A run's differences from its agent.yaml, for comparing the results. */
-type Ablation = Pick<ImprovementRunInput, 'arm' | 'ablations'>;
+/** A run's differences from its agent.yaml: for comparing the results, and where it ends. */
+type RunChanges = Pick<ImprovementRunInput, 'arm' | 'ablations' | 'until'>;
 
 /**
  * Starts an improvement run and returns its id, which is also the workflow's id. `modelSeed` is the seed of the
@@ -28,7 +28,7 @@ export async function startRun(
   temporal: Temporal,
   agent: Agent,
   seed: number | undefined,
-  ablation: Ablation,
+  changes: RunChanges,
   modelSeed: number | null,
 ): Promise<string> {
   const { client } = temporal;
@@ -39,7 +39,7 @@ export async function startRun(
     agent: agent.spec.name,
     specPath: agent.path,
     ...(seed === undefined ? {} : { seed }),
-    ...ablation,
+    ...changes,
   };
   try {
     await client.workflow.start(WORKFLOWS.improvementRun, {
@@ -67,22 +67,28 @@ export async function startRun(
 }
 
 /** Flags of `whet run`. */
-export type RunFlags = { follow?: boolean; seed?: number } & Ablation;
+export type RunFlags = { follow?: boolean; seed?: number } & RunChanges;
 
 /**
- * `whet run AGENT_YAML [--follow] [--seed N] [--arm NAME] [--ablations]`: starts a run and prints the results of its
- * first checks. With `--follow` it shows the run to its end.
+ * `whet run AGENT_YAML [--follow] [--seed N] [--until STAGE] [--arm NAME] [--ablations]`: starts a run and prints the
+ * results of its first checks. With `--follow` it shows the run to its end.
  */
 export async function runCommand({ settings, out }: Context, path: string, options: RunFlags): Promise<void> {
   const agent = readAgent(path);
   await withTemporal(settings, async (temporal) => {
-    const { arm, ablations } = options;
-    const ablation = { ...(arm !== undefined && { arm }), ...(ablations !== undefined && { ablations }) };
+    const { arm, ablations, until } = options;
+    const changes = {
+      ...(arm !== undefined && { arm }),
+      ...(ablations !== undefined && { ablations }),
+      ...(until !== undefined && { until }),
+    };
     const served = readRunningSupervisorState(settings.home);
     const modelSeed = served?.agentPath === agent.path ? served.modelSeed : null;
-    const runId = await startRun(temporal, agent, options.seed, ablation, modelSeed);
+    const runId = await startRun(temporal, agent, options.seed, changes, modelSeed);
     const beside = await otherOpenRuns(temporal, agent.spec.name, runId);
-    const warnings = [unsignedNoticesWarning(agent.spec.notify), besideText(beside)].filter((text) => text !== null);
+    const warnings = [unsignedNoticesWarning(agent.spec.notify), besideText(beside, until)].filter(
+      (text) => text !== null,
+    );
     const began = [`started ${runId}`, ...warnings];
     if (options.follow !== true) {
       const trouble = () => localTrouble(settings, temporal.address);
@@ -112,13 +118,15 @@ async function otherOpenRuns({ client }: Temporal, agent: string, started: strin
 }
 
 /** A sentence about the agent's other open runs; null if it has none. */
-function besideText(runs: readonly string[]): string | null {
+function besideText(runs: readonly string[], until: RunChanges['until']): string | null {
   const [first] = runs;
   if (first === undefined) return null;
   const which = runs.length === 1 ? first : `${runs.length} other runs of this agent`;
+  const shared = `It goes on beside ${which}. They share the labels that the analyst is asked for`;
+  if (until !== undefined) return `${shared}.`;
   return (
-    `It goes on beside ${which}. They share the labels that the analyst is asked for, but each trains and evaluates ` +
-    `for itself: \`whet cancel ${first}\` ends ${runs.length === 1 ? 'the other one' : 'one of them'}.`
+    `${shared}, but each trains and evaluates for itself: \`whet cancel ${first}\` ends ` +
+    `${runs.length === 1 ? 'the other one' : 'one of them'}.`
   );
 }
 

@@ -7,7 +7,7 @@ import {
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { scheduleIdOf, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import { RUN_ENDS, scheduleIdOf, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -21,6 +21,8 @@ export interface ScheduleFlags {
   catchUp: string;
   timezone: string;
   delete?: boolean;
+  /** Refused: nights have all stages. */
+  until?: string;
 }
 
 /** Longest duration: the server silently replaces a longer one. */
@@ -88,7 +90,12 @@ export async function scheduleCommand(
       type: 'Schedule.Invalid',
     });
   const agent = readAgent(path);
-  const { cron } = flags;
+  const { cron, until } = flags;
+  if (until !== undefined)
+    throw new CliError(
+      `--until ${until}: a night has all stages. A single run may end earlier: whet run ${path} --until ${RUN_ENDS[0]}`,
+      { type: 'Schedule.Invalid' },
+    );
   if (cron !== undefined && flags.delete === true)
     throw new CliError('--cron and --delete together: name the one that is meant.', { type: 'Schedule.Invalid' });
   if (cron === undefined && flags.delete !== true)

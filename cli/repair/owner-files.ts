@@ -14,7 +14,7 @@ export async function ownerFileProblems(store: ArtifactStore, spec: ArtifactRef 
   if (!prepared) return [];
   const { modelPath, environmentPath, environmentSha256 } = prepared;
   const problems: string[] = [];
-  if (!existsSync(join(modelPath, 'config.json')))
+  if (modelPath !== null && !existsSync(join(modelPath, 'config.json')))
     problems.push(
       `The base model ${modelPath} is not on this machine. No run makes it: put it back, or let \`whet up\` make it ` +
         "where the agent's model has a recipe.",

@@ -2,6 +2,7 @@ import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
 import { failedText } from '../../contracts/failed-episodes';
+import { ENDED_AFTER_IDENTIFY } from '../../contracts/names';
 import { isMixedAlone } from '../../contracts/artifacts/router-choice';
 import { gateConfidenceNote } from '../../contracts/statistics/gate-confidence-note';
 import { join } from 'node:path';
@@ -47,7 +48,8 @@ const reversed = ({ estimate, low, high }: Interval): Interval => ({ estimate: -
  * oracle. Each row has the pass rate in [0, 1], pass^k where there are several trials, and its paired difference to
  * base, all with intervals; caveats follow. Without an evaluation, a sentence says why.
  */
-function resultTable({ evaluation, night }: Report): string {
+function resultTable({ evaluation, night, verdict }: Report): string {
+  if (evaluation === null && verdict === 'diagnosed') return ENDED_AFTER_IDENTIFY;
   if (evaluation === null) return night?.sentence ?? 'Nothing was evaluated: no adapter was trained.';
   const percent = `${Math.round(evaluation.confidence * 100)} %`;
   const { allOf: k = evaluation.trials, doNothing } = evaluation;

@@ -30,8 +30,9 @@ export const preparedSpecSchema = z.strictObject({
   /** The tasks that a command printed when the run began. Absent: they are in a file, or have seeds alone. */
   printedTasks: artifactRefSchema.optional(),
   modelBaseUrl: z.string(),
-  /** Directory of the base model in save_pretrained format. */
-  modelPath: z.string(),
+  /** Directory of the base model in save_pretrained format. Null: the run ends before it trains, and needs none. */
+  modelPath: z.string().nullable(),
+  /** Hash of that directory. Without one: of the weights that the server names, else of what it says of its model. */
   baseModelSha256: z.string(),
   /** The server's statements about the base model when the run began. Every later attempt compares them again. */
   servedModel: servedModelSchema,

@@ -79,8 +79,11 @@ export const reportSchema = z.strictObject({
   analyst: z.string().describe('Display name of the analyst.'),
   sandbox: z.string().describe('`jail` or `unsafe`, and what was found.'),
   baseModel: z
-    .strictObject({ name: z.string().describe('Served name.'), sha256: z.string().describe('Hash of its files.') })
-    .describe('The model that the adapters were trained on.'),
+    .strictObject({
+      name: z.string().describe('Served name.'),
+      sha256: z.string().describe('Hash of its files; of a run that only diagnoses, of what the server says of it.'),
+    })
+    .describe('The model that the adapters are trained on.'),
   settings: z
     .strictObject({
       calibration: z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MIXED, RUN_OUTCOMES } from '../names';
+import { ENDED_AFTER_IDENTIFY, MIXED, RUN_OUTCOMES } from '../names';
 import { type Arm, intervalSchema } from './evaluation';
 import { failedByCauseSchema } from './failed-by-cause';
 import { judgingSchema } from './evaluation-plan';
@@ -78,13 +78,17 @@ export function recordOfReport(report: Report): RunRecord {
     runId: report.runId,
     agent: report.agent,
     outcome: report.verdict,
-    // A night that ended early has no gate, and its sentence says why.
-    reasons:
-      report.gate?.reasons ?? (report.night && report.night.outcome !== 'goes-on' ? [report.night.sentence] : []),
+    reasons: report.gate?.reasons ?? whyNotJudged(report),
     startedAt: new Date(endedAtMs - seconds * 1000).toISOString(),
     endedAt: report.createdAt,
     figures: figuresOf(report),
   };
+}
+
+/** Why a run has no gate: its night ended early, or it was to end before. Empty: nothing was trained. */
+function whyNotJudged({ night, verdict }: Report): string[] {
+  if (verdict === 'diagnosed') return [ENDED_AFTER_IDENTIFY];
+  return night && night.outcome !== 'goes-on' ? [night.sentence] : [];
 }
 
 function figuresOf(report: Report): RunFigures {

@@ -4,7 +4,7 @@
  */
 import type { ArtifactRef } from '../artifacts/artifact-ref';
 import type { IdentifyArm } from '../artifacts/identification';
-import type { RunOutcome, StageName, WaitingFor } from '../names';
+import type { RunEnd, RunOutcome, StageName, WaitingFor } from '../names';
 import type { ArmRollouts, CompareResult } from './evaluate-stage';
 import type { IdentifyResult } from './identify-stage';
 import type { RunContext, StageTiming } from './run-context';
@@ -27,6 +27,8 @@ export interface ImprovementRunInput {
   arm?: IdentifyArm;
   /** Replaces `identify.ablations` of the spec. */
   ablations?: boolean;
+  /** The last stage before the report. Absent: all stages. A scheduled run has all. */
+  until?: RunEnd;
 }
 
 /** The part of the spec that the workflow needs; `prepareRun` reads it. */

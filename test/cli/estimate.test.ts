@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { dryRunCommand } from '../../cli/commands/dry-run';
 import type { RunEstimate } from '../../cli/estimate';
 import { readSettings } from '../../cli/settings';
+import type { RunEnd } from '../../contracts/names';
 import { layout, LocalStore } from '../../store';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-estimate-'));
@@ -24,7 +25,7 @@ analyst: ${analyst}
 ${more}`,
   );
 
-async function dryRun(): Promise<{ value: RunEstimate & { overBudget: boolean }; text: string }> {
+async function dryRun(until?: RunEnd): Promise<{ value: RunEstimate & { overBudget: boolean }; text: string }> {
   let printed: { value: unknown; text: string } | null = null;
   const out = {
     live: false,
@@ -32,7 +33,7 @@ async function dryRun(): Promise<{ value: RunEstimate & { overBudget: boolean };
     result: (value: unknown, text: string) => void (printed = { value, text }),
     redraw: () => undefined,
   };
-  await dryRunCommand({ settings: readSettings({ WHET_HOME: folder }), out }, path);
+  await dryRunCommand({ settings: readSettings({ WHET_HOME: folder }), out }, path, until);
   return printed as unknown as { value: RunEstimate & { overBudget: boolean }; text: string };
 }
 
@@ -74,6 +75,23 @@ test('trainings and their probes are counted apart, and not as work of the analy
   expect(calls(without, /^trainings/)).toBe(5 * 40 * 16 * 4);
   expect(calls(without, /^their probes/)).toBeUndefined();
   expect(without.tokens).toBe(value.tokens);
+});
+
+test('a run that ends after identification has no trainer, no training and no evaluation to pay for', async () => {
+  agent('{ pricePerMillionInput: 1, pricePerMillionOutput: 4 }');
+  const whole = (await dryRun()).value;
+  const { value, text } = await dryRun('identify');
+  expect(new Set(value.stages.map(({ stage }) => stage))).toEqual(new Set(['collect', 'identify']));
+  expect(value.stages).toEqual(whole.stages.filter(({ stage }) => stage === 'collect' || stage === 'identify'));
+  const [discovery, labelled] = value.stages.filter(({ usd }) => usd !== null);
+  expect(value.usd).toBeCloseTo(discovery!.usd! + labelled!.usd!, 6);
+  expect(value.tokens).toBeLessThan(whole.tokens);
+  expect(text).toContain('no trainer is tried, and nothing is trained or evaluated');
+  expect(text).not.toMatch(/Memory of a trainer|tries a trainer|held-out/);
+  const yaml = readFileSync(path, 'utf8');
+  writeFileSync(path, yaml.replace('{ path: env.py,', '{ kind: process, command: [python3, env.py],'));
+  // 200 to learn from, and 200 of experiments.
+  expect((await dryRun('identify')).value.environment).toMatchObject({ episodes: 400 });
 });
 
 test('trials that a wanted gain may add count in full', async () => {
@@ -137,12 +155,13 @@ test('an earlier run of the agent says how large its calls are', async () => {
   };
   await new LocalStore(join(folder, 'store')).swapDocument(
     layout.analystUse('run-desk-20261121-000000-aaaa'),
-    { uses: { label: use }, counted: {} },
+    { uses: { label: use, synthesise: use }, counted: {} },
     null,
   );
   const { value, text } = await dryRun();
-  expect(value.expectedTokens).toBe(20_400);
-  expect(text).toContain('The last run used 20,400 tokens: expect about as many');
+  expect(value.expectedTokens).toBe(40_800);
+  expect(text).toContain('The last run used 40,800 tokens: expect about as many');
+  expect((await dryRun('identify')).text).toContain('The identification of the last run used 20,400 tokens: expect');
   expect(labels(value)).toMatchObject({ promptTokens: 6_000_000, cachedTokens: 1_500_000, completionTokens: 120_000 });
   expect(value.basis).toContain('run-desk-20261121-000000-aaaa');
 });

@@ -77,6 +77,7 @@ describe('whether an open run can go on with the services of a plan', () => {
     modelSeed: null,
     prepared: prepared({ spec: spec({ recipe: undefined, path: 'm' }) }),
   });
+  const diagnosis = openRun({ modelSeed: null, prepared: { ...inDirectory.prepared, modelPath: null } });
   const ownServer = prepared({ spec: spec({ recipe: undefined, baseUrl: 'http://gpu:8000/v1', path: 'm' }) });
   const realAnalyst = prepared({
     analyst: { baseUrl: 'https://api.openai.com/v1', model: 'm', displayName: 'm at api' },
@@ -89,6 +90,12 @@ describe('whether an open run can go on with the services of a plan', () => {
     ['a run with a server of its own', false, services({ model: recipe(2) }), openRun({ prepared: ownServer })],
     ['no policy server at all', false, services({ model: null, analyst: null, agentPath: null }), openRun()],
     ['the same directory', false, services({ model: directory('/models/one') }), inDirectory],
+    [
+      'the same directory, which a diagnosis does not read',
+      false,
+      services({ model: directory('/agents/desk/m') }),
+      diagnosis,
+    ],
     ['the same real analyst', true, services({ analyst: null }), openRun({ prepared: realAnalyst })],
   ])('can: %s', (_, configured, plan, run) => expect(judged(plan, run, configured)).toBeNull());
 
@@ -101,6 +108,13 @@ describe('whether an open run can go on with the services of a plan', () => {
       services({ model: { ...recipe(1), servedName: 'x' } }),
       openRun(),
       /desk-model, .* serve x/,
+    ],
+    [
+      'another directory than a diagnosis began with',
+      false,
+      services({ model: directory('/models/two') }),
+      diagnosis,
+      /\/agents\/desk\/m, .*\/models\/two/,
     ],
     [
       'another directory',

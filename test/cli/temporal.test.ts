@@ -157,6 +157,45 @@ test('a run is followed stage by stage, waits for its approval and ends with its
   });
 });
 
+test('a run that is to end after identification ends there, and every command says so', async () => {
+  const { activities } = fakeActivities({ kept: ['a'] });
+  await withWorkers(server, activities, async () => {
+    const started = capture();
+    await runCommand(started.context, agentPath, { until: 'identify' });
+    const { runId } = started.values[0] as { runId: string };
+    expect(await server.client.workflow.getHandle(runId).result()).toMatchObject({ verdict: 'diagnosed' });
+    const status = capture();
+    await statusCommand(status.context, runId, {});
+    expect(status.lines.join('\n')).toMatch(/sharpen +skipped .*the run was to end before it/);
+    expect(await why(runId)).toMatch(
+      /It ended after .*: diagnosed\.[^]*kept 1 of .*[^]*nothing was trained, evaluated/,
+    );
+    const listed = async (): Promise<string> => {
+      const ls = capture();
+      await lsCommand(ls.context, { agent: 'desk', limit: 50 });
+      return (
+        ls.lines
+          .join('\n')
+          .split('\n')
+          .find((line) => line.startsWith(runId)) ?? ''
+      );
+    };
+    while (!/completed/.test(await listed())) await sleep(100);
+    expect(await listed()).toMatch(/diagnosed/);
+    await expect(answerCommand(capture().context, 'retry', runId, undefined)).rejects.toThrow(
+      /has ended \(diagnosed\)/,
+    );
+  });
+});
+
+test('a night has all stages', async () => {
+  const nightly = { cron: '0 3 * * *', jitter: '10m', catchUp: '6h', timezone: 'UTC', until: 'identify' };
+  await expect(scheduleCommand(capture().context, agentPath, nightly)).rejects.toMatchObject({
+    exitCode: 2,
+    message: `--until identify: a night has all stages. A single run may end earlier: whet run ${agentPath} --until identify`,
+  });
+});
+
 test('a capability that waits is answered by skip', async () => {
   const { activities } = fakeActivities({ kept: ['a'], rejectedAttempts: { a: 99 } });
   await withWorkers(server, activities, async () => {

@@ -1,17 +1,30 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { AnswerInput, AnswerResult, ImprovementRunResult, RunProgress } from '../../contracts/messages/run';
+import type {
+  AnswerInput,
+  AnswerResult,
+  ImprovementRunInput,
+  ImprovementRunResult,
+  RunProgress,
+} from '../../contracts/messages/run';
 import { MESSAGES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 
 let count = 0;
 
-/** Starts an improvement run of the agent `desk`, with what tests ask of it. `before` is told its id. */
-export async function startRun({ client }: TestWorkflowEnvironment, before?: (runId: string) => void) {
+/**
+ * Starts an improvement run of the agent `desk`, with what tests ask of it. `before` is told its id. `more`: what its
+ * input has besides.
+ */
+export async function startRun(
+  { client }: TestWorkflowEnvironment,
+  before?: (runId: string) => void,
+  more: Pick<ImprovementRunInput, 'until'> = {},
+) {
   const runId = `run-desk-${++count}`;
   before?.(runId);
   const handle = await client.workflow.start(WORKFLOWS.improvementRun, {
     workflowId: runId,
     taskQueue: TASK_QUEUES.orchestration,
-    args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
+    args: [{ runId, agent: 'desk', specPath: '/agent.yaml', ...more }],
     memo: { agent: 'desk', specPath: '/agent.yaml' },
   });
   return {
@@ -24,7 +37,7 @@ export async function startRun({ client }: TestWorkflowEnvironment, before?: (ru
   };
 }
 
-/** Longest time that `until` reads. It is there so that a value that never comes is shown; nothing is measured by it. */
+/** Longest time that `until` reads, so that a value that never comes is shown; nothing is measured by it. */
 const LONGEST_MS = 300_000;
 
 /** Reads until the value is as wanted, and returns it. */

@@ -7,7 +7,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import { childWorkflowId, type RunOutcome, WORKFLOWS } from '../../contracts/names';
+import { childWorkflowId, ENDED_AFTER_IDENTIFY, type RunOutcome, WORKFLOWS } from '../../contracts/names';
 import type { IdentifyResult } from '../../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../../contracts/messages/run';
 import type { NightDecisionResult } from '../../contracts/messages/night-stage';
@@ -98,6 +98,7 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     preparation.prepareRun.executeWithOptions({ summary: 'check agent.yaml, model, analyst and jail' }, [run.input]);
   const plan = await gates.perform('prepare', prepare, { mayEnd: true });
   takePlan(run, plan);
+  if (run.input.until === 'identify') return diagnose(run, plan);
   const night = await gates.perform('prepare', () => planNight(run, plan));
   const measured = night.measure ? await measureNight(run, plan, night.plan, night.measure) : null;
   if (measured !== null && measured.decision.outcome !== 'goes-on') return endNight(run, plan, measured);
@@ -140,6 +141,36 @@ async function runStages(run: Run): Promise<ImprovementRunResult> {
     promotedVersion,
     ...(measured !== null && { night: nightFacts(measured) }),
     ...(night.remaking !== undefined && { plan: night.plan }),
+  });
+}
+
+/**
+ * A run that ends after identification. It examines the base agent, whatever is served, and is no night. Nothing that
+ * only a training needs is waited for.
+ */
+async function diagnose(run: Run, plan: RunPlan): Promise<ImprovementRunResult> {
+  const { table, gates } = run;
+  const collected = await table.run(
+    'collect',
+    () => gates.perform('collect', () => collect(plan), { mayEnd: true }),
+    describeCollected,
+  );
+  const identified = await table.run(
+    'identify',
+    () => gates.perform('identify', () => identify(plan, collected)),
+    describeIdentified,
+  );
+  for (const stage of ['sharpen', 'evaluate', 'promote'] as const) table.skip(stage, 'the run was to end before it');
+  const found =
+    identified.kept.length === 0
+      ? whyNotEvaluated([], identified)
+      : [`Identification ${describeIdentified(identified)}.`];
+  return reportRun(run, plan, null, [...found, ENDED_AFTER_IDENTIFY], {
+    verdict: 'diagnosed',
+    collected,
+    identified,
+    sharpened: [],
+    promotedVersion: null,
   });
 }
 

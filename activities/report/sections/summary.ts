@@ -4,7 +4,7 @@ import type { Report } from '../../../contracts/artifacts/report';
 import { failedOfArms, failedText } from '../../../contracts/failed-episodes';
 import { isMixedAlone } from '../../../contracts/artifacts/router-choice';
 import { gateConfidenceNote } from '../../../contracts/statistics/gate-confidence-note';
-import type { RunOutcome } from '../../../contracts/names';
+import { ENDED_AFTER_IDENTIFY, type RunOutcome } from '../../../contracts/names';
 import { type ForestRow, forestPlot } from '../../charts/intervals';
 import { bothLayouts } from '../../charts/svg';
 import { count, duration, percent, percentRange, plural, points, pointsRange, typeset } from '../../html/format';
@@ -21,6 +21,7 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
   'not-promoted': 'Not promoted',
   'nothing-to-sharpen': 'Nothing to sharpen',
   'nothing-trained': 'Nothing trained',
+  diagnosed: 'Diagnosed',
   'nothing-new': 'Nothing new',
   'too-little-power': 'Too few tasks to tell',
   expired: 'Nobody answered in time',
@@ -29,6 +30,7 @@ const VERDICT_WORDS: Record<RunOutcome, string> = {
   cancelled: 'Cancelled',
 };
 
+const DIAGNOSED = markup`<p>${ENDED_AFTER_IDENTIFY}</p>`;
 const NOT_EVALUATED = markup`<p>Nothing was evaluated, because no adapter was trained.</p>`;
 
 /** The name of an adapter's capability; if no capability has the adapter, its served name. */
@@ -41,7 +43,7 @@ export function headerSection({ report }: ReportDocument): Markup {
   const { evaluation, verdict, promotedVersion } = report;
   const alarm = report.notes.filter((note) => note.startsWith(UNSAFE_NOTE));
   const words = `${VERDICT_WORDS[verdict]}${promotedVersion === null ? '' : ` as version ${promotedVersion}`}`;
-  const look = verdict === 'promoted' || verdict === 'nothing-new' ? 'good' : 'bad';
+  const look = ['promoted', 'diagnosed', 'nothing-new'].includes(verdict) ? 'good' : 'bad';
   return markup`<header class="top">
     ${alarm.map(
       (note) =>
@@ -58,7 +60,7 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
   const { evaluation, gate, notes, night } = report;
   const apart = evaluation && gateConfidenceNote(evaluation);
   return markup`${night && markup`<p>${typeset(night.sentence)}</p>`}
-    ${evaluation ? keyTable(report, evaluation) : NOT_EVALUATED}
+    ${evaluation ? keyTable(report, evaluation) : report.verdict === 'diagnosed' ? DIAGNOSED : NOT_EVALUATED}
     ${
       gate &&
       markup`<h3>${gateTitle(gate)}</h3>
@@ -104,6 +106,8 @@ function headline({ evaluation, verdict, agent, identification, night }: Report)
       `the base model ${percent(base.passRate.estimate)}`
     );
   }
+  if (verdict === 'diagnosed')
+    return `${agent} was diagnosed: ${plural(identification.kept.length, 'capability', 'capabilities')} found lacking`;
   if (verdict === 'nothing-to-sharpen' || verdict === 'nothing-trained')
     return (
       `No adapter for ${agent}: ` +

@@ -5,7 +5,7 @@ import type { RunContext } from '../../../contracts/messages/run-context';
 import { TRIAL } from '../../../contracts/names';
 import { type ArtifactStore, layout } from '../../../store';
 import { listModelFiles } from '../../../store/model-hash';
-import { isVisible } from '../../base-model';
+import { isVisible, trainedModelPath } from '../../base-model';
 import { jobFile, type PlannedJob, sha256 } from '../training-job';
 
 /** Files of the base model up to this size are compared by content, larger ones only by size. */
@@ -54,5 +54,7 @@ function visibleGpus({ spec: { training } }: PreparedSpec): number {
 }
 
 /** The files of the base model; empty if only the trainers can see them. */
-const modelFilesOf = async ({ modelPath }: PreparedSpec): Promise<TrialJob['trial']['modelFiles']> =>
-  (await isVisible(modelPath)) ? listModelFiles(modelPath, HASHED_BYTES) : [];
+async function modelFilesOf(prepared: PreparedSpec): Promise<TrialJob['trial']['modelFiles']> {
+  const modelPath = trainedModelPath(prepared);
+  return (await isVisible(modelPath)) ? listModelFiles(modelPath, HASHED_BYTES) : [];
+}

@@ -53,6 +53,25 @@ describe('prepareRun', () => {
     await expect(prepared()).rejects.toMatchObject(spent);
   });
 
+  test('a run that ends after identification needs no base model, and no place to train', async () => {
+    const training = 'training: { backend: kubernetes, kubernetes: { image: evil, store: { claim: store } } }';
+    writeFileSync(join(folder, 'agent.yaml'), yaml(training).replace('path: model', `baseUrl: '${model.baseUrl}'`));
+    await expect(prepare()).rejects.toThrow(/"evil" is not allowed/);
+    await expect(prepare({ policy: openPolicy })).rejects.toThrow(/model\.path is not set/);
+    const { context } = await prepare({ input: { until: 'identify' } });
+    const prepared = await getJson(fixture.store, context.spec, preparedSpecSchema);
+    expect(prepared.modelPath).toBeNull();
+    // The server names no weights here, so that what it says stands for them.
+    expect(prepared.baseModelSha256).toMatch(/^[0-9a-f]{64}$/);
+    model.weightsSha256 = '3'.repeat(64);
+    const named = (await prepare({ input: { until: 'identify' } })).context.spec;
+    expect(await getJson(fixture.store, named, preparedSpecSchema)).toMatchObject({
+      ...{ modelPath: null, baseModelSha256: '3'.repeat(64) },
+    });
+    const scheduled = prepare({ input: { until: 'identify', scheduled: true } });
+    await expect(scheduled).rejects.toThrow(/a scheduled run has all stages/);
+  });
+
   test('a command of the owner says what it is, and its tasks, files and packages are part of its identity', async () => {
     for (const one of [fixture.folder, folder]) chmodSync(one, 0o755);
     copyFileSync(join(__dirname, '../../fakes/process_server.py'), join(folder, 'server.py'));

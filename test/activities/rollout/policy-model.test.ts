@@ -264,6 +264,18 @@ describe('PolicyModel', () => {
       await expect(model.chat(ask)).rejects.toMatchObject(changed('/models/second'));
     });
 
+    test('of a run that reads no weights only what the server says is compared and told', async () => {
+      const began = async (served: RunModel['served']) => {
+        const model = of(runModel({ path: null, served }));
+        server.root = '/models/second';
+        return model.chat(ask).catch(({ message }: Error) => message);
+      };
+      const first = { weightsSha256: null, root: '/models/first', maxModelLength: 2048 };
+      expect(await began(first)).toContain('model base, weights unknown (/models/first, context of 2048 tokens). Now');
+      const silent = { weightsSha256: null, root: null, maxModelLength: null };
+      expect(await began(silent)).toContain('model base, weights unknown. Now');
+    });
+
     test('before a result is kept, a server whose answers name no weights is asked, once for all who wait', async () => {
       server.root = '/models/first';
       const served = { weightsSha256: null, root: '/models/first', maxModelLength: 2048 };

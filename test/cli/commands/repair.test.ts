@@ -6,7 +6,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { repairCommand, type RepairFlags } from '../../../cli/commands/repair';
 import { createOutput } from '../../../cli/output';
 import { readSettings } from '../../../cli/settings';
-import type { RunProgress } from '../../../contracts/messages/run';
+import type { ImprovementRunInput, RunProgress } from '../../../contracts/messages/run';
 import { MESSAGES, repairWorkflowId, TASK_QUEUES, WORKFLOWS } from '../../../contracts/names';
 import { storingActivities, type StoringOptions } from '../../fakes/storing-activities';
 import { keepHistories } from '../../helpers/histories';
@@ -39,14 +39,14 @@ async function repair(runId: string, flags: RepairFlags = {}): Promise<{ result:
 }
 
 let count = 0;
-async function runToEnd(options: Omit<StoringOptions, 'store'> = {}) {
+async function runToEnd(options: Omit<StoringOptions, 'store'> = {}, more: Pick<ImprovementRunInput, 'until'> = {}) {
   const { activities, calls } = storingActivities({ store, mixedAdapter: true, ...options });
   const runId = `run-desk-${++count}`;
   await withWorkers(temporal, activities, () =>
     temporal.client.workflow.execute(WORKFLOWS.improvementRun, {
       workflowId: runId,
       taskQueue: TASK_QUEUES.orchestration,
-      args: [{ runId, agent: 'desk', specPath: '/agent.yaml' }],
+      args: [{ runId, agent: 'desk', specPath: '/agent.yaml', ...more }],
     }),
   );
   return { runId, activities, calls };
@@ -59,6 +59,22 @@ const filesOf = async (prefix: string): Promise<string[]> => {
   return keys;
 };
 const path = (key: string) => join(folder, key);
+
+test('what a run left that ended after identification is made again', async () => {
+  const { runId, activities } = await runToEnd({}, { until: 'identify' });
+  const keys = await filesOf(`runs/${runId}`);
+  const identification = keys.find((key) => key.includes('identification'))!;
+  const report = keys.find((key) => /report-[0-9a-f]{12}\.json$/.test(key))!;
+  const before = [identification, report].map((key) => readFileSync(path(key), 'utf8'));
+  await withWorkers(temporal, activities, async () => {
+    rmSync(path(identification));
+    truncateSync(path(report), 3);
+    const { result, exitCode } = await repair(runId, { yes: true });
+    expect(result.repaired.map(({ repaired }) => repaired)).toEqual([true, true]);
+    expect(exitCode).toBeUndefined();
+  });
+  expect([identification, report].map((key) => readFileSync(path(key), 'utf8'))).toEqual(before);
+});
 
 test('every artifact, damaged or deleted alone, gets the same bytes again', async () => {
   const { runId, activities } = await runToEnd();
