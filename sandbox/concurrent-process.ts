@@ -25,6 +25,8 @@ interface Pending {
 const SILENCE_MS = 60_000;
 /** Most bytes of log in a minute: a process may run for days, and one that writes more hinders the machine. */
 const LOG_BYTES_A_MINUTE = 64 * 2 ** 20;
+/** What a beat counts of them: reading one costs more than its bytes. */
+const BEAT_BYTES = 1024;
 /** The methods of an episode: their failures concern this episode alone. */
 const OF_EPISODE: readonly ProcessMethod[] = ['reset', 'step', 'evaluate'];
 
@@ -40,6 +42,7 @@ export class ConcurrentProcess {
   private lastId = 0;
   private lastHeard = 0;
   private silence: NodeJS.Timeout | null = null;
+  private logged = { bytes: 0, since: performance.now() };
   private readonly process: LineProcess;
 
   /** @param silenceMs for tests. */
@@ -54,7 +57,8 @@ export class ConcurrentProcess {
       onEnd: (failure) => this.rejectAll(failure),
       logBytes: Infinity,
     });
-    this.watchLogs(launched);
+    for (const stream of [launched.stdout, launched.stderr])
+      stream.on('data', (chunk: Buffer) => this.countLog(chunk.length));
   }
 
   /** Whether requests can still be made. */
@@ -124,7 +128,7 @@ export class ConcurrentProcess {
       return this.process.fail('Sandbox.BadOutput', `answered with something the protocol does not allow: ${what}`);
     }
     this.lastHeard = performance.now();
-    if ('beat' in read) return;
+    if ('beat' in read) return this.countLog(BEAT_BYTES);
     const pending = this.take(read.id);
     if (!pending) {
       if (!this.givenUp.delete(read.id))
@@ -169,17 +173,12 @@ export class ConcurrentProcess {
       );
   }
 
-  private watchLogs({ stdout, stderr }: LaunchedRuntime): void {
-    let bytes = 0;
-    let since = performance.now();
-    const count = (chunk: Buffer): void => {
-      const now = performance.now();
-      if (now - since > 60_000) [bytes, since] = [0, now];
-      bytes += chunk.length;
-      if (bytes > LOG_BYTES_A_MINUTE)
-        this.process.fail('Sandbox.OutputFlood', `wrote more than ${LOG_BYTES_A_MINUTE} bytes of log in a minute.`);
-    };
-    for (const stream of [stdout, stderr]) stream.on('data', count);
+  private countLog(bytes: number): void {
+    const now = performance.now();
+    if (now - this.logged.since > 60_000) this.logged = { bytes: 0, since: now };
+    this.logged.bytes += bytes;
+    if (this.logged.bytes > LOG_BYTES_A_MINUTE)
+      this.process.fail('Sandbox.OutputFlood', `wrote more than ${LOG_BYTES_A_MINUTE} bytes of log in a minute.`);
   }
 
   private rejectAll(error: SandboxError): void {

@@ -75,6 +75,9 @@ def step(params):
         write(b"nonsense\n")
     if way == "flood":
         write(b"x" * (2 << 20) + b"\n")
+    if way == "beats":
+        while True:
+            write(b'{"beat": {"open": 1, "waiting": 1}}\n' * 100)
     if way == "silence":
         SILENT.set()
         time.sleep(3600)

@@ -108,6 +108,7 @@ test.each([
   ['crash', 'EnvironmentDied'],
   ['garbage', 'BadOutput'],
   ['flood', 'BadOutput'],
+  ['beats', 'OutputFlood'],
   ['silence', 'EnvironmentHung'],
 ])('a process that ends by %s is lost with its open episodes, and no task is blamed', async (way, type) => {
   const environment = await open(source({ variables: ways({ 1: way }), processes: 2 }), 1000);
@@ -139,7 +140,7 @@ test('all open episodes of a process that ends are lost, and so is a request tha
   await expect(environment.step('e0', [])).rejects.toMatchObject(lost);
 });
 
-test.each(['crash', 'garbage', 'flood', 'silence'])(
+test.each(['crash', 'garbage', 'flood', 'beats', 'silence'])(
   'an episode that has its process for itself and ends it by %s has failed',
   async (way) => {
     const environment = await open(source({ variables: ways({ 1: way }), processes: 2 }), 1000);
