@@ -19,10 +19,13 @@ export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodTyp
 type Issue = z.core.$ZodIssue;
 
 /**
- * A text without the user names, passwords and queries of its addresses: messages end up in logs and in Temporal.
+ * A text without the user names, passwords and queries of its addresses: messages end up in logs and in Temporal. Each
+ * address is read once, whether or not it has a query: a text may be long.
  */
 export const withoutPasswords = (text: string): string =>
-  text.replace(/:[/\\]+[^\s"/?#\\]*@/g, '://…@').replace(/(:\/\/[^\s"?]*\?)[^\s"]+/g, '$1…');
+  text
+    .replace(/:[/\\]+[^\s"/?#\\]*@/g, '://…@')
+    .replace(/(:\/\/[^\s"?]*)(\?[^\s"]+)?/g, (_, address: string, query?: string) => address + (query ? '?…' : ''));
 
 /** Keys that are shorter than those in texts of others: here a word may be hidden in vain. */
 const SHORT_KEY = /\b(?:sk|pk|rk)[-_][\w-]{8,}/g;

@@ -300,6 +300,10 @@ test.each([
   expect(said).not.toContain('hunter2');
 });
 
+test('an address of any length is told at once', () => {
+  expect(problemsOf(good.replace('http://127.0.0.1:1/v1', '://'.repeat(300_000)))).toContain('model.baseUrl: "://://');
+});
+
 test('the time limit of the analyst is one that a timer can keep', () => {
   expect(problemsOf(`${good}analyst: { timeoutSeconds: 2147484 }\n`)).toContain(
     'analyst.timeoutSeconds: 2147484 is not allowed. Allowed: at most 2147483.',
