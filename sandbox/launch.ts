@@ -78,7 +78,7 @@ interface ShownCommand {
  * Starts a command of the agent's owner with the given variables, no inherited files, and pipes on fd 3 (it reads) and
  * fd 4 (it writes). It does not keep this program alive.
  * @param loaded the profile for commands, `programProfile`.
- * @throws as `launchRuntime` does.
+ * @throws as `launchRuntime` does; Sandbox.CommandRefused for a NUL character, and for words that are too long.
  */
 export async function launchCommand(
   loaded: LoadedProfile,
@@ -214,12 +214,22 @@ const startFailed = (words: string, cause: Error): SandboxError =>
  * beginning.
  */
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess | Promise<never> {
-  const child = spawn(program, args, options);
+  const child = spawned(program, args, options);
   if (child.pid !== undefined) return child;
   // The reason arrives later, as an event.
   return once(child, 'error').then(([error]) => {
     throw startFailed('The process of an environment could not be started', error as Error);
   });
+}
+
+function spawned(program: string, args: string[], options: SpawnOptions): ChildProcess {
+  try {
+    return spawn(program, args, options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'E2BIG') throw error;
+    const what = 'A word of the command, or all of them together, are longer than the system takes (E2BIG).';
+    throw new SandboxError('Sandbox.CommandRefused', what, { cause: error });
+  }
 }
 
 /** The user of the jail that had a folder before, so that what it wrote there stays readable; null: there was none. */

@@ -264,6 +264,12 @@ test.each<[string, Partial<ProcessSource['launch']>, Partial<ProcessSource>, obj
   ],
   ['has a NUL in a variable', { variables: { A: 'b\0--bind\0/\0/host' } }, {}, { type: 'Sandbox.CommandRefused' }],
   [
+    'is longer than the system takes',
+    { command: ['python3', 'x'.repeat(200_000)] },
+    {},
+    { type: 'Sandbox.CommandRefused', message: expect.stringContaining('E2BIG') },
+  ],
+  [
     'asks for a folder that is not there',
     { folders: ['/nowhere/at/all'] },
     {},
