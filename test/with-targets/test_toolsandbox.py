@@ -113,3 +113,14 @@ def test_a_model_plays_the_user_and_ends_the_conversation():
     error = driver.ask("step", episode="failing", text="Off?")
     assert (error["type"], error["cause"]) == ("TaskFailed", "simulator")
     driver.close()
+
+
+def test_a_server_that_does_not_say_what_it_spent_ends_no_episode():
+    unknown = {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
+    server = UserModel(["Which one?"], usage=unknown)
+    driver = toolsandbox("--scenarios", "base", "--user-url", server.url, "--user-model", "user")
+    driver.ask("reset", episode="e", seed=5, task="cellular_off")
+    assert driver.ask("step", episode="e", text="Off?") == {"observations": ["Which one?"], "done": False}
+    assert len(server.requests) == 1
+    assert driver.ask("evaluate", episode="e")["usage"] == {"promptTokens": 0, "completionTokens": 0}
+    driver.close()

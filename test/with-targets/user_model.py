@@ -4,12 +4,14 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+USAGE = {"prompt_tokens": 11, "completion_tokens": 2, "total_tokens": 13}
+
 
 class UserModel(ThreadingHTTPServer):
     """Its answers are the next of ``answers``: a text, a list of the names of tools that it calls, or a status."""
 
-    def __init__(self, answers):
-        self.answers, self.requests = list(answers), []
+    def __init__(self, answers, usage=USAGE):
+        self.answers, self.requests, self.usage = list(answers), [], usage
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -34,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
             "created": 1,
             "model": "user",
             "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 2, "total_tokens": 13},
+            "usage": self.server.usage,
         }
         data = json.dumps(document if status == 200 else {"error": {"message": "overloaded"}}).encode()
         self.send_response(status)

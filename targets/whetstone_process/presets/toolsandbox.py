@@ -91,8 +91,8 @@ class SimulatedUser(OpenAIAPIUser):
                 timeout=self._conversation.questions.seconds(),
             )
         if answer.usage is not None:
-            self._conversation.usage["promptTokens"] += answer.usage.prompt_tokens
-            self._conversation.usage["completionTokens"] += answer.usage.completion_tokens
+            self._conversation.usage["promptTokens"] += answer.usage.prompt_tokens or 0
+            self._conversation.usage["completionTokens"] += answer.usage.completion_tokens or 0
         # Many servers send an empty list where there are none.
         message = answer.choices[0].message
         message.tool_calls = message.tool_calls or None
