@@ -13,8 +13,17 @@ export interface SpecProblem {
 }
 
 /** The problems of a value that its schema refused, each with the path of the field. */
-export const schemaProblems = (error: z.ZodError, raw: unknown, schema: z.ZodType): SpecProblem[] =>
-  error.issues.flatMap((issue) => describe(issue, raw, schema));
+export function schemaProblems(error: z.ZodError, raw: unknown, schema: z.ZodType): SpecProblem[] {
+  const texts = new Set<string>();
+  return error.issues.flatMap((issue) => {
+    if (typeof valueAt(raw, issue.path) !== 'string') return describe(issue, raw, schema);
+    // Of a text that is refused for several reasons, the first one is enough to go on.
+    const path = issue.path.join('.');
+    if (texts.has(path)) return [];
+    texts.add(path);
+    return describe(issue, raw, schema);
+  });
+}
 
 type Issue = z.core.$ZodIssue;
 
@@ -66,19 +75,68 @@ function describe(issue: Issue, raw: unknown, schema: z.ZodType): SpecProblem[] 
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
     const known = knownFields(schema, raw, issue.path);
+    const options = unionAt(schema, raw, issue.path)?.oneOf ?? [];
+    const chosen = valueAt(raw, issue.path);
     return issue.keys.map((key) => ({
       path: shown([path, fieldName(key)].filter(Boolean).join('.')),
-      message: `unknown field.${didYouMean(key, known ?? [])}${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
+      message: `unknown field.${meantBy(key, known ?? [], options, chosen)}${known === null ? '' : ` Known here: ${known.join(', ')}.`}`,
     }));
   }
   const value = valueAt(raw, issue.path);
+  const inner = nearestOption(issue, value);
+  if (inner !== null)
+    return inner.flatMap((one) => describe({ ...one, path: [...issue.path, ...one.path] }, raw, schema));
   // A value that is not a map of fields comes from some other file. It is not repeated, because the path may be a link
   // to that file.
   if (issue.path.length === 0) return [{ path, message: `is ${kindOf(value)}. ${allowed(issue, false)}` }];
   const named = isSecret(issue.path) ? 'what is there' : quotedValue(value, issue);
   const found = value === undefined ? 'is missing' : `${named} is not allowed`;
-  const isWhole = nodeAt(schema, raw, issue.path)?.type === 'integer';
-  return [{ path, message: `${found}. ${allowed(issue, isWhole)}` }];
+  const node = nodeAt(schema, raw, issue.path);
+  const fields = Object.keys(node?.properties ?? {});
+  if (issue.code === 'invalid_type' && issue.expected === 'object' && fields.length > 0 && fields.length <= FEW_FIELDS)
+    return [{ path, message: `${found}. Allowed: the field${fields.length === 1 ? '' : 's'} ${fields.join(', ')}.` }];
+  return [{ path, message: `${found}.${valueMeantBy(value, issue)} ${allowed(issue, node?.type === 'integer')}` }];
+}
+
+/** So many fields are named where a value is none. */
+const FEW_FIELDS = 6;
+
+/** The problems of a map of fields with the form that it is nearest to, where several are allowed; else null. */
+function nearestOption(issue: Issue, value: unknown): Issue[] | null {
+  if (issue.code !== 'invalid_union' || typeof value !== 'object' || value === null || Array.isArray(value))
+    return null;
+  const distance = (problems: readonly Issue[]) =>
+    problems.reduce((sum, { code }) => sum + (code === 'unrecognized_keys' ? 10 : 1), 0);
+  const ofFields = issue.errors.filter((problems) =>
+    problems.every(({ code, path }) => path.length > 0 || code === 'unrecognized_keys'),
+  );
+  return ofFields.sort((a, b) => distance(a) - distance(b))[0] ?? null;
+}
+
+/** The allowed word that a misspelt one most likely means, as a sentence; empty if none is near. */
+function valueMeantBy(value: unknown, issue: Issue): string {
+  const words =
+    issue.code === 'invalid_value' ? issue.values : 'options' in issue ? (issue.options as readonly unknown[]) : [];
+  const name = typeof value === 'string' && nearestName(value, words?.filter((word) => typeof word === 'string') ?? []);
+  return typeof name === 'string' ? ` Did you mean ${JSON.stringify(name)}?` : '';
+}
+
+/**
+ * What an unknown field most likely means, as sentences: one of another option of the union, else a known one.
+ * @param value has the field.
+ */
+function meantBy(key: string, known: readonly string[], options: readonly SchemaNode[], value: unknown): string {
+  const having = options.flatMap(({ properties = {} }) => {
+    const [chooses] = Object.entries(properties).filter(([, field]) => field.const !== undefined);
+    return chooses !== undefined && Object.hasOwn(properties, key)
+      ? [{ name: chooses[0], value: String(chooses[1].const) }]
+      : [];
+  });
+  const [first] = having;
+  if (first === undefined) return didYouMean(key, known);
+  const isSet = valueAt(value, [first.name]) !== undefined;
+  const kinds = having.map((one) => one.value).join(', ');
+  return ` It is one of ${first.name} ${kinds}${isSet ? '' : `, and ${first.name} is not set`}.`;
 }
 
 /**
@@ -109,8 +167,8 @@ function didYouMean(key: string, known: readonly string[]): string {
 
 /** Names of a schema's types that people who write YAML do not use. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
-  array: 'a list',
-  tuple: 'a list',
+  array: 'a list, such as [one, two]',
+  tuple: 'a list, such as [one, two]',
   boolean: 'true, false',
   int: 'a whole number',
   number: 'a number',
@@ -129,6 +187,7 @@ function allowed(issue: Issue, isWhole: boolean): string {
       return `Allowed: ${quoted(issue.values)}.`;
     case 'too_small': {
       if (isWhole && issue.inclusive === false) return `Allowed: at least ${Number(issue.minimum) + 1}.`;
+      if (issue.origin === 'array' && issue.minimum === 1) return 'Allowed: a list that is not empty.';
       const least = `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`;
       return issue.origin === 'string' ? `Allowed: a text of ${least} characters.` : `Allowed: ${least}.`;
     }
@@ -185,12 +244,16 @@ function knownFields(schema: z.ZodType, raw: unknown, path: readonly PropertyKey
   return properties === undefined ? null : Object.keys(properties);
 }
 
-/** The schema at a path of the value `raw`; undefined if there is none. */
-function nodeAt(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): SchemaNode | undefined {
-  let node = chosenOption(z.toJSONSchema(schema, { io: 'input' }) as SchemaNode, raw);
+/** The schema at a path of the value `raw`, of a union the option that it chose; undefined if there is none. */
+const nodeAt = (schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): SchemaNode | undefined =>
+  chosenOption(unionAt(schema, raw, path), valueAt(raw, path));
+
+/** The schema at a path of the value `raw`, of a union all options; undefined if there is none. */
+function unionAt(schema: z.ZodType, raw: unknown, path: readonly PropertyKey[]): SchemaNode | undefined {
+  let node: SchemaNode | undefined = z.toJSONSchema(schema, { io: 'input' }) as SchemaNode;
   path.forEach((key, depth) => {
-    const next = typeof key === 'number' ? node?.items : node?.properties?.[String(key)];
-    node = chosenOption(next, valueAt(raw, path.slice(0, depth + 1)));
+    const chosen = chosenOption(node, valueAt(raw, path.slice(0, depth)));
+    node = typeof key === 'number' ? chosen?.items : chosen?.properties?.[String(key)];
   });
   return node;
 }

@@ -97,6 +97,9 @@ class TaskLines {
     try {
       document = JSON.parse(line);
     } catch {
+      document = null;
+    }
+    if (typeof document !== 'object' || document === null || Array.isArray(document)) {
       // The message does not quote the line: through a link the path may lead to any file.
       this.problems.push(
         `${at}: is no JSON object. A line is {"id": "...", "split": "..."}, with "group" if it has one.`,

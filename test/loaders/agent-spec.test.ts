@@ -47,7 +47,40 @@ test.each([
   [
     'a text in the place of a list',
     good.replace('path: env.py', 'command: python agent.py, kind: process'),
-    /environment\.command: .*Allowed: a list\./,
+    /environment\.command: .*Allowed: a list, such as \[one, two\]\./,
+  ],
+  [
+    'an empty list in the place of a command',
+    good.replace('path: env.py', 'command: [], kind: process'),
+    /environment\.command: \[\] is not allowed\. Allowed: a list that is not empty\./,
+  ],
+  [
+    'a misspelt word',
+    good.replace('path: env.py', 'command: [run], kind: programm'),
+    /environment\.kind: "programm" is not allowed\. Did you mean "program"\? Allowed: "module", "process", /,
+  ],
+  [
+    'a field of another kind, where the kind is left out',
+    good.replace('path: env.py', 'command: [run]'),
+    /environment\.command: unknown field\. It is one of kind process, program, and kind is not set\. Known here: kind, /,
+  ],
+  [
+    'a field of another kind than the one that is set',
+    good.replace('path: env.py', 'kind: module, path: env.py, domain: retail'),
+    /environment\.domain: unknown field\. It is one of kind tau2, toolsandbox\. Known here: kind, |one of kind tau2\. /,
+  ],
+  [
+    'no tasks at all',
+    good.replace(/environment: .*/, 'environment: { kind: program, command: [run] }'),
+    /environment\.trainSeeds: is missing\. Allowed: the fields start, count; or `tasks`, a file of named tasks, in place/,
+  ],
+  [
+    'fields of one of several forms',
+    good.replace(
+      /environment: .*/,
+      'environment: { kind: tau2, domain: retail, venv: v, user: { model: m }, tasks: tasks.jsonl }',
+    ),
+    /environment\.user\.baseUrl: is missing\. Allowed: a text\./,
   ],
   [
     'a sampler that needs an address',
@@ -232,6 +265,13 @@ test.each([
   ['4711', 'a number'],
 ])('of a file without fields, such as %j, nothing is repeated', (text, kind) => {
   expect(problemsOf(text)).toBe(`agent.yaml: is ${kind}, not fields with values. Allowed: fields with values.`);
+});
+
+test('an address is refused once, for the first reason', () => {
+  const problems = problemsOf(good.replace(/baseUrl: '[^']*'/, 'baseUrl: "host name/v1"'));
+  expect(problems.split('\n')).toEqual([
+    'agent.yaml: model.baseUrl: "host name/v1" is not allowed. Allowed: an address that begins with http:// or https://.',
+  ]);
 });
 
 test('a number that JSON has not is shown as it counts', () => {

@@ -69,7 +69,7 @@ describe('the settings of a router', () => {
   it.each([
     ['an unknown field', { topP: 0.9 }, '.topP: unknown field. Known here: timeoutMs.'],
     ['a time limit above 2^31 - 1 ms', { timeoutMs: 2 ** 31 }, '.timeoutMs: 2147483648 is not allowed.'],
-    ['a word', 'logits', ': a text is not allowed. Allowed: fields with values.'],
+    ['a word', 'logits', ': a text is not allowed. Allowed: the field timeoutMs.'],
   ])('%s is refused with its path and what is allowed', (_name, router, message) => {
     expect(() => check(router)).toThrow(`gateway.yaml: agents.0.router${message}`);
   });

@@ -54,6 +54,7 @@ const refused: [string, string[], string, string?][] = [
   ['no held-out task', [line('a', 'train')], 'tasks.jsonl has no task of split "test" or "heldOut" or "held-out"'],
   ['no train task', [line('a', 'test')], 'has no task of split "train" (environment.splits.train)'],
   ['no JSON', ['root:x:0', ...GOOD], 'line 1: is no JSON object'],
+  ['a number', ['1', ...GOOD], 'line 1: is no JSON object. A line is {"id": "...", "split": "..."}'],
   ['a missing split', ['{"id":"a"}', ...GOOD], 'line 1, split: is missing'],
   [
     'an unknown field',
@@ -93,7 +94,7 @@ test('without tasks a command needs seeds, and a missing file is named', () => {
   expect(() => loadAgentSpec(agentFile)).toThrow('environment.tasks: "none.jsonl": there is no such file.');
   writeFileSync(agentFile, text('{ kind: modul, path: desk.py }'));
   expect(() => loadAgentSpec(agentFile)).toThrow(
-    'environment.kind: "modul" is not allowed. Allowed: "module", "process"',
+    'environment.kind: "modul" is not allowed. Did you mean "module"? Allowed: "module", "process"',
   );
   writeFileSync(agentFile, text('{ kind: program, command: [server.py], comand: 1 }'));
   expect(() => loadAgentSpec(agentFile)).toThrow(

@@ -21,14 +21,16 @@ const schemas = KINDS.map(({ schema }) => schema) as unknown as SchemasOf<typeof
 /** The ranges of named tasks until these are read. */
 const UNREAD: SeedRange = { start: 0, count: 0 };
 
+/** What a kind with named tasks may have. Those without them need seeds by their own schema. */
+const SEEDS_OR_TASKS = 'the fields start, count; or `tasks`, a file of named tasks, in place of both ranges';
+
 /** `environment` of agent.yaml: one of the kinds. */
 export const environmentSchema = z
   .discriminatedUnion('kind', schemas)
   .superRefine((section, context) => {
     if ('tasks' in section && section.tasks !== undefined) return;
     for (const field of ['trainSeeds', 'heldOutSeeds'] as const)
-      if (section[field] === undefined)
-        context.addIssue({ code: 'invalid_type', expected: 'object', path: [field], input: undefined });
+      if (section[field] === undefined) context.addIssue({ code: 'custom', path: [field], message: SEEDS_OR_TASKS });
   })
   .transform((section) => {
     const { trainSeeds = UNREAD, heldOutSeeds = UNREAD } = section;
