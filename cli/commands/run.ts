@@ -5,6 +5,7 @@ import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { localTrouble } from '../local-services';
+import { otherAnalyst } from '../other-analyst';
 import { newRunId } from '../run-id';
 import { readRunningSupervisorState } from '../supervisor/supervisor-state';
 import { isTroubleOfServer } from '../temporal-errors';
@@ -83,10 +84,11 @@ export async function runCommand({ settings, out }: Context, path: string, optio
       ...(until !== undefined && { until }),
     };
     const served = readRunningSupervisorState(settings.home);
+    const strange = otherAnalyst(agent, served);
     const modelSeed = served?.agentPath === agent.path ? served.modelSeed : null;
     const runId = await startRun(temporal, agent, options.seed, changes, modelSeed);
     const beside = await otherOpenRuns(temporal, agent.spec.name, runId);
-    const warnings = [unsignedNoticesWarning(agent.spec.notify), besideText(beside, until)].filter(
+    const warnings = [strange, unsignedNoticesWarning(agent.spec.notify), besideText(beside, until)].filter(
       (text) => text !== null,
     );
     const began = [`started ${runId}`, ...warnings];

@@ -167,7 +167,7 @@ function vllmOf({ model, training }: AgentSpec): VllmPlan | null {
  * The demo analyst in the folder of an agent.yaml: the compiled `analyst/main` of this project, or the recorded answers
  * of a world, which may be in any folder. Null if there is none.
  */
-function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
+export function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null {
   const folder = relative(root, dirname(agentPath));
   const script = join(root, 'dist', folder, 'analyst', 'main.js');
   if (!folder.startsWith('..') && existsSync(script)) return { script, assets: null };
