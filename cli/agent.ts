@@ -19,6 +19,7 @@ export interface Agent {
 export function readAgent(path: string): Agent {
   const absolute = resolve(path);
   refuseFolder(absolute);
+  refusePython(absolute);
   try {
     return { path: absolute, spec: loadAgentSpec(absolute) };
   } catch (error) {
@@ -34,6 +35,14 @@ function refuseFolder(path: string): void {
   const inside = join(path, 'agent.yaml');
   const hint = existsSync(inside) ? `Name the file in it: ${inside}` : 'There is no agent.yaml in it.';
   throw new CliError(`${path}: is a folder. ${hint}`, { exitCode: 2, type: 'Spec.Invalid' });
+}
+
+/** @throws CliError (exit 2) for a Python file; it names the agent.yaml near it, if there is one. */
+function refusePython(path: string): void {
+  if (!path.endsWith('.py') || !existsSync(path)) return;
+  const near = agentPathNear(path);
+  const hint = near === null ? 'Name an agent.yaml.' : `Name the agent.yaml near it: ${near}`;
+  throw new CliError(`${path}: is a Python file. ${hint}`, { exitCode: 2, type: 'Spec.Invalid' });
 }
 
 /**

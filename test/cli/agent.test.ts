@@ -24,3 +24,13 @@ test('a folder in the place of agent.yaml is refused with the file in it', () =>
   expect(() => readAgent(bare)).toThrow(`${bare}: is a folder. There is no agent.yaml in it.`);
   expect(() => readAgent(full)).toThrow(`${full}: is a folder. Name the file in it: ${join(full, 'agent.yaml')}`);
 });
+
+test('a Python file in the place of agent.yaml is refused with the agent near it', () => {
+  const alone = mkdtempSync(join(tmpdir(), 'whet-python-'));
+  const file = join(alone, 'environment.py');
+  writeFileSync(file, 'class Environment: pass\n');
+  expect(() => readAgent(file)).toThrow(`${file}: is a Python file. Name an agent.yaml.`);
+  writeFileSync(join(alone, 'agent.yaml'), '');
+  expect(() => readAgent(file)).toThrow(`Name the agent.yaml near it: ${join(alone, 'agent.yaml')}`);
+  rmSync(alone, { recursive: true });
+});

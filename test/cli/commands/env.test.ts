@@ -68,6 +68,25 @@ describe('whet env', () => {
     expect(refused('other.yaml', 'x: 1\n')).toContain('/other.yaml: is no Python file. Name a Python file with class');
   });
 
+  test('tasks refuses an agent without a process, and says where its tasks are', () => {
+    const path = join(folder, 'no-process.yaml');
+    const refused = (more: string) => {
+      const environment = `{ kind: program, command: [python3, a.py], ${more} }`;
+      const model = 'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\n';
+      writeFileSync(path, `version: 1\nname: desk\nenvironment: ${environment}\n${model}`);
+      const { status, stdout, stderr } = whet(['tasks', path]);
+      expect([status, stdout]).toEqual([2, '']);
+      return stderr;
+    };
+    expect(refused('tasks: tasks.jsonl')).toContain(
+      `${path}: environment.tasks: is a file that you write, a line {"id":`,
+    );
+    expect(refused('trainSeeds: { start: 0, count: 4 }, heldOutSeeds: { start: 9, count: 4 }')).toContain(
+      'environment.tasks: is not set: every seed of trainSeeds and heldOutSeeds is a task',
+    );
+    expect(refused('task: tasks.jsonl')).toContain('environment.task: unknown field. Did you mean tasks?');
+  });
+
   test('check prints each check and ends with 0 when all hold', () => {
     const { status, stdout } = whet(['check', environment('good/procedural.py'), '--agent', procedural]);
     expect(stdout).toMatch(/^checked for the agent of .*procedural\.yaml$/m);
