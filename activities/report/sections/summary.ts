@@ -106,14 +106,18 @@ function headline({ evaluation, verdict, agent, identification, night }: Report)
       `the base model ${percent(base.passRate.estimate)}`
     );
   }
-  if (verdict === 'diagnosed')
-    return `${agent} was diagnosed: ${plural(identification.kept.length, 'capability', 'capabilities')} found lacking`;
+  if (verdict === 'diagnosed') return `${agent} was diagnosed: ${kept(identification)} found lacking`;
   if (verdict === 'nothing-to-sharpen' || verdict === 'nothing-trained')
-    return (
-      `No adapter for ${agent}: ` +
-      `${plural(identification.kept.length, 'capability', 'capabilities')} kept, none trained`
-    );
+    return `No adapter for ${agent}: ${kept(identification)} kept, none trained`;
   return `The improvement run of ${agent} did not reach its evaluation`;
+}
+
+/** How many capabilities are kept, and their names where these are few enough for a headline. */
+function kept({ kept, candidates }: Report['identification']): string {
+  const count = plural(kept.length, 'capability', 'capabilities');
+  if (kept.length === 0 || kept.length > 4) return count;
+  const names = kept.map((id) => candidates.find((candidate) => candidate.id === id)?.name ?? id);
+  return `${count} (${names.join(', ')})`;
 }
 
 function gainSentence({ routedMinusBase, confidence, tasks, trials }: Evaluation): string {

@@ -20,16 +20,16 @@ const passCell = (passed: Interval | undefined): string =>
 
 /** The training environments with their calibration, attempt by attempt. */
 export function environmentsSection({ report, sources }: ReportDocument): Markup | null {
-  if (report.sharpened.length === 0) return null;
   const attempts = report.sharpened.flatMap((sharpened) =>
     sharpened.attempts.map((attempt) => ({ sharpened, attempt })),
   );
+  if (attempts.length === 0) return null;
   const rejected = attempts.filter(({ attempt }) => !attempt.accepted).length;
   const [low, high] = report.settings.calibration.meanReward;
   const panels = report.sharpened.map((sharpened) => attemptPanels(report, sharpened, sources));
   return markup`<h2 id="environments">Training environments</h2>
     <p>
-      For each kept capability the analyst wrote an environment. It runs in the sandbox and is calibrated with rollouts
+      For each kept capability the analyst is asked for an environment. It runs in the sandbox and is calibrated with rollouts
       of the base model: too easy or too hard teaches nothing, so it is accepted only inside the band, else written
       again with the numbers as feedback.
     </p>
