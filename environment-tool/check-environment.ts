@@ -4,6 +4,7 @@ import { paidBy } from '../activities/environment';
 import { certificateOf } from '../activities/environment-checks/certificate';
 import { runChecks } from '../activities/environment-checks/run-checks';
 import { readTargetProfile } from '../activities/environment-checks/target-profile';
+import { environmentOpener } from '../activities/rollout/player';
 import { isUnsafeAllowed, openEnvironment } from '../sandbox';
 import { writeLine } from './output';
 import { readAgent } from './read-agent';
@@ -17,7 +18,7 @@ export async function checkEnvironment(file: string, agentPath: string): Promise
   const source = readFileSync(file, 'utf8');
   const { signal } = new AbortController();
   const target = await readTargetProfile({
-    openEnvironment,
+    openEnvironment: environmentOpener(openEnvironment),
     environment: paidBy(owned.source, null),
     spec: spec.environment,
     signal,

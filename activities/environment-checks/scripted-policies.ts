@@ -40,8 +40,9 @@ const SPAM_CALLS = 60;
 const RANDOM_CALLS = 8;
 const REPEATS = 4;
 
-/** Calls random tools with arguments of the right types, taken from words and numbers of the task. */
+/** Calls random tools with arguments of the right types, taken from words and numbers of the task. No tool: no call. */
 export function randomCalls(view: PolicyView): EnvironmentCall[] {
+  if (view.tools.length === 0) return [];
   return Array.from({ length: RANDOM_CALLS }, () => drawCall(pick(view.tools, view.random)!, view));
 }
 
@@ -84,7 +85,7 @@ export function spamByTool(view: PolicyView): EnvironmentCall[] {
   return quietFirst.flatMap((tool) => Array.from({ length: spamRounds(view) }, () => drawCall(tool, view)));
 }
 
-const spamRounds = ({ tools }: PolicyView): number => Math.max(2, Math.ceil(SPAM_CALLS / tools.length));
+const spamRounds = ({ tools }: PolicyView): number => Math.max(2, Math.ceil(SPAM_CALLS / Math.max(1, tools.length)));
 
 /**
  * Calls of the kind that an untrained agent makes: unknown tools, and for each tool missing, wrong, oversized and

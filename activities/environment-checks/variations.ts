@@ -60,7 +60,7 @@ function added(task: EnvironmentTask, material: Material): Variation[] {
   const { reference } = task;
   const { tools, speaking } = material;
   const variation = variationsIn(familyOf({ reference }));
-  const malformed: EnvironmentMove = { name: tools[0]!.function.name, arguments: {} };
+  const malformed: EnvironmentMove = { name: tools[0]?.function.name ?? 'no_such_tool', arguments: {} };
   return [
     ...knownCalls(task, material).map((call) => {
       const about = `One more call of ${call.name}, before everything else`;

@@ -1,5 +1,11 @@
 // Tier: unit.
 import type { EnvironmentTask } from '../../../activities/environment-checks/environment-task';
+import {
+  policyView,
+  randomCalls,
+  spamByTool,
+  spamCalls,
+} from '../../../activities/environment-checks/scripted-policies';
 import { siblingsOf } from '../../../activities/environment-checks/sibling-values';
 import type { Variation } from '../../../activities/environment-checks/variation-parts';
 import { materialOf, variationsOf } from '../../../activities/environment-checks/variations';
@@ -135,4 +141,14 @@ test('a call comes after all others before the answer, where it is not merely sw
   const all = variationsOf({ ...taskOf(1), reference: [open, pay, again, tell] }, material, 0);
   expect(of('late open', all).map(({ moves }) => moves)).toEqual([[pay, again, open, tell]]);
   expect(of('late pay', all)).toHaveLength(0);
+});
+
+test('without tools the malformed call names none that there is, and the policies call nothing', () => {
+  const talk: EnvironmentTask = { ...taskOf(1), reference: [{ text: '41 is paid' }], skillCalls: [] };
+  const [malformed] = variationsOf(talk, materialOf([], [talk], TEXTS), 0).filter(
+    ({ change }) => change === 'malformed first',
+  );
+  expect(malformed!.moves[0]).toEqual(call('no_such_tool', {}));
+  const view = policyView(talk, []);
+  expect([randomCalls(view), spamCalls(view), spamByTool(view)]).toEqual([[], [], []]);
 });

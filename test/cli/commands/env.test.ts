@@ -1,6 +1,6 @@
 // Tier: jail (the built command in a process of its own, real jail; no services).
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { layout, LocalStore } from '../../../store';
@@ -85,6 +85,28 @@ describe('whet env', () => {
       'environment.tasks: is not set: every seed of trainSeeds and heldOutSeeds is a task',
     );
     expect(refused('task: tasks.jsonl')).toContain('environment.task: unknown field. Did you mean tasks?');
+  });
+
+  test('check compares with an agent that is a program, and offers its model no tools', () => {
+    // The user of the jail must be able to read the agent's folder.
+    const own = mkdtempSync(join(tmpdir(), 'whet-env-program-'));
+    chmodSync(own, 0o755);
+    const path = join(own, 'agent.yaml');
+    const ranges = 'trainSeeds: { start: 0, count: 4 }, heldOutSeeds: { start: 9, count: 4 }';
+    const model = 'model: { name: base, baseUrl: http://127.0.0.1:9/v1 }\n';
+    const written = `version: 1\nname: desk\nenvironment: { kind: program, command: [python3, a.py], ${ranges} }\n${model}`;
+    writeFileSync(path, written);
+    writeFileSync(
+      join(own, 'a.py'),
+      'import json, os, urllib.request\nbody = {"model": os.environ["OPENAI_MODEL"], "messages": [{"role": "user", "content": "May I?"}]}\n' +
+        'headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}\n' +
+        'url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"\n' +
+        'urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()\n',
+    );
+    const { stdout, stderr } = whet(['check', environment('good/procedural.py'), '--agent', path]);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^✗ interface .* which the agent does not have\.$/m);
+    rmSync(own, { recursive: true });
   });
 
   test('check prints each check and ends with 0 when all hold', () => {
