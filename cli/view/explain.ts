@@ -4,6 +4,7 @@ import type { RunProgress } from '../../contracts/messages/run';
 import type { StageProgress } from '../../contracts/messages/run-context';
 import { remedyFor } from '../errors';
 import { activityView } from './activities';
+import { adviceFor } from './failure-advice';
 import { duration } from '../output';
 import { LONG_POLL_MS } from '../pollers';
 import type { PendingActivity, RunState } from './run-state';
@@ -14,15 +15,6 @@ import { failingText, sinceText, untilText, WAITS_FOR } from './waits';
 const POLLER_SILENT_MS = LONG_POLL_MS + 10_000;
 /** After this time without a heartbeat, an activity is reported: several heartbeats are missing. */
 const HEARTBEAT_SILENT_MS = 8 * HEARTBEAT_MS.every;
-
-/** A run keeps its original addresses, so that its results stay comparable. */
-const FROZEN_ADDRESS: Record<string, string> = {
-  'Model.Unreachable':
-    ' The run keeps the address that it began with: let the server listen there again; a change of agent.yaml or of ' +
-    'a port has no effect on this run.',
-  'Analyst.Unavailable':
-    ' The run keeps the address that it began with: a change of agent.yaml has no effect on this run.',
-};
 
 /** The queue's short name, as in `whet worker --queues`. */
 const shortQueue = (queue: string) => queue.replace(/^whet-/, '');
@@ -43,11 +35,10 @@ export function progressText(progress: StageProgress): string {
 
 const ago = (then: number, now: number) => duration(Math.max(0, now - then) / 1000);
 
-function failureText({ lastFailure }: PendingActivity): string {
+function failureText({ activityType, lastFailure }: PendingActivity): string {
   if (lastFailure === null) return '';
-  const remedy = remedyFor(lastFailure.type);
-  const frozen = FROZEN_ADDRESS[lastFailure.type ?? ''] ?? '';
-  return `${lastFailure.type ?? 'Error'}: ${lastFailure.message}${remedy === null ? '' : ` What to do: ${remedy}`}${frozen}`;
+  const advice = adviceFor(activityType, lastFailure.type);
+  return `${lastFailure.type ?? 'Error'}: ${lastFailure.message}${advice === null ? '' : ` What to do: ${advice}`}`;
 }
 
 /** Why no worker has taken an activity yet, and what to do, as the end of a sentence. */

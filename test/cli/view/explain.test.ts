@@ -172,6 +172,29 @@ describe('why', () => {
     expect(text).toMatch(/attempt 7 failed.*The run keeps the address that it began with: let the server listen there/);
   });
 
+  test.each([
+    ['Model.Unreachable', 'model.baseUrl'],
+    ['Analyst.Unavailable', 'analyst.baseUrl'],
+  ])('says of %s in the first checks that agent.yaml is read again, and later that it is not', (type, field) => {
+    const adviceIn = (activityType: string) =>
+      explainRun(
+        state({
+          activities: [
+            activity({
+              ...{ activityType, status: 'backing-off', attempt: 8, nextAttemptAt: NOW + 9_000 },
+              lastFailure: { type, message: 'Nobody answers.' },
+            }),
+          ],
+        }),
+      )
+        .join('\n')
+        .replace(/^[^]*What to do: /, '');
+    expect(adviceIn('prepareRun')).toContain(`correct ${field}: until its first checks have passed, a run reads agent`);
+    expect(adviceIn('prepareRun')).not.toContain('has no effect');
+    expect(adviceIn('collectTrajectories')).toContain('has no effect on this run');
+    expect(adviceIn('collectTrajectories')).not.toContain('correct');
+  });
+
   test('puts the trouble of the services on this machine first', () => {
     const [first] = explainRun(state({}), ['The disk of WHET_HOME (/x) is full.']);
     expect(first).toBe('The disk of WHET_HOME (/x) is full.');
