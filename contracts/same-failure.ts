@@ -6,3 +6,7 @@ export function sameFailureTimes(message: string): number | null {
   const times = /The same failure came (\d+) times in a row\.$/.exec(message)?.[1];
   return times === undefined ? null : Number(times);
 }
+
+/** The words of a failure without the sentence of `sameFailureText`. */
+export const withoutSameFailure = (message: string): string =>
+  message.replace(/ ?The same failure came \d+ times in a row\.$/, '');

@@ -78,7 +78,7 @@ function signsOfLife({ heartbeatAt, workerIdentity, taskQueue }: PendingActivity
 }
 
 /** Describes one activity: its work, its progress, and why it waits. */
-function explainActivity(activity: PendingActivity, state: RunState): string {
+export function explainActivity(activity: PendingActivity, state: RunState): string {
   const { now } = state;
   const where =
     activity.workflowId === state.runId

@@ -5,11 +5,12 @@ import type { StageProgress } from '../../contracts/messages/run-context';
 import { duration } from '../output';
 import { activityView } from './activities';
 import { progressText } from './explain';
-import type { ReportedFailure, RunState } from './run-state';
+import type { PendingActivity, ReportedFailure, RunState } from './run-state';
 
 /** One stage of a run in the form of the live table. */
 export interface StageLine {
-  name: StageName;
+  /** `prepare`: the first checks, before the first stage. */
+  name: StageName | 'prepare';
   status: string;
   /** Seconds since its beginning, or its duration; null before it began. */
   seconds: number | null;
@@ -61,21 +62,31 @@ function troubleText(attempt: number, { type, message }: ReportedFailure): strin
   return `attempt ${attempt} after ${type ?? message}${same}`;
 }
 
+/** What running activities count, and the trouble that they have. */
+function activeText(running: readonly PendingActivity[]): string[] {
+  const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
+  const trouble = running.flatMap((a) =>
+    a.lastFailure !== null && (a.status !== 'started' || sameFailureTimes(a.lastFailure.message) !== null)
+      ? troubleText(a.attempt, a.lastFailure)
+      : [],
+  );
+  return [...counted, ...new Set(trouble)];
+}
+
+/** The first checks as a line while they run; null before and after. */
+export function prepareLine({ activities }: RunState): StageLine | null {
+  const running = activities.filter(({ activityType }) => activityView(activityType).stage === 'prepare');
+  if (running.length === 0) return null;
+  return { name: 'prepare', status: 'running', seconds: null, text: activeText(running).join(' · ') };
+}
+
 /** The run's stages in the order of the paper; running stages show their heartbeats. */
 export function stageLines(state: RunState): StageLine[] {
   return STAGES.map((name) => {
     const stage = state.progress?.stages.find((s) => s.name === name);
     const running = state.activities.filter((a) => (a.progress?.stage ?? activityView(a.activityType).stage) === name);
-    const counted = addUp(running.flatMap((a) => a.progress ?? [])).map(progressText);
-    const trouble = running.flatMap((a) =>
-      a.lastFailure !== null && (a.status !== 'started' || sameFailureTimes(a.lastFailure.message) !== null)
-        ? troubleText(a.attempt, a.lastFailure)
-        : [],
-    );
     const active = stage?.status === 'running' || stage?.status === 'paused';
-    const text = [...(active ? [...counted, ...new Set(trouble)] : []), stage?.detail ?? '']
-      .filter(Boolean)
-      .join(' · ');
+    const text = [...(active ? activeText(running) : []), stage?.detail ?? ''].filter(Boolean).join(' · ');
     return {
       name,
       status: stage?.status ?? (state.progress === null ? '?' : 'waiting'),

@@ -1,6 +1,7 @@
 // tier: unit
 import { createPrinter } from '../../../cli/view/follow';
 import { createOutput } from '../../../cli/output';
+import type { PendingActivity } from '../../../cli/view/run-state';
 import type { RunProgress, RunWait } from '../../../contracts/messages/run';
 
 const BEGAN = 1_800_000_000_000;
@@ -101,4 +102,56 @@ test('on a narrow terminal a wait is printed in full once, above the table', () 
   process.env['TERM'] = term;
   expect(written.split(OWNERS)).toHaveLength(2);
   expect(written).toContain("refunds waits for the agent's owner, ");
+});
+
+/** An activity that fails at each attempt; each lasts a second and is followed by a pause of four. */
+function failingAt(second: number, activityType: string, message: string): PendingActivity {
+  const attempt = Math.floor(second / 5) + 1;
+  const isPause = second % 5 > 0;
+  return {
+    ...{ workflowId: 'run-desk-1', activityType, taskQueue: 'whet-orchestration', maximumAttempts: null },
+    ...{ status: isPause ? 'backing-off' : 'started', attempt: isPause ? attempt + 1 : attempt, progress: null },
+    ...{ heartbeatAt: null, scheduledAt: null, startedAt: BEGAN + (attempt - 1) * 5000, workerIdentity: null },
+    nextAttemptAt: isPause ? BEGAN + attempt * 5000 : null,
+    lastFailure: attempt > 1 || isPause ? { type: 'Model.Unreachable', message } : null,
+  };
+}
+
+/** The lines of a printer that sees an activity fail for so many seconds, with the second of each. */
+function linesOfFailing(seconds: number, activityType: string, messageAt: (second: number) => string): string[] {
+  const told: string[] = [];
+  let second = 0;
+  const unused = () => undefined;
+  const printer = createPrinter({
+    ...{ live: false, result: unused, redraw: unused },
+    line: (text = '') => void told.push(`${second}: ${text}`),
+  });
+  for (; second <= seconds; second++)
+    printer.show({
+      ...waitingState(second, []),
+      activities: [failingAt(second, activityType, messageAt(second))],
+    });
+  return told;
+}
+
+test('first checks that fail are told at the first failure, once for each failure, with what to do', () => {
+  const counted = (second: number) => (second < 15 ? '' : ` The same failure came ${second} times in a row.`);
+  const message = (second: number) => `${second < 80 ? 'Nobody answers.' : 'It answered 503.'}${counted(second)}`;
+  const told = linesOfFailing(100, 'prepareRun', message).filter((text) => text.includes('Trouble'));
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^1: Trouble since 2027-01-15 08:00 UTC \(1\.0 s\)\. Checking agent\.yaml.*: attempt 1 failed; the next starts in 4\.0 s\. Model\.Unreachable: Nobody answers\. What to do: Start it, or correct model\.baseUrl/,
+    ),
+    expect.stringMatching(/^80: Trouble at least since 2027-01-15 08:01 .*It answered 503\. The same failure came/),
+  ]);
+});
+
+test('first checks that take long have a line of their own, once a minute', () => {
+  const lines = linesOfFailing(75, 'prepareRun', () => 'Nobody answers.').filter((text) => /^\d+: prepare /.test(text));
+  expect(lines.map((text) => text.replace(/ +/g, ' '))).toEqual(['10: prepare … 10 s', '70: prepare … 1 min 10 s']);
+});
+
+test('what fails in a stage is told from its second failure on', () => {
+  const told = linesOfFailing(100, 'labelChunk', (second) => `No answer for task ${second}.`);
+  expect(told.filter((text) => text.includes('Trouble'))).toEqual([expect.stringMatching(/^6: .*attempt 2 failed/)]);
 });
