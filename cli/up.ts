@@ -14,7 +14,7 @@ import { errorsOfLog, logTail } from './supervisor/log-tail';
 import { makePlan, missingAnalyst, type Plan, type PlanOptions } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
-import { currentStep, isWaitedFor, TITLES, waitingText } from './supervisor/service-text';
+import { currentStep, isWaitedFor, serviceRow, TITLES, waitingText } from './supervisor/service-text';
 import {
   askSupervisor,
   readKeptState,
@@ -275,7 +275,7 @@ function createProgress(out: Output): { show(state: SupervisorState, seconds: nu
   const text = (s: ServiceState, seconds: number) => {
     const waits = s.status === 'starting' ? `${duration(seconds)} ${currentStep(s)}` : s.note;
     const detail = s.status === 'ready' ? (s.url ?? '') : waits;
-    return `${TITLES[s.name].padEnd(20)} ${s.status.padEnd(10)} ${detail}`.trimEnd();
+    return serviceRow(TITLES[s.name], s.status, detail);
   };
   return {
     show(state, seconds) {

@@ -1,6 +1,7 @@
 import { type Agent, defaultAgentPath, readAgent } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
+import { modelServerLines } from '../model-server';
 import { askSupervisor } from '../supervisor/supervisor-state';
 import { supervise } from '../supervisor/supervisor';
 import { down, planServices, up, withUpLock } from '../up';
@@ -15,6 +16,7 @@ export async function upCommand(
   const agent = chosen === null ? null : readAgent(chosen);
   if (foreground === true) return superviseHere({ settings, out }, agent, ignoreOpenRuns);
   const { state, started } = await up(settings, out, { agent, anyPort: false, ignoreOpenRuns });
+  for (const line of await modelServerLines(agent)) out.line(line);
   const where =
     state.temporal.uiUrl === null ? `Temporal ${state.temporal.address}` : `Temporal UI ${state.temporal.uiUrl}`;
   out.result({ started, ...state }, started ? `up: ${where}. Stop it with \`whet down\`.` : `already up: ${where}.`);
@@ -39,6 +41,7 @@ async function superviseHere(
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   const ui = plan.temporal.start === null ? plan.temporal.address : `http://127.0.0.1:${plan.temporal.start.uiPort}`;
+  for (const line of await modelServerLines(agent)) out.line(line);
   out.line(`Temporal: ${ui}. Logs: ${plan.logs}. Ctrl-C stops everything.`);
   await supervise(plan, stop.signal);
 }

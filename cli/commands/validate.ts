@@ -7,6 +7,7 @@ import { type Agent, readAgent } from '../agent';
 import { refusedTasks, withRanges } from '../agent-with-tasks';
 import { missingModel, unsureModel } from '../base-model-folder';
 import type { Context } from '../context';
+import { modelServerProblem } from '../model-server';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
 import { tellWait } from '../tell-wait';
@@ -29,7 +30,8 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * only says that it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run`
  * executes nothing of the environment. It warns about a model.path that is not set, or not on this machine; success
  * without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted
- * deficit whose id no task names; unsigned notices; a server that may give no tokens; a key that a worker would not
+ * deficit whose id no task names; unsigned notices; a server that may give no tokens; a
+ * model server that does not answer, or serves another model; a key that a worker would not
  * send; and commands that the operator's policy does not allow in a run.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
@@ -58,6 +60,7 @@ export async function validateCommand(
   if (missing !== null)
     throw new CliError(`${missing}\nAll else is valid ${valid}.`, { exitCode: 2, type: 'Spec.Invalid' });
   const outcomes = [program && outcomeOfProgram(program)].filter((text) => text !== null);
+  const unserved = run ? await modelServerProblem(spec) : null;
   const warnings = [
     unsureModel(agent, settings),
     refused && `${absolute}: a worker with the variables of this shell refuses a run. ${refused}`,
@@ -69,6 +72,7 @@ export async function validateCommand(
     unknownTruth(agent, tried),
     unsignedNoticesWarning(spec.notify),
     unsureTokens(agent),
+    unserved && `${absolute}: ${unserved.text}`,
     unsentKeyWarning(spec),
   ].filter((text) => text !== null);
   out.result(

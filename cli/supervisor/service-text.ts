@@ -11,6 +11,10 @@ export const TITLES: Record<ServiceState['name'], string> = {
   worker: 'worker',
 };
 
+/** A line of the table of services. */
+export const serviceRow = (title: string, status: string, detail: string): string =>
+  `${title.padEnd(20)} ${status.padEnd(10)} ${detail}`.trimEnd();
+
 /** Whether a service has not yet reached its wanted state. */
 export const isWaitedFor = ({ status }: ServiceState): boolean => status !== 'ready' && status !== 'done';
 

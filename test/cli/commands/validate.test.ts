@@ -42,9 +42,13 @@ function validateWith(
 test('validate imports the environment and plays train and held-out tasks', () => {
   const { status, stdout } = validate(fixture('post_office.py'));
   expect(stdout).toMatch(
-    /valid \(agent desk, its environment starts; the reference solutions of 8 train and 8 held-out tasks succeed; tools: \w+.*\)\n$/,
+    /valid \(agent desk, its environment starts; the reference solutions of 8 train and 8 held-out tasks succeed; tools: \w+.*\)\n.*\n$/,
   );
   expect(status).toBe(0);
+  // Nothing listens at the address of its model: a run would wait for it, and the file is valid all the same.
+  const down = `${join(folder, 'agent.yaml')}: model.baseUrl: the model server at http://127.0.0.1:9/v1 does not answer`;
+  expect(stdout).toContain(`\n${down} this machine (ECONNREFUSED).`);
+  expect(validate(fixture('post_office.py'), '--no-run').stdout).not.toContain('does not answer');
   const { tasks } = JSON.parse(validate(fixture('post_office.py'), '--json').stdout) as { tasks: { seed: number }[] };
   expect(tasks).toHaveLength(16);
   expect(tasks[1]).toMatchObject({ seed: 1000, range: 'heldOutSeeds', reward: 1, idleReward: 0 });
