@@ -15,8 +15,8 @@ interface FailingLines {
 }
 
 /**
- * The failing activities of one run, with none printed yet. Each failure is told once; failures that differ only in
- * numbers, such as pauses and ids of tasks, count as the same.
+ * The failing activities of one run, with none printed yet. Each failure is told once; failures of a stage that
+ * differ only in numbers, such as pauses and ids of tasks, count as the same.
  */
 export function createFailingLines(): FailingLines {
   const told = new Set<string>();
@@ -37,18 +37,24 @@ export function createFailingLines(): FailingLines {
 /** Before the first stage, nothing else shows that a run does not go on, so the first failure is told. */
 function isWorthALine({ activityType, status, attempt, lastFailure }: PendingActivity): boolean {
   if (lastFailure === null || (status !== 'backing-off' && status !== 'started')) return false;
-  return attempt > (activityView(activityType).stage === 'prepare' ? 1 : WORTH_A_LINE);
+  return attempt > (isPreparing(activityType) ? 1 : WORTH_A_LINE);
 }
+
+const isPreparing = (activityType: string): boolean => activityView(activityType).stage === 'prepare';
 
 function failureOf({ activityType, lastFailure }: PendingActivity): string {
-  const words = withoutSameFailure(lastFailure?.message ?? '').replace(/\d+/g, '0');
-  return JSON.stringify([activityType, lastFailure?.type, words]);
+  const words = withoutSameFailure(lastFailure?.message ?? '');
+  // The first checks are one activity, whose numbers are ports and fields that somebody corrects.
+  const known = isPreparing(activityType) ? words : words.replace(/\d+/g, '0');
+  return JSON.stringify([activityType, lastFailure?.type, known]);
 }
 
-/** Since when it fails: as its worker reported it, else as far as its last attempt shows it. */
+/**
+ * Since when it fails: as its worker reported it, else since the last attempt, whose time the server does not give
+ * between two attempts.
+ */
 function troubleSince({ activityType, attempt, startedAt }: PendingActivity, { progress, now }: RunState): string {
   const reported = progress?.failing.find(({ key }) => key === activityType);
   if (reported !== undefined) return `Trouble ${sinceText(reported.sinceMs, now)}`;
-  if (startedAt === null) return 'Trouble';
-  return `Trouble${attempt > 2 ? ' at least' : ''} ${sinceText(startedAt, now)}`;
+  return `Trouble${attempt > 2 ? ' at least' : ''} ${sinceText(startedAt ?? now, now)}`;
 }

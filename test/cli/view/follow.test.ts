@@ -111,7 +111,7 @@ function failingAt(second: number, activityType: string, message: string): Pendi
   return {
     ...{ workflowId: 'run-desk-1', activityType, taskQueue: 'whet-orchestration', maximumAttempts: null },
     ...{ status: isPause ? 'backing-off' : 'started', attempt: isPause ? attempt + 1 : attempt, progress: null },
-    ...{ heartbeatAt: null, scheduledAt: null, startedAt: BEGAN + (attempt - 1) * 5000, workerIdentity: null },
+    ...{ heartbeatAt: null, scheduledAt: null, startedAt: null, workerIdentity: null },
     nextAttemptAt: isPause ? BEGAN + attempt * 5000 : null,
     lastFailure: attempt > 1 || isPause ? { type: 'Model.Unreachable', message } : null,
   };
@@ -136,13 +136,14 @@ function linesOfFailing(seconds: number, activityType: string, messageAt: (secon
 
 test('first checks that fail are told at the first failure, once for each failure, with what to do', () => {
   const counted = (second: number) => (second < 15 ? '' : ` The same failure came ${second} times in a row.`);
-  const message = (second: number) => `${second < 80 ? 'Nobody answers.' : 'It answered 503.'}${counted(second)}`;
+  const message = (second: number) =>
+    `${second < 80 ? 'Port 8000 is silent.' : 'Port 8001 is silent.'}${counted(second)}`;
   const told = linesOfFailing(100, 'prepareRun', message).filter((text) => text.includes('Trouble'));
   expect(told).toEqual([
     expect.stringMatching(
-      /^1: Trouble since 2027-01-15 08:00 UTC \(1\.0 s\)\. Checking agent\.yaml.*: attempt 1 failed; the next starts in 4\.0 s\. Model\.Unreachable: Nobody answers\. What to do: Start it, or correct model\.baseUrl/,
+      /^1: Trouble since 2027-01-15 08:00 UTC \(0\.0 s\)\. Checking agent\.yaml.*: attempt 1 failed; the next starts in 4\.0 s\. Model\.Unreachable: Port 8000 is silent\. What to do: Start it, or correct model\.baseUrl/,
     ),
-    expect.stringMatching(/^80: Trouble at least since 2027-01-15 08:01 .*It answered 503\. The same failure came/),
+    expect.stringMatching(/^80: Trouble at least since 2027-01-15 08:01 .*Port 8001 is silent\. The same failure came/),
   ]);
 });
 
