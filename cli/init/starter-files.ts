@@ -1,24 +1,21 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { isAbsolute, join, normalize, relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
-import { entryAt, isWithin } from '../../contracts/paths';
 import { projectRoot } from '../../contracts/project-root';
 import { CliError } from '../errors';
+import { type PlacedCommand, placeCommand } from './command-paths';
 import type { NewFile } from './new-folder';
 import type { InitAnswers } from './questions';
 
 /** The folders of `examples/` that are written, with the names and the model that the answers replace. */
 const TEMPLATES = { module: 'smallest', command: 'smallest-program' } as const;
 
-/** Files that are written for every command. */
-const GENERATED = ['agent.yaml', 'tasks.jsonl'];
-
 /**
  * The files of a new agent, by their paths in its folder. They are those of the smallest examples, with the name and
  * the model of this agent.
  * @param folder of the agent.
  * @param from where relative paths of the answers begin.
- * @throws CliError (exit 2) if an answer names a file that cannot be copied.
+ * @throws CliError (exit 2) if an answer names a file that can be neither copied nor shown.
  */
 export function starterFiles(
   name: string,
@@ -36,6 +33,11 @@ export function starterFiles(
   for (const [path, text] of files) written.set(path, { text: text.replaceAll(`"${templateName}"`, `"${name}"`) });
   written.delete('agent.yaml');
   if (kind.starts !== 'gateway') written.delete('client.py');
+  const setCommand = ({ words, copied, folders }: PlacedCommand): void => {
+    agent.setIn(['environment', 'command'], agent.createNode(words, { flow: true }));
+    if (folders.length > 0) agent.setIn(['environment', 'folders'], folders);
+    for (const path of copied) written.set(path, { copyOf: resolve(from, path) });
+  };
   switch (kind.starts) {
     case 'gateway':
     case 'new-program':
@@ -46,8 +48,7 @@ export function starterFiles(
     case 'command':
       // They are about parcels.
       for (const path of ['agent.py', 'scripted_model.py']) written.delete(path);
-      agent.setIn(['environment', 'command'], agent.createNode(kind.words, { flow: true }));
-      for (const path of namedFiles(kind.words, from)) written.set(path, { copyOf: resolve(from, path) });
+      setCommand(placeCommand(kind.words, { folder, from }));
       break;
     case 'benchmark':
       written.clear();
@@ -68,25 +69,6 @@ function readTemplate(example: string): { files: Map<string, string>; name: stri
   const names = readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));
   const files = new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
   return { files, name: String(parseDocument(files.get('agent.yaml')!).get('name')) };
-}
-
-/**
- * The files that a command names by relative paths. They are copied, because it starts in the folder of agent.yaml.
- * @throws CliError for a path that has no place there: one that leads out of this folder, or is a link.
- */
-function namedFiles(words: readonly string[], from: string): string[] {
-  return words.flatMap((word) => {
-    const found = isAbsolute(word) ? undefined : entryAt(resolve(from, word));
-    const path = normalize(word);
-    const canCopy = found?.isFile() === true && isWithin(path, '.') && !GENERATED.includes(path);
-    if (found !== undefined && !canCopy && word.includes('/'))
-      throw new CliError(
-        `--command: ${JSON.stringify(word)} cannot be copied into the new folder. Name it by its whole path, ` +
-          `${resolve(from, word)}.`,
-        { type: 'Cli.Usage' },
-      );
-    return canCopy ? [path] : [];
-  });
 }
 
 /** @throws CliError */

@@ -115,6 +115,33 @@ test('a program of its own is copied with the files that its command names', () 
   );
 });
 
+test('what a command names outside the new folder is named by its whole path, and its folder is shown', () => {
+  // Root's jail has a user of its own.
+  chmodSync(folder, 0o755);
+  for (const path of ['here', 'src/lib', 'venv/bin', 'data']) mkdirSync(join(folder, path), { recursive: true });
+  writeFileSync(join(folder, 'src/agent.py'), readFileSync(join(EXAMPLES, 'smallest-program/agent.py')));
+  writeFileSync(join(folder, 'src/lib/a.py'), '');
+  writeFileSync(join(folder, 'venv/pyvenv.cfg'), '');
+  symlinkSync('/usr/bin/python3', join(folder, 'venv/bin/python'));
+  const command = `../venv/bin/python ../src/agent.py ${folder}/data ../src/lib/a.py /usr/bin/env /etc/hosts / none/x`;
+  const here = join(folder, 'here');
+  expect(whet(['init', 'desk', '--command', command, ...MODEL], here)).toMatchObject({ status: 0, stderr: '' });
+  expect(loadAgentSpec(join(here, 'desk/agent.yaml')).environment).toMatchObject({
+    command: [
+      ...['venv/bin/python', 'src/agent.py', 'data', 'src/lib/a.py'].map((path) => join(folder, path)),
+      ...['/usr/bin/env', '/etc/hosts', '/', 'none/x'],
+    ],
+    folders: ['venv', 'src', 'data'].map((path) => join(folder, path)),
+  });
+  // The program starts: its jail shows it.
+  expect(whet(['init', 'tills', '--command', 'python3 ../src/agent.py', ...MODEL], here).status).toBe(0);
+  const env = { ...process.env, TEMPORAL_ADDRESS: 'temporal.example:7233', WHET_HOME: join(folder, '.whetstone') };
+  const args = [join(projectRoot(), 'dist/cli/main.js'), 'validate', 'tills/agent.yaml'];
+  const checked = spawnSync(process.execPath, args, { cwd: here, env, encoding: 'utf8' });
+  expect(checked.stderr).toBe('');
+  expect(checked.stdout).toContain('valid (agent tills');
+});
+
 test('a word of a command that could name no file is a word', () => {
   writeFileSync(join(folder, 'agent.py'), '');
   const code = `import sys; sys.exit('${'x'.repeat(300)}')`;
@@ -180,17 +207,18 @@ describe('refused, and nothing is written', () => {
     expect(written()).toEqual([]);
   });
 
-  test('a command that names a link, or a file outside this folder', () => {
+  test('a command that names a link in this folder, or a file in one around it', () => {
     mkdirSync(join(folder, 'here'));
     writeFileSync(join(folder, 'agent.py'), '');
     symlinkSync('/usr/bin/env', join(folder, 'here/python'));
-    for (const [command, word] of [
-      ['python3 ../agent.py', '../agent.py'],
-      ['./python a.py', './python'],
+    for (const [command, word, shown] of [
+      ['python3 ../agent.py', '../agent.py', folder],
+      [`python3 ${folder}/agent.py`, `${folder}/agent.py`, folder],
+      ['./python a.py', './python', join(folder, 'here')],
     ] as const) {
       const { status, stderr } = whet(['init', 'desk', '--command', command, ...MODEL], join(folder, 'here'));
       expect(stderr).toContain(
-        `--command: "${word}" cannot be copied into the new folder. Name it by its whole path, /`,
+        `--command: "${word}" is in ${shown}, which the command cannot be shown: the new folder`,
       );
       expect(status).toBe(2);
     }
