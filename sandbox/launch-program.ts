@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as later, setImmediate as nextRound } from 'node:timers/promises';
 import type { OwnersCommand, ProgramSource } from './environment-source';
-import { type CommandStart, type ProgramStart, startCommand } from './owner-command';
+import { type CommandStart, isHidden, type ProgramStart, startCommand } from './owner-command';
 import { loadProfile } from './profile';
 
 /** How long a program's output may stay open after its end: without a jail, a child that left its group holds it. */
@@ -18,6 +18,10 @@ export interface RunningProgram {
    * `brokeMemoryLimit`: whether one of its processes was killed because the episode's memory was full.
    */
   ended: Promise<{ code: number | null; signal: string | null; brokeMemoryLimit: boolean }>;
+  /** The folder in which it starts. */
+  agentFolder: string;
+  /** Whether something lies at an absolute path that its jail does not show. */
+  hides: (path: string) => boolean;
   /** Kills it and all that it started. Harmless if it has ended. */
   kill: () => void;
 }
@@ -27,7 +31,7 @@ export type LaunchProgram = (source: ProgramSource, start: ProgramStart) => Prom
 
 /** Starts a command of the agent's owner in its jail. Rejects as `startCommand` does. */
 export const launchProgram = async (source: OwnersCommand, start: CommandStart): Promise<RunningProgram> => {
-  const { launched } = await startCommand(source, loadProfile(), start);
+  const { launched, isolation } = await startCommand(source, loadProfile(), start);
   const { child, stdout, stderr } = launched;
   const kill = () => launched.kill();
   const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
@@ -42,5 +46,8 @@ export const launchProgram = async (source: OwnersCommand, start: CommandStart):
       return { code, signal, brokeMemoryLimit: launched.brokeMemoryLimit() };
     })
     .finally(() => launched.release());
-  return { stdout, stderr, ended, kill };
+  const { agentFolder } = source.launch;
+  const isJailed = isolation === 'owner-jail';
+  const hides = (path: string): boolean => isJailed && isHidden(path, source.launch, start.writable);
+  return { stdout, stderr, ended, agentFolder, hides, kill };
 };

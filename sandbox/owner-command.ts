@@ -110,11 +110,30 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The target of a program outside the shown folders; null if it is inside. */
-function hiddenTarget(program: string, shown: readonly string[]): string | null {
-  const real = realpathSync(program);
+/** The target of a path outside the shown folders; null if it is inside. */
+function hiddenTarget(path: string, shown: readonly string[]): string | null {
+  const real = realpathSync(path);
   const places = shown.flatMap((place) => (existsSync(place) ? [place, realpathSync(place)] : []));
   return places.some((place) => isWithin(real, place)) ? null : real;
+}
+
+/**
+ * Whether something lies at an absolute path that the jail of a command does not show. It is only looked for.
+ * @param writable folder that it may write, which exists for it alone.
+ */
+export function isHidden(
+  path: string,
+  { agentFolder, folders }: Pick<OwnersCommand['launch'], 'agentFolder' | 'folders'>,
+  writable?: string,
+): boolean {
+  // What programs find of these is the jail's own.
+  if (['/proc', '/sys', '/dev', ...(writable === undefined ? [] : [writable])].some((own) => isWithin(path, own)))
+    return false;
+  try {
+    return hiddenTarget(path, [agentFolder, ...folders, ...SYSTEM]) !== null;
+  } catch {
+    return false;
+  }
 }
 
 function secretsOf({ name, launch: { secrets }, programFrom }: OwnersCommand): Record<string, string> {

@@ -1,6 +1,7 @@
 import { setTimeout as later } from 'node:timers/promises';
 import { endOf } from '../../../contracts/clean-text';
 import type { RunningProgram } from '../../../sandbox';
+import { adviceOn } from './failure-advice';
 
 /** Most characters that are kept of the end of an output, and most that a message quotes. */
 const KEPT_CHARACTERS = 1_048_576;
@@ -21,7 +22,7 @@ export interface CommandEnd {
   signal: string | null;
   /** The last line of its output that is not empty; null: there is none, or it is too long. */
   lastLine: string | null;
-  /** The ends of its output and of its errors, for a message. */
+  /** The ends of its output and of its errors, for a message, and what to do about them. */
   words: string;
 }
 
@@ -77,13 +78,14 @@ export async function endOfCommand(
   time.resume();
   const { code, signal, brokeMemoryLimit } = await running.ended;
   time.pause();
+  const words = wordsOf(stderr.text, stdout.text);
   const isFlood = characters > MOST_CHARACTERS;
   return {
     why: isFlood ? 'flood' : isLate ? 'deadline' : code === null ? 'signal' : 'code',
     code,
     signal,
     lastLine: stdout.lastLine,
-    words: (isFlood ? FLOOD : '') + (brokeMemoryLimit ? memoryFull(memory) : '') + wordsOf(stderr.text, stdout.text),
+    words: (isFlood ? FLOOD : '') + (brokeMemoryLimit ? memoryFull(memory) : '') + words + adviceOn(words, running),
   };
 }
 

@@ -27,3 +27,10 @@ test('a failure names the task, says what a result is, and keeps the lines of a 
     /with code 1\. Its last words:\nTraceback .*\n {2}File [^]*\nNameError: [^\n]+$/,
   );
 });
+
+test('a package that is missing is told with the environment to install it in', async () => {
+  await fixture.play(fixture.player('import no_such_package.client'));
+  expect(fixture.failures[0]!.message).toMatch(
+    /No module named 'no_such_package'\nIf no_such_package is a package, install it in a virtual environment beside agent/,
+  );
+});

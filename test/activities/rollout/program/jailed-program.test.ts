@@ -1,5 +1,7 @@
 // Tier: jail.
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { processIds } from '../../../../contracts/running-process';
 import { loadProfile } from '../../../../sandbox';
 import { jailPlan } from '../../../../sandbox/jail-plan';
@@ -74,6 +76,36 @@ print(json.dumps({"reward": 1, "tags": [what(code) for code in codes]}))`);
   expect(fixture.failures).toEqual([]);
   for (const { tags } of both)
     expect(tags).toEqual(['FileNotFoundError', 'None', '1', expect.stringMatching(/^\[\]$|Error$/), 'OSError']);
+});
+
+test('a file that the jail hides is told apart from one that does not exist', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-hidden-'));
+  try {
+    chmodSync(folder, 0o755);
+    const data = join(folder, 'its data.json');
+    writeFileSync(data, 'secret words');
+    symlinkSync(data, join(fixture.folder, 'link.json'));
+    const messageOf = async (program: string | string[], launch = {}) => {
+      fixture.failures.length = 0;
+      await fixture.play(fixture.player(program, launch), planOf(11));
+      return fixture.failures[0]?.message ?? '';
+    };
+    const seen = 'exists, but a program sees only the folder of agent.yaml and environment.folders.';
+    const opens = (path: string): string => `${ASK}\nopen(${JSON.stringify(path)})`;
+    const message = await messageOf(opens(data));
+    expect(message).toContain(`No such file or directory: '${data}'\n${data} ${seen}`);
+    expect(message).not.toContain('secret words');
+    expect(await messageOf(['python3', data])).toContain(`${data} ${seen}`);
+    expect(await messageOf(['cat', join(folder)])).toContain(`\n${folder} ${seen}`);
+    expect(await messageOf(opens(`../${basename(folder)}/its data.json`))).toContain(`\n${data} ${seen}`);
+    expect(await messageOf(opens('link.json'))).not.toContain(seen);
+    expect(await messageOf(opens(`${fixture.folder}/link.json`))).toContain(`\n${fixture.folder}/link.json ${seen}`);
+    expect(await messageOf(opens(`${data}.no`))).not.toContain('exists, but');
+    expect(await messageOf(opens(data), { folders: [folder] })).toContain('The program printed no result.');
+  } finally {
+    fixture.failures.length = 0;
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('a program gets no more memory than an episode has', async () => {
