@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { TaskOrigin } from '../contracts/config/environment-kinds';
+import { LineFaults } from './line-faults';
 import { schemaProblems, shown, type SpecProblem } from './schema-problems';
 
 /** Most bytes of tasks that are read, most tasks in them, and most characters of a line. */
@@ -7,8 +8,8 @@ export const MOST_TASK_BYTES = 50_000_000;
 const MOST_TASKS = 200_000;
 const MOST_CHARACTERS = 10_000;
 
-/** After this many problems the rest is not read. */
-const MOST_PROBLEMS = 1_000;
+/** Said of a field that is near no known one. */
+const OWN_DATA = " Keep a task's own data in a file beside agent.yaml: the program finds it by the task's id.";
 
 const taskSchema = z.strictObject({
   // tau2-bench has ids of 215 characters.
@@ -28,7 +29,8 @@ const FIELD = 'environment.tasks';
 
 /**
  * Reads named tasks: a JSON object a line. Refused are two tasks of one id, a group with train and held-out tasks, a
- * split that has no use, and lines without train tasks or without held-out tasks. Problems name the line.
+ * split that has no use, and lines without train tasks or without held-out tasks. A problem names the first line that
+ * has it.
  * @param source what has the lines, in the words of a problem.
  */
 export function readTaskLines(text: string, splits: TaskOrigin['splits'], source: string): ReadTasks {
@@ -39,7 +41,7 @@ export function readTaskLines(text: string, splits: TaskOrigin['splits'], source
     if (read.isOver) break;
     if (line.trim() !== '') read.add(line, index + 1);
   }
-  const problems = [...read.problems, ...read.problemsOfGroups].map((message) => ({
+  const problems = [...read.faults.problems, ...read.problemsOfGroups].map((message) => ({
     path: FIELD,
     message: `${source}, ${message}`,
   }));
@@ -70,7 +72,7 @@ const quoted = (names: readonly string[]): string => names.map((name) => shown(J
 /** The lines of tasks, which are checked against those before. */
 class TaskLines {
   readonly tasks: NamedTask[] = [];
-  readonly problems: string[] = [];
+  readonly faults = new LineFaults();
   private isFull = false;
   private readonly lineOf = new Map<string, number>();
   private readonly groups = new Map<string, Partial<Record<NamedTask['range'], { count: number; first: number }>>>();
@@ -79,18 +81,17 @@ class TaskLines {
 
   /** Whether no further line need be read. */
   get isOver(): boolean {
-    return this.isFull || this.problems.length >= MOST_PROBLEMS;
+    return this.isFull || this.faults.isFull;
   }
 
   add(line: string, number: number): void {
-    const at = `line ${number}`;
     if (this.tasks.length === MOST_TASKS) {
-      this.problems.push(`${at}: at most ${MOST_TASKS} tasks are read.`);
+      this.faults.add(number, '', `at most ${MOST_TASKS} tasks are read.`);
       this.isFull = true;
       return;
     }
     if (line.length > MOST_CHARACTERS) {
-      this.problems.push(`${at}: has more than ${MOST_CHARACTERS} characters.`);
+      this.faults.add(number, '', `has more than ${MOST_CHARACTERS} characters.`);
       return;
     }
     let document: unknown;
@@ -101,31 +102,34 @@ class TaskLines {
     }
     if (typeof document !== 'object' || document === null || Array.isArray(document)) {
       // The message does not quote the line: through a link the path may lead to any file.
-      this.problems.push(
-        `${at}: is no JSON object. A line is {"id": "...", "split": "..."}, with "group" if it has one.`,
+      this.faults.add(
+        number,
+        '',
+        'is no JSON object. A line is {"id": "...", "split": "..."}, with "group" if it has one.',
       );
       return;
     }
     const parsed = taskSchema.safeParse(document);
     if (!parsed.success) {
-      const faults = schemaProblems(parsed.error, document, taskSchema);
-      this.problems.push(...faults.map(({ path, message }) => `${at}${path === '' ? '' : `, ${path}`}: ${message}`));
+      for (const { path, message } of schemaProblems(parsed.error, document, taskSchema)) {
+        const isOwnData = message.startsWith('unknown field. Known');
+        // What is allowed follows the value.
+        this.faults.add(number, path, isOwnData ? message + OWN_DATA : message, message.split('. ').slice(1).join());
+      }
       return;
     }
     const { id, split, group } = parsed.data;
     const range = this.splits.train.includes(split) ? 'train' : this.splits.heldOut.includes(split) ? 'heldOut' : null;
     if (range === null) {
       const known = quoted([...this.splits.train, ...this.splits.heldOut]);
-      this.problems.push(
-        `${at}, split: ${shown(JSON.stringify(split))} is not allowed. Allowed: ${known}, as environment.splits says.`,
-      );
+      const allowed = `is not allowed. Allowed: ${known}, as environment.splits says.`;
+      this.faults.add(number, 'split', `${shown(JSON.stringify(split))} ${allowed}`, allowed);
       return;
     }
     const first = this.lineOf.get(id);
     if (first !== undefined) {
-      this.problems.push(
-        `${at}, id: ${shown(JSON.stringify(id))} is also in line ${first}. Each task has an id of its own.`,
-      );
+      const rule = 'Each task has an id of its own.';
+      this.faults.add(number, 'id', `${shown(JSON.stringify(id))} is also in line ${first}. ${rule}`, rule);
       return;
     }
     this.lineOf.set(id, number);

@@ -67,7 +67,31 @@ test('a long line, too many tasks and too many problems end the reading', () => 
   // So many lines are too many arguments.
   const many = Array.from({ length: 200_002 }, (_, i) => line(String(i), i === 0 ? 'test' : 'train'));
   expect(problems(many.join('\n'))).toEqual(['tasks.jsonl, line 200001: at most 200000 tasks are read.']);
-  expect(problems(...Array.from({ length: 5_000 }, () => 'no JSON'))).toHaveLength(1_000);
+  expect(problems(...Array.from({ length: 5_000 }, () => 'no JSON'))).toEqual([
+    expect.stringMatching(/^tasks\.jsonl, line 1: is no JSON object\. .* This fault is in at least 1000 lines\.$/),
+  ]);
+});
+
+test('a fault of many lines is one problem, with the first line and what to do', () => {
+  const many = Array.from(
+    { length: 60 },
+    (_, at) => `{"id": "t${at}", "split": "train", "artwork": ${at}, "grup": ""}`,
+  );
+  expect(problems(...GOOD, ...many)).toEqual([
+    "tasks.jsonl, line 3, artwork: unknown field. Known here: id, split, group. Keep a task's own data in a file beside " +
+      "agent.yaml: the program finds it by the task's id. This fault is in 60 lines.",
+    'tasks.jsonl, line 3, grup: unknown field. Did you mean group? Known here: id, split, group. This fault is in 60 ' +
+      'lines.',
+  ]);
+  expect(
+    problems(...GOOD, line('c', 'dev'), line('d', 'devel'), line('a', 'test'), line('b', 'test'), '{"id": 1}'),
+  ).toEqual([
+    'tasks.jsonl, line 3, split: "dev" is not allowed. Allowed: "train" or "test", as environment.splits says. This ' +
+      'fault is in 2 lines.',
+    'tasks.jsonl, line 5, id: "a" is also in line 1. Each task has an id of its own. This fault is in 2 lines.',
+    'tasks.jsonl, line 7, id: 1 is not allowed. Allowed: a text.',
+    'tasks.jsonl, line 7, split: is missing. Allowed: a text.',
+  ]);
 });
 
 test('a group for both uses is one problem, however many tasks it has', () => {
