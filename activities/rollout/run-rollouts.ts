@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { EnvironmentTokens } from '../../contracts/artifacts/environment-use';
 import type { EpisodeTokens } from '../../contracts/artifacts/episode-tokens';
 import { isPlayed, type Trajectory } from '../../contracts/artifacts/trajectory';
-import { type FailedByCause, failedText } from '../../contracts/failed-episodes';
+import type { FailedByCause } from '../../contracts/failed-episodes';
 import type { StageName } from '../../contracts/names';
 import { isFailure } from '../../contracts/typed-failure';
 import { launchProgram, SandboxError } from '../../sandbox';
@@ -283,7 +283,8 @@ class RolloutSet {
     // What was begun is paid, so it is kept.
     if (this.budgetFailure !== null) throw this.budgetFailure;
     this.shared.throwIfAny();
-    const { lastRefusal } = this.shared;
+    const { lastRefusal, line } = this.shared;
+    if (line !== '') Context.current().log.warn(`Rollouts end without a result: ${line}`);
     if (lastRefusal !== null) Context.current().log.warn(`Rollouts end as refused. ${lastRefusal.message}`);
   }
 
@@ -317,7 +318,7 @@ class RolloutSet {
 
   /** The counts of failed and of slow episodes follow what else there is to say. */
   private showNote(): void {
-    const failed = failedText(this.work.failedByCause);
+    const failed = this.shared.line;
     const note = this.trouble ?? this.options.note ?? this.manner;
     this.progress.setNote([note, failed, this.slow.text].filter(Boolean).join('; ') || undefined);
   }

@@ -1,3 +1,4 @@
+import { startOf } from '../../contracts/clean-text';
 import { failedText } from '../../contracts/failed-episodes';
 import { failure } from '../../contracts/typed-failure';
 import type { SandboxError } from '../../sandbox';
@@ -5,6 +6,9 @@ import { TASK_TRIES } from '../failed-task';
 import { episodeKey, type FinishedEpisodes } from './finished-episodes';
 import type { ModelFault } from './model-errors';
 import type { RolloutOptions } from './run-rollouts';
+
+/** Most characters of a line of a failure that a line for people quotes. */
+const MOST_QUOTED = 150;
 
 /** Faults that most episodes of a set ended with: then no task is at fault, but what all of them share. */
 export class SharedFaults {
@@ -27,6 +31,16 @@ export class SharedFaults {
   get failed(): ReadonlySet<string> {
     const { failed } = this.work;
     return failed.length > (this.options.mayFail ?? 0) ? this.ifMost(failed) : new Set();
+  }
+
+  /** What failed so far, in a line: the counts, and the last failure with its task and its last words; else empty. */
+  get line(): string {
+    const counts = failedText(this.work.failedByCause);
+    if (counts === '' || this.lastFailure === null) return counts;
+    const [first, ...rest] = this.lastFailure.message.split('\n').filter((line) => line.trim() !== '');
+    const end = rest.at(-1);
+    const short = (text: string): string => startOf(text.trim(), MOST_QUOTED);
+    return `${counts}, the last: ${short(first ?? '')}${end === undefined ? '' : ` … ${short(end)}`}`;
   }
 
   /** @throws ApplicationFailure `Model.ContextTooShort`, `Model.Refused`, `Environment.TasksFail` */
