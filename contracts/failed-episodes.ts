@@ -38,6 +38,10 @@ export function failedText(failed: FailedByCause = {}): string {
   return `${failedCount(failed)} failed (${causes.map(([cause, count]) => `${count} ${WORDS[cause] ?? cause}`).join(', ')})`;
 }
 
+/** What follows the counts where some of the tasks are known, such as `, in tasks such as loan-3`; else empty. */
+export const failedTasksText = (tasks: readonly string[] = []): string =>
+  tasks.length === 0 ? '' : `, in tasks such as ${tasks.join(', ')}`;
+
 /** Such as `of base, 2 failed (2 simulator); of version 3, 1 failed (1 judge)`; empty if none failed in any arm. */
 export const failedOfArms = (arms: readonly (readonly [name: string, failed: FailedByCause | undefined])[]): string =>
   arms.flatMap(([name, failed]) => (failedText(failed) === '' ? [] : [`of ${name}, ${failedText(failed)}`])).join('; ');

@@ -1,14 +1,20 @@
+import { startOf } from '../../contracts/clean-text';
 import { pluralise } from '../../contracts/pluralise';
-import type { RolloutSummary, Trajectory } from '../../contracts/artifacts/trajectory';
+import type { ArtifactRef } from '../../contracts/artifacts/artifact-ref';
+import { type RolloutSummary, type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import { failedText } from '../../contracts/failed-episodes';
 import type { Repetition } from '../../contracts/messages/repair';
 import type { RunContext } from '../../contracts/messages/run-context';
-import { collectedTraces, layout } from '../../store';
+import { type ArtifactStore, collectedTraces, getLines, layout } from '../../store';
 import type { RolloutDeps } from '../rollout/rollout-deps';
 import { failure } from '../../contracts/typed-failure';
 import { readLiveTraffic, unreadableLines } from '../live-traffic';
 import { readPreparedSpec } from '../prepared-spec';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
+
+/** Most tasks with a failed episode that a summary names. */
+const NAMED_TASKS = 3;
+const taskSchema = trajectorySchema.pick({ task: true }).strip();
 
 /**
  * Activity: runs the base agent on the train tasks and adds the live traffic that the gateway has written. Continues
@@ -44,18 +50,31 @@ export async function collectTrajectories(
   const wanted = collectedTraces(collect.live, model.name);
   const read = await readLiveTraffic(deps.store, agent, wanted, { rollouts: plans.length, repetition });
   const live = read.trajectories;
+  const stored = await storeRollouts(deps.store, rolledOut, {
+    directory: layout.trajectories(runId),
+    name: 'collected.jsonl',
+    stage: 'collect',
+    live,
+  });
   const summary = {
-    ...(await storeRollouts(deps.store, rolledOut, {
-      directory: layout.trajectories(runId),
-      name: 'collected.jsonl',
-      stage: 'collect',
-      live,
-    })),
+    ...stored,
+    ...(await firstFailed(deps.store, stored.failedTrajectories, prepared.tasks)),
     ...unreadableLines(read),
   };
   if (Math.min(summary.successes, summary.failures) < identify.minEachOutcome)
     throw tooFew(summary, live, identify.minEachOutcome, count, collect.trials);
   return summary;
+}
+
+/** The first tasks with a failed episode. @param tasks ids, at the places of their seeds. */
+async function firstFailed(
+  store: ArtifactStore,
+  failed: ArtifactRef | undefined,
+  tasks: readonly string[] = [],
+): Promise<Pick<RolloutSummary, 'failedTasks'>> {
+  if (failed === undefined) return {};
+  const seeds = new Set((await getLines(store, failed, taskSchema)).map(({ task }) => task.seed));
+  return { failedTasks: [...seeds].slice(0, NAMED_TASKS).map((seed) => startOf(tasks[seed] ?? String(seed), 100)) };
 }
 
 /**

@@ -71,6 +71,7 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
       failures: input.collected.failures,
       ...(input.collected.notWhole !== undefined && { notWhole: input.collected.notWhole }),
       ...(input.collected.failed && { failed: { ...input.collected.failed } }),
+      ...(input.collected.failedTasks && { failedTasks: input.collected.failedTasks }),
       ...(input.collected.tokens && { tokens: keptTokens(input.collected.tokens) }),
       ...(night && endedAfterMeasuring(input)
         ? { tasks: night.tasks, trials: 1 }

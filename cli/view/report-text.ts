@@ -1,7 +1,7 @@
 import { cleanBlock } from '../../contracts/clean-text';
 import type { Arm, Interval } from '../../contracts/artifacts/evaluation';
 import { type Report, reportSchema } from '../../contracts/artifacts/report';
-import { failedText } from '../../contracts/failed-episodes';
+import { failedTasksText, failedText } from '../../contracts/failed-episodes';
 import { ENDED_AFTER_IDENTIFY } from '../../contracts/names';
 import { isMixedAlone } from '../../contracts/artifacts/router-choice';
 import { gateConfidenceNote } from '../../contracts/statistics/gate-confidence-note';
@@ -111,12 +111,13 @@ export function reportText(report: Report): string {
   const reused = report.sharpened.flatMap(({ capability, adapter }) =>
     adapter?.reusedFrom === undefined ? [] : [`${capability.id} (${adapter.reusedFrom})`],
   );
+  const { failed, failedTasks } = report.collect;
   const untrained = report.sharpened.filter(({ adapter }) => adapter === null);
   const list = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
   return [
     `analyst: ${report.analyst}`,
     collectedText(report),
-    ...(report.collect.failed ? [`collected rollouts without a result: ${failedText(report.collect.failed)}`] : []),
+    ...(failed ? [`collected rollouts without a result: ${failedText(failed)}${failedTasksText(failedTasks)}`] : []),
     ...(report.collect.withoutCalls === undefined
       ? []
       : [

@@ -120,6 +120,10 @@ export const reportSchema = z.strictObject({
       failed: failedByCauseSchema
         .optional()
         .describe('Of those, rollouts without a result, by what failed in them. They are in no rate. Absent: none.'),
+      failedTasks: z
+        .array(z.string())
+        .optional()
+        .describe('The first tasks with such a rollout, by their ids, else their seeds. Absent: none, or not known.'),
       tokens: z
         .strictObject({
           episodes: z.int().describe('Rollouts whose tokens are all kept.'),

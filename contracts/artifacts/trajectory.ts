@@ -141,6 +141,8 @@ export interface RolloutSummary {
   episodes: number;
   /** Absent: none. */
   failed?: FailedByCause;
+  /** The first tasks of those, by their ids, else their seeds. Absent: none, or nobody looked. */
+  failedTasks?: string[];
   /** Number of episodes that are conversations of live traffic; they cost this run no tokens. Absent: none. */
   live?: number;
   /** Number of episodes whose opening alone exceeded the model's context. Absent: none. */

@@ -15,8 +15,8 @@ test.each([
     undefined,
   ],
   [
-    { failed: { judge: 4, simulator: 6 } },
-    '100 rollouts, 40 successes; without a result 10 failed (6 simulator, 4 judge)',
+    { failed: { judge: 4, simulator: 6 }, failedTasks: ['loan-3', 'loan-7'] },
+    '100 rollouts, 40 successes; without a result 10 failed (6 simulator, 4 judge), in tasks such as loan-3, loan-7',
     0.1,
   ],
 ])(

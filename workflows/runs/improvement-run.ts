@@ -12,7 +12,7 @@ import type { IdentifyResult } from '../../contracts/messages/identify-stage';
 import type { ImprovementRunInput, ImprovementRunResult, ReportInput, RunPlan } from '../../contracts/messages/run';
 import type { NightDecisionResult } from '../../contracts/messages/night-stage';
 import type { SharpenResult } from '../../contracts/messages/sharpen-stage';
-import { failedCount, failedText } from '../../contracts/failed-episodes';
+import { failedCount, failedTasksText, failedText } from '../../contracts/failed-episodes';
 import type { RolloutSummary } from '../../contracts/artifacts/trajectory';
 import { orchestration, preparation, sandbox } from '../shared/activities';
 import { settleAll } from '../shared/settle-all';
@@ -362,7 +362,7 @@ async function evaluate(
 function describeCollected(collected: RolloutSummary): string {
   const { episodes, live = 0, successes, tooLong = 0, cut = 0, damagedLines = 0 } = collected;
   const { refused = 0, unreadable = 0 } = collected;
-  const failed = failedText(collected.failed);
+  const failed = failedText(collected.failed) + failedTasksText(collected.failedTasks);
   const none = failed === '' ? '' : `; without a result ${failed}`;
   const conversations = live > 0 ? ` and ${live} conversations of live traffic` : '';
   const lost = unreadable > 0 ? `; ${unreadable} lines of live traffic could not be read` : '';

@@ -1,5 +1,5 @@
 import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
-import { failedText } from '../../../contracts/failed-episodes';
+import { failedTasksText, failedText } from '../../../contracts/failed-episodes';
 import { type ScatterPoint, scatterPlot } from '../../charts/scatter';
 import { bothLayouts } from '../../charts/svg';
 import { count, decimal, percent, plural, sentenceList, typeset } from '../../html/format';
@@ -13,10 +13,13 @@ import { candidateName, ablationBlock, evidenceBlock, mergeBlock, plantedBlock }
 /** Candidates with their contrast and verdict, the evidence for them, and the planted deficits. */
 export function identificationSection({ report, sources }: ReportDocument): Markup {
   const { identification } = report;
-  const { failed, withoutCalls, notWhole, successes } = report.collect;
+  const { failed, failedTasks, withoutCalls, notWhole, successes } = report.collect;
   const lost =
     failed &&
-    markup`<p>Without a result ${failedText(failed)}: these rollouts were not labelled and are in no rate.</p>`;
+    markup`<p>
+      Without a result ${failedText(failed)}${failedTasksText(failedTasks)}: these rollouts were not labelled and are in
+      no rate.
+    </p>`;
   const unskilled =
     withoutCalls !== undefined &&
     markup`<p>

@@ -51,7 +51,10 @@ test('an episode that fails in every try has no result, and the others have thei
         : null,
   );
   const collected = await summary();
-  expect(collected).toMatchObject({ episodes: 40, failed: { judge: 2, simulator: 1 } });
+  expect(collected).toMatchObject({
+    ...{ episodes: 40, failed: { judge: 2, simulator: 1 } },
+    failedTasks: ['3', '7'],
+  });
   expect(collected.successes + collected.failures).toBe(37);
   const played = await read(collected.trajectories);
   expect(played).toHaveLength(37);
