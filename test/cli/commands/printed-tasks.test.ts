@@ -48,7 +48,9 @@ test('validate plays them, and `--no-run` runs no command', () => {
   prints(40);
   expect(whet('validate', agent)).toMatchObject({
     status: 0,
-    stdout: expect.stringMatching(/valid .*1 train and 1 held-out tasks can be played;.*\)\n$/) as string,
+    stdout: expect.stringMatching(
+      /valid .*1 train and 1 held-out tasks can be played;.*\)\n.*model\.baseUrl.*\n$/,
+    ) as string,
   });
   prints(2);
   expect(whet('validate', agent).stdout).toContain('environment.trainSeeds.count: 2, with collect.trials');
