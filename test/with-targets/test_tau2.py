@@ -78,6 +78,10 @@ def test_a_user_tells_its_instructions_part_by_part_agrees_and_leaves():
     assert texts[1].startswith("I am detail-oriented")
     assert texts[2:] == ["Yes, please do that.", "Yes, I confirm.", "###STOP###"]
     assert [answer["done"] for answer in answers] == [False] * 4 + [True]
+    # Its instructions for the conversation are a full stop.
+    driver.ask("reset", episode="f", seed=0, task="2")
+    answers = [driver.ask("step", episode="f", text="Go on.")["observations"][0] for _ in range(2)]
+    assert answers == ["I am Yusuf Rossi in zip code 19122.", "Yes, please do that."]
     driver.close()
 
 

@@ -55,7 +55,7 @@ class TellingUser(UserSimulator):
         super().__init__(instructions="", llm="script")
         told = task.user_scenario.instructions
         parts = [told] if isinstance(told, str) else [told.reason_for_call, told.known_info, told.task_instructions]
-        self._texts = [*[in_first_person(part) for part in parts if part and part.strip()], *self.AGREES]
+        self._texts = [*[in_first_person(part) for part in parts if re.search(r"\w", part or "")], *self.AGREES]
 
     def generate_next_message(self, message, state):
         return _user(content=self._texts.pop(0) if self._texts else STOP), state
