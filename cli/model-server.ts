@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { z } from 'zod';
+import { cleanLine, startOf } from '../contracts/clean-text';
 import { belongsTo } from '../contracts/key-endpoints';
 import type { AgentSpec } from '../contracts/config/agent-spec';
 import type { Agent } from './agent';
@@ -8,8 +9,11 @@ import { serviceRow } from './supervisor/service-text';
 
 /** A server that works lists its models at once. */
 const TIMEOUT_MS = 2_000;
-/** Names of served models that are shown. */
+/** Names of served models that are shown, and the characters of one. */
 const NAMED = 5;
+const MOST_OF_A_NAME = 100;
+/** Most characters of an answer. A list of models is far shorter. */
+const MOST_OF_AN_ANSWER = 1_000_000;
 
 const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
 
@@ -36,7 +40,7 @@ export async function modelServerProblem({ model }: Pick<AgentSpec, 'model'>): P
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const answer = await request(url, { headers: keyFor(baseUrl), signal });
     status = answer.statusCode;
-    text = await answer.body.text();
+    text = await startOfBody(answer.body.setEncoding('utf8'));
   } catch (error) {
     return {
       status: 'not reachable',
@@ -85,6 +89,16 @@ function reasonOf(error: unknown): string {
   return name === 'TimeoutError' ? `no answer within ${TIMEOUT_MS / 1000} s` : String(code ?? message);
 }
 
+/** A text that the server sends; what is beyond the limit is not read. */
+async function startOfBody(body: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const part of body) {
+    text += part;
+    if (text.length > MOST_OF_AN_ANSWER) break;
+  }
+  return text;
+}
+
 /** The names in a list of models; null if the text is none. */
 function namesIn(text: string): string[] | null {
   try {
@@ -97,5 +111,6 @@ function namesIn(text: string): string[] | null {
 function listOf(names: readonly string[]): string {
   if (names.length === 0) return 'no model';
   const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
-  return `${names.slice(0, NAMED).join(', ')}${more}`;
+  const shown = names.slice(0, NAMED).map((name) => startOf(cleanLine(name), MOST_OF_A_NAME));
+  return `${shown.join(', ')}${more}`;
 }

@@ -30,9 +30,9 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * only says that it cannot help. With --json it prints the file with all defaults, and what was played. `--no-run`
  * executes nothing of the environment. It warns about a model.path that is not set, or not on this machine; success
  * without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted
- * deficit whose id no task names; unsigned notices; a server that may give no tokens; a
- * model server that does not answer, or serves another model; a key that a worker would not
- * send; and commands that the operator's policy does not allow in a run.
+ * deficit whose id no task names; unsigned notices; a server that may give no tokens; a model server that does not
+ * answer, or serves another model; a key that a worker would not send; and commands that the operator's policy does not
+ * allow in a run.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
  *   result.

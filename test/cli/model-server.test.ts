@@ -54,6 +54,15 @@ test('a server that does not answer is named, with the field, the reason and wha
   );
 });
 
+test('an answer without an end, and a name that a terminal obeys, do no harm', async () => {
+  answer = { status: 200, text: '['.repeat(30_000_000) };
+  expect(await problemAt(`${origin}/v1`)).toMatchObject({ status: 'no model list' });
+  answer = listing(`a\u001b[2J${'b'.repeat(1_000)}`);
+  const { text } = (await problemAt(`${origin}/v1`))!;
+  expect(text).not.toContain('\u001b');
+  expect(text.length).toBeLessThan(400);
+});
+
 test('a server of other models, and one that is no model server, are told apart', async () => {
   answer = listing('a', 'b', 'c', 'd', 'e', 'f', 'g');
   expect(await problemAt(`${origin}/v1`)).toEqual({
