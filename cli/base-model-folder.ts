@@ -27,7 +27,7 @@ export function missingModel(agent: Agent, place: Place): string | null {
   return (
     `${agent.path}: model.path: ${folder} ${what}, so a run would end in its first check. Name the directory of a ` +
     'model that was saved with save_pretrained, or leave the field out where model.recipe makes it. If it is only on ' +
-    'the machines of the workers, set TEMPORAL_ADDRESS to their server.'
+    'the machines of the workers, set TEMPORAL_ADDRESS to their server. `whet run --until identify` reads no weights.'
   );
 }
 

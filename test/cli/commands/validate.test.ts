@@ -271,6 +271,7 @@ test('model.path must hold a model where a run would need it, and is warned of w
   expect(missing.stderr).toContain(
     `${agent}: model.path: ${join(folder, 'nothere')} does not exist, so a run would end in its first check. Name the`,
   );
+  expect(missing.stderr).toContain('`whet run --until identify` reads no weights.');
   expect(missing.stderr).toContain('All else is valid (agent desk).');
   mkdirSync(join(folder, 'model'));
   expect(validateModel('model')).toMatchObject({ status: 2, stderr: expect.stringContaining('has no config.json,') });
