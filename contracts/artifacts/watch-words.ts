@@ -30,16 +30,10 @@ export function watchClause(watch: TrainingWatch): string | null {
   }
   if (ended.why === 'no-gain')
     return `ended at iteration ${ended.iteration}: neither target nor reward rose any more; ${keeps}`;
-  const { rollouts, passed, basePassed } = lostIn(watch);
+  const { rollouts, passed, basePassed } = probes.at(-1)!.others;
   const lost = pointsText((basePassed - passed) / rollouts, 0);
   return (
     `ended at iteration ${ended.iteration}: tasks that do not need it lost ${lost} ` +
     `(${basePassed} of ${rollouts} passed before, ${passed} now); ${keeps}`
   );
-}
-
-/** The other tasks that showed the loss: those of the last probe, or with those of the probe before. */
-function lostIn({ probes, margin }: TrainingWatch): ProbePairs {
-  const [last, before] = [probes.at(-1)!.others, probes.at(-2)?.others];
-  return -pairedGain(last) > margin || before === undefined ? last : sumOfPairs([before, last]);
 }

@@ -93,8 +93,8 @@ export const algorithmOptions = {
   probeCalledFor: count.max(10_000).default(8).describe('Rollouts of a probe on tasks that call for the capability.'),
   probeOthers: count
     .max(10_000)
-    .default(12)
-    .describe('Rollouts of a probe on other tasks; up to ten times as many while these seem to be lost.'),
+    .default(24)
+    .describe('Rollouts of a probe on other tasks; up to five times as many while these seem to be lost.'),
   probeMargin: fraction
     .default(0.05)
     .describe('Training stops when the other tasks lose a larger share, by more than chance.'),

@@ -26,19 +26,9 @@ test.each<[string, Partial<TrainingWatch>, string | null]>([
   ['an earlier checkpoint of it', { kept: 10 }, 'kept iteration 10 of 20'],
   ['no checkpoint of it', { kept: 0 }, 'the probes find base better than each checkpoint; no checkpoint is kept'],
   [
-    'a loss in one probe',
+    'a loss',
     { ended: { iteration: 20, why: 'loss' }, kept: 10 },
     'ended at iteration 20: tasks that do not need it lost 25 points (20 of 24 passed before, 14 now); kept iteration 10',
-  ],
-  [
-    'a loss that two probes show together',
-    {
-      probes: [probe(10, pairs(60, 50, 41)), probe(20, pairs(60, 50, 48))],
-      ended: { iteration: 20, why: 'loss' },
-      kept: 0,
-    },
-    'ended at iteration 20: tasks that do not need it lost 9 points (100 of 120 passed before, 89 now); ' +
-      'no checkpoint is kept',
   ],
   [
     'a target that stands',

@@ -1,4 +1,4 @@
-"""The statistics of probes: paired outcomes, the test for a loss, and the comparison of two checkpoints.
+"""The statistics of probes: paired outcomes, and the comparison of two checkpoints.
 
 A pair is one task with one sampling seed, played by the base model and by the adapter. Only pairs with different
 outcomes say anything about a difference (McNemar, Psychometrika 12, 1947).
@@ -8,13 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
-# Chance that a training without any loss is stopped for one, shared by its probes. Each looks twice: at its own pairs,
-# and at these with those of the probe before.
-FALSE_STOPS = 0.02
-# A probe plays further tasks while a loss beyond the margin has at least this evidence, in standard errors.
-SUSPICION = 0.6
 # An earlier checkpoint replaces a later one only if its score is higher by so many standard errors.
 CLEARLY = 1.645
 # A loss of the other tasks counts as much as so many gains of the target.
@@ -64,30 +58,6 @@ def pairs_of(outcomes: list[tuple[bool, bool]]) -> Pairs:
         sum(base for _, base in outcomes),
         sum(base and not own for own, base in outcomes),
     )
-
-
-def loss_evidence(pairs: Pairs) -> float:
-    """Evidence that the adapter loses tasks, in standard errors; McNemar's statistic with one more pair."""
-    return (pairs.lost - pairs.gained) / math.sqrt(pairs.lost + pairs.gained + 1)
-
-
-def loss_bound(probes: int) -> float:
-    """Evidence that is no chance in a training with so many probes (Bonferroni over its looks)."""
-    return NormalDist().inv_cdf(1 - FALSE_STOPS / (2 * max(1, probes)))
-
-
-def loses(windows: list[Pairs], margin: float, probes: int) -> bool:
-    """Whether one of the windows shows a loss of more than `margin` that is no chance."""
-    return _shows_loss(windows, margin, loss_bound(probes))
-
-
-def seems_to_lose(windows: list[Pairs], margin: float) -> bool:
-    """Whether further tasks should tell if one of the windows shows a loss of more than `margin` or chance."""
-    return _shows_loss(windows, margin, SUSPICION)
-
-
-def _shows_loss(windows: list[Pairs], margin: float, evidence: float) -> bool:
-    return any(-pairs.gain > margin and loss_evidence(pairs) >= evidence for pairs in windows)
 
 
 @dataclass(frozen=True)

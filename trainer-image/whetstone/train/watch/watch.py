@@ -18,13 +18,14 @@ from ..job import Algorithm, ProbeTask, WatchedAgent
 from ..loop.adapter_weights import adapter_of
 from ..output.notices import Notices
 from .agent_tasks import AgentTasks, NotHosted
-from .evidence import LOSS_WEIGHT, Pairs, Score, clearly_better, loses, pairs_of, score, seems_to_lose
+from .evidence import LOSS_WEIGHT, Pairs, Score, clearly_better, pairs_of, score
+from .loss_rule import LossRule
 
 FOLDER, STATE = "watch", "state.json"
 # A probe plays at most so many times its first portion of other tasks, while these seem to be lost.
-MOST_PORTIONS = 10
+MOST_PORTIONS = 5
 # Portions of other tasks that an earlier checkpoint plays before it is kept after a loss.
-VERIFYING_PORTIONS = 5
+VERIFYING_PORTIONS = 3
 # Most checkpoints in memory whose adapter may become the result.
 KEPT = 3
 
@@ -150,6 +151,12 @@ class Watch:
     def _score(self, probe: Probe) -> Score:
         return score(probe.calledFor, probe.others, 1.0 if self._is_mixed else LOSS_WEIGHT)
 
+    @property
+    def _rule(self) -> LossRule:
+        algorithm = self._algorithm
+        probes = -(-algorithm.iterations // max(1, algorithm.probeEvery))
+        return LossRule(self._margin, probes, len(self._group("others")))
+
     def _look_for_losses(self) -> Pairs:
         """The other tasks of a probe: one portion, and further ones while they seem to be lost."""
         before = self.probes[-1].others if self.probes else Pairs()
@@ -157,27 +164,15 @@ class Watch:
         most, pairs = min(MOST_PORTIONS * portion, len(self._group("others"))), Pairs()
         while portion:
             pairs += self._play("others", portion)
-            windows = self._windows(before, pairs)
-            seems = seems_to_lose(windows, self._margin)
-            if self._lose(windows) or not seems or pairs.rollouts + portion > most:
+            rule = self._rule
+            if rule.proves(pairs, before) or not rule.seems(pairs, before) or pairs.rollouts + portion > most:
                 break
         return pairs
-
-    def _windows(self, before: Pairs, pairs: Pairs) -> list[Pairs]:
-        """The pairs of a probe, and these with those of the probe before, unless a task would count twice."""
-        both = before + pairs
-        return [pairs, both] if both.rollouts <= len(self._group("others")) else [pairs]
-
-    def _lose(self, windows: list[Pairs]) -> bool:
-        algorithm = self._algorithm
-        return loses(windows, self._margin, -(-algorithm.iterations // max(1, algorithm.probeEvery)))
 
     def _reason_to_end(self) -> Ended | None:
         last, probes = self.probes[-1], self.probes
         before = probes[-2].others if len(probes) > 1 else Pairs()
-        margin, is_last = self._margin, last.iteration == self._algorithm.iterations
-        persists = seems_to_lose([last.others], margin) and (is_last or seems_to_lose([before], margin))
-        if persists and self._lose(self._windows(before, last.others)):
+        if self._rule.stops(last.others, before, is_last=last.iteration == self._algorithm.iterations):
             return Ended(last.iteration, "loss")
         width = self._algorithm.probePatience
         if len(probes) < 2 * width or last.iteration == self._algorithm.iterations or not last.calledFor.rollouts:
@@ -202,7 +197,7 @@ class Watch:
                         if probe.others.rollouts + portion > len(self._group("others")):
                             break
                         probe.others += self._play("others", portion)
-                        if self._lose([probe.others]):
+                        if self._rule.proves(probe.others):
                             break
                 if -probe.others.gain <= self._margin and not self._worse_than_base(probe):
                     return probe.iteration
