@@ -2,7 +2,7 @@ import type { EnvironmentCheck } from '../../contracts/artifacts/environment-che
 import type { RolloutToRead, SecondReading } from '../../contracts/artifacts/second-reading';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import { pluralise } from '../../contracts/pluralise';
-import { chanceOfAtLeast } from '../../contracts/statistics/exact-tails';
+import { likelihoodRatio } from '../statistics/likelihood-ratio';
 import { askReader, EPISODES_A_PROMPT, type Reader } from './ask-reader';
 import { judgeReading, type ReadingVerdict, type ReadRollout } from './judge-reading';
 import { compareLacking } from './lacking-share';
@@ -11,10 +11,12 @@ import { textsForAReader } from './texts-for-a-reader';
 
 /** Labels that are added while the verdict is open. */
 const STEP = 10;
-/** Chance that a sure label of the target comes out otherwise, where nobody steers the reader. */
-const CONTROL_NOISE = 0.1;
-/** Most improbable agreement with the target's sure labels that is put down to noise. */
+/** Share of the target's labels that a steered reader gives otherwise. */
+const STEERED = 0.65;
+/** Highest probability with which a reader that nobody steers is called steered. */
 const CONTROL_LEVEL = 0.02;
+/** Episodes of the target in one prompt, and in one while the reader may be steered. */
+const CONTROLS_A_PROMPT = { usual: 1, doubted: 3 } as const;
 /** Most disagreements that are kept for the author. */
 const SHOWN = 4;
 
@@ -42,7 +44,8 @@ interface Progress {
 /**
  * Reads rollouts until their labels decide, in steps: first `labels`, then more up to `maxLabels`. In each prompt, one
  * episode is of the target and has a sure label. A reader that labels these otherwise is steered by what the
- * environment wrote, or does not understand the question, so its labels are not used.
+ * environment wrote, or does not understand the question, so its labels are not used. A few labels may differ by
+ * chance: the labels of the target have noise too. So while that is open, further prompts have more such episodes.
  * @throws the failures of the analyst.
  */
 export async function readInSteps(task: ReadingTask): Promise<Found> {
@@ -59,11 +62,11 @@ export async function readInSteps(task: ReadingTask): Promise<Found> {
   const looks = 1 + Math.ceil((limits.maxLabels - limits.labels) / STEP);
   for (let wanted = limits.labels; ; wanted = Math.min(limits.maxLabels, wanted + STEP)) {
     await readUpTo(task, so, wanted);
-    const trouble = troubleWith(so);
+    const trouble = troubleWith(so, target.controlNoise);
     const verdict = judgeReading(so.read, target.noise, looks);
     if (trouble !== null) return found(task, so, { ...verdict, problems: [trouble], isOpen: false });
     const isLast = wanted >= limits.maxLabels || so.read.length >= rollouts.length;
-    if (!verdict.isOpen || isLast) return found(task, so, verdict);
+    if (isLast || (!verdict.isOpen && !isDoubted(so, target.controlNoise))) return found(task, so, verdict);
   }
 }
 
@@ -72,24 +75,34 @@ async function readUpTo({ reader, rollouts, target, onRead }: ReadingTask, so: P
   const { read, controls } = so;
   while (read.length + controls.read < wanted && read.length < rollouts.length) {
     const room = Math.min(EPISODES_A_PROMPT, wanted - read.length - controls.read);
-    const control = room > 1 ? target.controls[controls.read] : undefined;
-    const next = rollouts.slice(read.length, read.length + room - (control === undefined ? 0 : 1));
-    const episodes = [...next, ...(control === undefined ? [] : [control.trajectory])];
+    const share = isDoubted(so, target.controlNoise) ? CONTROLS_A_PROMPT.doubted : CONTROLS_A_PROMPT.usual;
+    const shown = target.controls.slice(controls.read, controls.read + Math.min(share, room - 1));
+    const next = rollouts.slice(read.length, read.length + room - shown.length);
+    const episodes = [...next, ...shown.map(({ trajectory }) => trajectory)];
     const readings = await askReader(
       reader,
       episodes.map(({ messages }) => messages),
     );
     read.push(...next.map(({ messages: _, ...rollout }, index) => ({ ...rollout, ...readings[index]! })));
-    if (control !== undefined) {
-      controls.read += 1;
-      controls.agreed += Number(readings.at(-1)!.label === control.label);
-    }
+    controls.read += shown.length;
+    controls.agreed += shown.filter(({ label }, n) => readings[next.length + n]!.label === label).length;
     onRead(read.length + controls.read);
   }
 }
 
+/** Likelihood ratio of a steered reader, by its labels of the target's episodes. */
+function steeredRatio({ controls }: Progress, noise: number): number {
+  const events = controls.read - controls.agreed;
+  return likelihoodRatio({ events, trials: controls.read }, { null: noise, alternative: STEERED });
+}
+
+/** Whether several labels of the target's episodes came out otherwise, and more of them have to tell why. */
+const isDoubted = (so: Progress, noise: number): boolean =>
+  so.controls.read - so.controls.agreed > 1 && steeredRatio(so, noise) > 1;
+
 /** Why the labels cannot be used, as a sentence; null if they can. */
-function troubleWith({ read, controls }: Progress): string | null {
+function troubleWith(so: Progress, controlNoise: number): string | null {
+  const { read, controls } = so;
   const unread = read.filter(({ label }) => label === null);
   if (2 * unread.length > read.length)
     return (
@@ -97,8 +110,7 @@ function troubleWith({ read, controls }: Progress): string | null {
       `${unread[0]!.reason.replace(/\.?$/, '.')} Let it say only what the tools and the user of the target say.`
     );
   const wrong = controls.read - controls.agreed;
-  const noise = Array.from({ length: controls.read }, () => CONTROL_NOISE);
-  if (wrong > 1 && chanceOfAtLeast(wrong, noise) <= CONTROL_LEVEL)
+  if (steeredRatio(so, controlNoise) >= 1 / CONTROL_LEVEL)
     return (
       `Beside rollouts of this environment, the analyst labelled ${wrong} of ${controls.read} episodes of the target ` +
       'otherwise than before. Its labels cannot be trusted here: let the environment say only what the tools and the ' +

@@ -1,6 +1,7 @@
 import { type ConsensusLabel, consensusLabelSchema } from '../../contracts/artifacts/identification';
 import { type Trajectory, trajectorySchema } from '../../contracts/artifacts/trajectory';
 import type { ReadingInput } from '../../contracts/messages/sharpen-stage';
+import { contentKey } from '../../llm';
 import { type ArtifactStore, storedLines } from '../../store';
 import type { LabelNoise } from './judge-reading';
 
@@ -8,6 +9,8 @@ import type { LabelNoise } from './judge-reading';
 export interface TargetEpisodes {
   /** Episodes with a sure label, which the reader sees among the environment's rollouts. */
   controls: { trajectory: Trajectory; label: 'LACKING' | 'PRESENT' }[];
+  /** Share of the controls whose label may be wrong, in [0, 1]. */
+  controlNoise: number;
   noise: LabelNoise;
   counts: { lacking: number; present: number };
   /** Some episodes, for the words that are usual in the target. */
@@ -22,6 +25,8 @@ const MOST_SAMPLES = 200;
  * nothing about it, so then it is the least.
  */
 const NOISE = { least: 0.05, most: 0.2 } as const;
+/** Share of sure labels that may be wrong, by the number of labelling runs that agree. One alone proves less. */
+const CONTROL_NOISE = { single: 0.15, several: 0.1 } as const;
 
 /** Reads the target's episodes and their consensus labels of one capability. @throws the signal's reason. */
 export async function readTargetEpisodes(
@@ -35,8 +40,8 @@ export async function readTargetEpisodes(
     if (label.capabilityId === capability.id) own.set(label.trajectoryId, label);
   }
   const samples: Trajectory[] = [];
-  const lacking: Trajectory[] = [];
-  const present: Trajectory[] = [];
+  const lacking: { trajectory: Trajectory; rank: string }[] = [];
+  const present: { trajectory: Trajectory; rank: string }[] = [];
   const successes = { lacking: 0, all: 0 };
   for await (const trajectory of await storedLines(store, trajectorySchema)(trajectories)) {
     signal.throwIfAborted();
@@ -49,15 +54,16 @@ export async function readTargetEpisodes(
     }
     // Label and outcome agree as well, so both point to the same.
     if (isSure(label) && trajectory.success === (label.label === 'PRESENT'))
-      keepShortest(label.label === 'LACKING' ? lacking : present, trajectory);
+      keepSome(label.label === 'LACKING' ? lacking : present, trajectory);
   }
   const all = [...own.values()];
   const count = (wanted: ConsensusLabel['label']): number => all.filter(({ label }) => label === wanted).length;
   return {
     controls: inTurns(
-      lacking.map((trajectory) => ({ trajectory, label: 'LACKING' })),
-      present.map((trajectory) => ({ trajectory, label: 'PRESENT' })),
+      lacking.map(({ trajectory }) => ({ trajectory, label: 'LACKING' })),
+      present.map(({ trajectory }) => ({ trajectory, label: 'PRESENT' })),
     ),
+    controlNoise: all.every((label) => total(label) < 2) ? CONTROL_NOISE.single : CONTROL_NOISE.several,
     noise: noiseOf(all, successes),
     counts: { lacking: count('LACKING'), present: count('PRESENT') },
     samples,
@@ -68,12 +74,13 @@ const total = ({ votes }: ConsensusLabel): number => votes.NA + votes.PRESENT + 
 
 const isSure = (label: ConsensusLabel): boolean => label.votes[label.label!] === total(label);
 
-const lengthOf = ({ messages }: Trajectory): number => JSON.stringify(messages).length;
-
-/** Keeps the shortest ones, because they are paid for by the token. */
-function keepShortest(kept: Trajectory[], trajectory: Trajectory): void {
-  kept.push(trajectory);
-  kept.sort((a, b) => lengthOf(a) - lengthOf(b) || (a.id < b.id ? -1 : 1)).splice(MOST_CONTROLS);
+/**
+ * Keeps some, by their content. The shortest would cost least, but their labels are wrong oftenest: an episode without
+ * an occasion for the capability is short.
+ */
+function keepSome(kept: { trajectory: Trajectory; rank: string }[], trajectory: Trajectory): void {
+  kept.push({ trajectory, rank: contentKey('control', trajectory.id) });
+  kept.sort((a, b) => (a.rank < b.rank ? -1 : 1)).splice(MOST_CONTROLS);
 }
 
 type Controls = TargetEpisodes['controls'];

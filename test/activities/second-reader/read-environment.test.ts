@@ -183,8 +183,21 @@ test("a reader that is steered labels the target's own episodes otherwise, and i
   says = () => 'PRESENT';
   const { outcome, reading } = await read(await input(paying(true)));
   expect(outcome.passed).toBe(false);
-  expect(outcome.outcome).toContain('the analyst labelled 2 of 2 episodes of the target otherwise than before');
-  expect(reading.controls).toEqual({ read: 2, agreed: 0 });
+  expect(outcome.outcome).toMatch(/the analyst labelled 4 of 5 episodes of the target otherwise than before/);
+  expect(reading.controls).toEqual({ read: 5, agreed: 1 });
+});
+
+test("two labels of the target's episodes that differ by chance refuse nothing", async () => {
+  const otherwise = new Set<string>();
+  says = (episode, capability) => {
+    const label = honest(episode, capability);
+    if (label !== 'LACKING' || !episode.includes(`<${capability}: `)) return label;
+    if (otherwise.size < 2) otherwise.add(episode);
+    return otherwise.has(episode) ? 'NA' : label;
+  };
+  const { outcome, reading } = await read(await input(paying(true)));
+  expect(outcome.passed).toBe(true);
+  expect(reading.controls).toEqual({ read: 8, agreed: 6 });
 });
 
 test('an environment that speaks to its reader is refused before anything is asked', async () => {
