@@ -3,9 +3,10 @@
  * are in front of the same stub model server, on one machine, and take turns. `added` is a percentile of the times
  * through the gateway minus the same percentile without it, in milliseconds. Bodies have 1 KB, 8 KB and 100 KB,
  * streamed and not; the result is the worst of the six. `rps` is at 8 connections with bodies of 1 KB, the median of
- * five turns of `--seconds`; load generator and stub share the cores. The last line is JSON.
+ * five turns of `--seconds`; load generator and stub share the cores. The last line is JSON. Among the targets is what
+ * a program asks in place of a model server, the `capture` endpoint of a worker, without `rps`: an episode has a limit.
  *
- *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 2] [--warm-up 150] [--only whetstone,portkey]
+ *     node dist/bench/gateway.js [--rounds 12] [--requests 60] [--seconds 2] [--warm-up 150] [--only whetstone,capture]
  *
  * `--before DIST` is the dist/ of an earlier commit's clone: its gateway takes its turns too, and `slowerPercent` says
  * for each cell how much longer a request through this one takes at the median, and how many fewer it answers.
@@ -14,8 +15,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { timeSequentially, type LoadRequest, measureThroughput, type Timing } from './gateway/load-generator';
+import { startCapture } from './gateway/capture-target';
+import { type LoadRequest, measureThroughput, type Timing } from './gateway/load-generator';
 import { startLiteLlm, startPortkey, startWhetstone, type Target } from './gateway/targets';
+import { takeTurn } from './gateway/turn';
 import { percentile } from './shared/percentile';
 import { freePort, Processes, untilHealthy } from './shared/processes';
 
@@ -65,14 +68,13 @@ async function latencies(
 ): Promise<Map<string, Timing[]>> {
   const found = new Map<string, Timing[]>();
   for (const cell of CELLS) {
-    for (const target of targets) await timeSequentially(target.origin, requestOf(target, cell), cell.isStream, warmUp);
+    for (const target of targets) await takeTurn(target, requestOf(target, cell), cell.isStream, warmUp);
     for (let turn = 0; turn < rounds; turn++) {
       const order = targets.map((_, i) => targets[(i + turn) % targets.length]!);
       for (const target of order) {
-        const timings = await timeSequentially(target.origin, requestOf(target, cell), cell.isStream, requests);
+        const timings = await takeTurn(target, requestOf(target, cell), cell.isStream, requests);
         const key = `${target.name} ${keyOf(cell)}`;
-        // The first request opens the connection.
-        found.set(key, [...(found.get(key) ?? []), ...timings.slice(1)]);
+        found.set(key, [...(found.get(key) ?? []), ...timings]);
       }
     }
   }
@@ -82,8 +84,9 @@ async function latencies(
 /** Turns that each target gets for its requests a second. */
 const LOAD_TURNS = 5;
 
-/** Requests a second of each target, by its name: the median of turns in an order that changes. */
-async function throughputs(targets: readonly Target[], { seconds }: Options): Promise<Map<string, number>> {
+/** Requests a second of each target without episodes, by its name: the median of turns in an order that changes. */
+async function throughputs(all: readonly Target[], { seconds }: Options): Promise<Map<string, number>> {
+  const targets = all.filter(({ episodes }) => episodes === undefined);
   const found = new Map<string, number[]>();
   for (let turn = 0; turn < LOAD_TURNS; turn++) {
     for (const target of targets.map((_, i) => targets[(i + turn) % targets.length]!)) {
@@ -101,14 +104,17 @@ interface Added {
   firstByteP50: number;
 }
 
-/** Null for a peer whose answers in this cell are wrong. Throws when those of this project's gateway are. */
+/** Targets of this project. */
+const OWN = ['whetstone', 'capture'];
+
+/** Null for a peer whose answers in this cell are wrong. Throws when those of this project are. */
 function added(found: ReadonlyMap<string, Timing[]>, target: Target, cell: Cell): Added | null {
   const own = found.get(`${target.name} ${keyOf(cell)}`) ?? [];
   const direct = found.get(`direct ${keyOf(cell)}`) ?? [];
   const bad = own.filter(({ ok }) => !ok).length;
   if (bad > 0) {
     const text = `${target.name} answered ${bad} of ${own.length} requests wrongly (${keyOf(cell)})`;
-    if (target.name === 'whetstone') throw new Error(`${text}.`);
+    if (OWN.includes(target.name)) throw new Error(`${text}.`);
     console.log(`${text}: left out`);
     return null;
   }
@@ -126,7 +132,7 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
   const loads = await throughputs(targets, options);
   const results: Record<string, Record<string, unknown>> = { direct: { rps: loads.get('direct') } };
   for (const target of targets.filter(({ name }) => name !== 'direct')) {
-    const rps = loads.get(target.name)!;
+    const rps = loads.get(target.name);
     const cells = CELLS.flatMap((cell) => {
       const figures = added(found, target, cell);
       return figures === null ? [] : [[keyOf(cell), figures] as const];
@@ -137,13 +143,13 @@ async function measure(targets: readonly Target[], options: Options): Promise<Re
           `first byte p50 ${firstByteP50.toFixed(3)} ms`,
       );
     }
-    console.log(`${target.name.padEnd(10)} ${rps} requests/s at 8 connections`);
+    if (rps !== undefined) console.log(`${target.name.padEnd(10)} ${rps} requests/s at 8 connections`);
     const worst = (of: (cell: Added) => number) => Math.max(...cells.map(([, cell]) => of(cell)));
     results[target.name] = {
       addedP50Ms: worst(({ p50 }) => p50),
       addedP99Ms: worst(({ p99 }) => p99),
       addedFirstByteP50Ms: worst(({ firstByteP50 }) => firstByteP50),
-      rps,
+      ...(rps !== undefined && { rps }),
       cells: Object.fromEntries(cells),
     };
   }
@@ -176,7 +182,7 @@ async function main(): Promise<void> {
       requests: string('60'),
       seconds: string('2'),
       'warm-up': string('150'),
-      only: string('whetstone,portkey,litellm'),
+      only: string('whetstone,capture,portkey,litellm'),
       before: { type: 'string' },
     },
   });
@@ -201,6 +207,7 @@ async function main(): Promise<void> {
       startWhetstone(name, dist, stub, join(folder, name), processes).then((target) => targets.push(target));
     if (chosen.includes('whetstone')) await own('whetstone', join(__dirname, '..'));
     if (values.before !== undefined) await own('before', resolve(values.before));
+    if (chosen.includes('capture')) targets.push(await startCapture(stub, processes));
     if (chosen.includes('portkey')) targets.push(await startPortkey(stub, processes));
     if (chosen.includes('litellm')) targets.push(await startLiteLlm(stub, processes));
     console.log(JSON.stringify(await measure(targets, options)));

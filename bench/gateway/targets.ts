@@ -15,6 +15,8 @@ export interface Target {
   path: string;
   headers: Record<string, string>;
   model: string;
+  /** `open` gives headers under which it takes so many requests. Absent: it takes any number. */
+  episodes?: { requests: number; open: () => Promise<Record<string, string>> };
 }
 
 /** Where the two peers are installed, apart from the project's own packages. */
