@@ -139,12 +139,15 @@ def build(world: World, size: Size, seed: int, target: pathlib.Path, report) -> 
 
 
 def announce(as_json: bool, steps: int):
-    """A progress callback of step and loss (nats a token): each call prints a sentence or a JSON line."""
+    """A progress callback of step and loss (nats a token): each call prints a sentence or a JSON line.
+
+    Steps that another process did are its third argument.
+    """
     started = time.perf_counter()
 
-    def report(step: int, loss: float) -> None:
+    def report(step: int, loss: float, done_before: int = 0) -> None:
         seconds = time.perf_counter() - started
-        left = seconds / step * (steps - step)
+        left = seconds / (step - done_before) * (steps - step)
         if as_json:
             print(
                 json.dumps({"step": step, "steps": steps, "loss": round(loss, 4), "secondsLeft": round(left, 1)}),
