@@ -56,6 +56,12 @@ export const layout = {
   canary: (agent: string, canaryId: string) => `canary/${agent}/${canaryId}`,
   /** Conversations of live traffic in the trajectory format. */
   traces: (agent: string, day: string) => `traces/${agent}/${day}`,
+  /** Conversations that `whet ingest` read. Nothing removes them by their age: they are the owner's only copy here. */
+  ingestedConversations: (agent: string) => `ingested/${agent}/conversations`,
+  /** Outcomes of conversations, whichever came first. */
+  ingestedOutcomes: (agent: string) => `ingested/${agent}/outcomes`,
+  /** Lines that `whet ingest` could not read. */
+  ingestedRejects: (agent: string) => `ingested/${agent}/rejected`,
   /** The ends of all runs of an agent; this record outlives the runs. */
   history: (agent: string) => `history/${agent}`,
   registry: (agent: string) => `registry/${agent}.json`,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Trajectory } from './trajectory';
 
 /** JSON with sorted keys, so that equal values have equal text. Members that are undefined are left out. */
@@ -20,3 +20,6 @@ export function trajectoryId({
 }: Pick<Trajectory, 'task' | 'trial' | 'model' | 'messages'>): string {
   return createHash('sha256').update(canonicalJson({ task, trial, model, messages })).digest('hex');
 }
+
+/** The task seed of a conversation, from its id: 52 bits of a hash, because a seed must be a safe integer. */
+export const conversationSeed = (id: string): number => Number.parseInt(hash('sha256', id, 'hex').slice(0, 13), 16);

@@ -61,6 +61,15 @@ const LEFT_OUT = ['image', 'audio', 'video', 'file', 'other', 'choices', 'end'] 
 /** A name in `LEFT_OUT`. */
 export type LeftOut = (typeof LEFT_OUT)[number];
 
+/** What is missing of a conversation. */
+export const leftOutSchema = z.array(z.enum(LEFT_OUT)).min(1);
+
+/** Conversations with the model besides the main one: their number, and the first of them. */
+export const branchesSchema = z.strictObject({
+  count: z.int().positive(),
+  kept: z.array(z.array(chatMessageSchema)),
+});
+
 const answeringModelSchema = z.strictObject({
   /** Served model name: base or adapter. */
   model: z.string(),
@@ -86,7 +95,7 @@ export const trajectorySchema = z.strictObject({
   /** The models that answered a live conversation, each once, in the order of their first answers. Absent: no such. */
   answeredBy: z.array(answeringModelSchema).min(1).max(MOST_ANSWERING_MODELS).optional(),
   /** What is missing of a conversation of live traffic or of a program. Absent: nothing. */
-  leftOut: z.array(z.enum(LEFT_OUT)).min(1).optional(),
+  leftOut: leftOutSchema.optional(),
   /** Seed of the sampler for the episode's first turn; turn t uses `samplingSeed + t`. */
   samplingSeed: z.int().nonnegative(),
   messages: z.array(chatMessageSchema),
@@ -96,7 +105,7 @@ export const trajectorySchema = z.strictObject({
    * Conversations with the model besides `messages`, such as those of sub-agents: their number, and the first of them.
    * Absent: none.
    */
-  branches: z.strictObject({ count: z.int().positive(), kept: z.array(z.array(chatMessageSchema)) }).optional(),
+  branches: branchesSchema.optional(),
   /** In [0, 1]. */
   reward: z.number().min(0).max(1),
   success: z.boolean(),

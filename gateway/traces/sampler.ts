@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto';
-import { trajectoryId } from '../../contracts/artifacts/trajectory-id';
+import { conversationSeed, trajectoryId } from '../../contracts/artifacts/trajectory-id';
 import {
   type AnsweringModel,
   type LeftOut,
@@ -177,10 +176,7 @@ export class TraceSampler {
 }
 
 /** A hash decides, so that all gateways agree, and either all turns of a conversation are sampled or none. */
-const isSampled = (key: string, share: number): boolean => seedOf(`trace\u0000${key}`) / 2 ** 52 < share;
-
-/** 52 bits of a hash, because a task seed must be a safe integer. */
-const seedOf = (text: string): number => Number.parseInt(hash('sha256', text, 'hex').slice(0, 13), 16);
+const isSampled = (key: string, share: number): boolean => conversationSeed(`trace\u0000${key}`) / 2 ** 52 < share;
 
 /**
  * Converts a kept conversation to a trajectory. Throws if it does not fit the format, because the next run must be able
@@ -198,7 +194,7 @@ function toTrajectory(
   const { message, promptTokens, completionTokens, cut } = read(answer.toString('utf8'), leftOut);
   const asked = JSON.parse(body.toString('utf8')) as { messages: Record<string, unknown>[] };
   const messages = [...asked.messages.map((one) => toChatMessage(one, leftOut)), message].map(redact);
-  const task = { seed: seedOf(key), split: 'live' as const };
+  const task = { seed: conversationSeed(key), split: 'live' as const };
   const models = new Set(answeredBy.map(({ model }) => model));
   const [first = SEVERAL_MODELS] = models;
   const model = models.size === 1 ? first : SEVERAL_MODELS;

@@ -26,6 +26,9 @@ test.each([
   [layout.dictionary('desk'), 'dictionary/desk.json'],
   [layout.canary('desk', 'c1'), 'canary/desk/c1'],
   [layout.traces('desk', '2026-11-22'), 'traces/desk/2026-11-22'],
+  [layout.ingestedConversations('desk'), 'ingested/desk/conversations'],
+  [layout.ingestedOutcomes('desk'), 'ingested/desk/outcomes'],
+  [layout.ingestedRejects('desk'), 'ingested/desk/rejected'],
   [layout.registry('desk'), 'registry/desk.json'],
 ])('%s', (key, expected) => {
   expect(key).toBe(expected);

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { branchesSchema, chatMessageSchema, leftOutSchema } from './trajectory';
+
+/** Formats of conversations that other tools write. Detection asks them in this order. */
+export const CONVERSATION_FORMATS = [
+  'otlp',
+  'langfuse',
+  'langsmith',
+  'tau2',
+  'verifiers',
+  'atif',
+  'gateway',
+  'anthropic',
+  'openai',
+] as const;
+/** A name in `CONVERSATION_FORMATS`. */
+export type ConversationFormat = (typeof CONVERSATION_FORMATS)[number];
+
+/** The model of a trajectory whose conversation does not name one. No model can have this name. */
+export const UNKNOWN_MODEL = '(unknown)';
+
+/** Most other ids of one conversation. */
+export const MOST_ALIASES = 16;
+/** Longest id of a conversation, in UTF-16 units. A longer one is replaced by its hash. */
+export const LONGEST_ID = 200;
+
+/** A conversation of an agent, as another tool recorded it. */
+export const conversationSchema = z.strictObject({
+  /** The source's own id; else the sha256 of its messages. */
+  id: z.string().min(1).max(LONGEST_ID),
+  /** Other ids of the source by which an outcome may name it, such as that of its trace. Absent: none. */
+  aliases: z.array(z.string().min(1).max(LONGEST_ID)).max(MOST_ALIASES).optional(),
+  format: z.enum(CONVERSATION_FORMATS),
+  /** Null: the source names none, or several. */
+  model: z.string().nullable(),
+  /** ISO 8601. Null: the source does not say. */
+  startedAt: z.iso.datetime().nullable(),
+  messages: z.array(chatMessageSchema).min(1),
+  /** Conversations with the model besides `messages`, as in a trajectory. Absent: none. */
+  branches: branchesSchema.optional(),
+  /** Schemas of the tools that the model was offered, as captured, in OpenAI's form. Absent: none were captured. */
+  tools: z.array(z.unknown()).optional(),
+  /** What is missing of it. Absent: nothing. */
+  leftOut: leftOutSchema.optional(),
+  /** The task's seed, where the source is a trajectory of ours. Absent: it is derived from the id. */
+  seed: z.int().nonnegative().optional(),
+  /** When it was ingested, ISO 8601. */
+  at: z.iso.datetime(),
+});
+export type Conversation = z.infer<typeof conversationSchema>;
+
+/** Where an outcome may come from. Of outcomes with the same time, a later one in this list counts. */
+export const OUTCOME_SOURCES = ['trace', 'rule', 'file'] as const;
+
+/** What came of a conversation. It is kept apart from it, because it is often known later. */
+export const outcomeSchema = z.strictObject({
+  /** Id or alias of the conversation. */
+  conversation: z.string().min(1).max(LONGEST_ID),
+  success: z.boolean(),
+  /** In [0, 1]. */
+  reward: z.number().min(0).max(1),
+  from: z.enum(OUTCOME_SOURCES),
+  /** The name and the value from which it was read, as `score correctness: 0.4`. */
+  why: z.string().max(LONGEST_ID).optional(),
+  /** When it was ingested, ISO 8601. The latest outcome of a conversation counts. */
+  at: z.iso.datetime(),
+});
+export type Outcome = z.infer<typeof outcomeSchema>;
