@@ -17,12 +17,13 @@ const LAYERS = {
   // The fits of routers use means and random numbers, which import nothing.
   routing: ['contracts', 'activities/statistics'],
   dialects: ['contracts'],
+  ingest: ['contracts', 'store', 'dialects'],
   activities: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'routing', 'dialects'],
   workflows: ['contracts'],
   'environment-tool': ['contracts', 'loaders', 'sandbox', 'activities'],
   workers: ['contracts', 'loaders', 'store', 'llm', 'sandbox', 'k8s', 'routing', 'activities'],
   // A command that works without Temporal draws its page itself; these two rooms import contracts alone.
-  cli: ['contracts', 'loaders', 'store', 'activities/charts', 'activities/html'],
+  cli: ['contracts', 'loaders', 'store', 'ingest', 'activities/charts', 'activities/html'],
   gateway: ['contracts', 'loaders', 'store', 'routing', 'dialects'],
 };
 /** Folders that nothing above may import. */

@@ -1,5 +1,7 @@
 import { Command, Option, type OutputConfiguration } from 'commander';
+import { CONVERSATION_FORMATS } from '../contracts/artifacts/conversation';
 import { IDENTIFY_ARMS } from '../contracts/artifacts/identification';
+import { REDACTION_RULES } from '../contracts/config/analyst-spec';
 import { RUN_ENDS, TASK_QUEUES } from '../contracts/names';
 import { projectVersion } from '../contracts/project-version';
 import { daysOrMore, positiveAmount, positiveNumber, shareUpTo, wholeNumber, refuseEmpty } from './arguments';
@@ -15,6 +17,7 @@ import { envTasksCommand } from './commands/env-tasks';
 import { gatewayCommand } from './commands/gateway';
 import { gcCommand } from './commands/gc';
 import { historyCommand } from './commands/history';
+import { ingestCommand } from './commands/ingest';
 import { initCommand } from './commands/init';
 import { lineageCommand } from './commands/lineage';
 import { lsCommand } from './commands/ls';
@@ -65,6 +68,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addServiceCommands(program);
   addRunCommands(program);
   addAnswerCommands(program);
+  addTraceCommands(program);
   addStoreCommands(program);
   addEnvironmentCommands(program.command('env').description('environments written by the analyst or by hand'));
   addStudyCommands(program.command('study').description('experiments with the finished runs of an agent'));
@@ -175,6 +179,17 @@ function addAnswerCommands(program: Command): void {
   ).action(
     withContext((context: Context, run: string, waiting: string) => answerCommand(context, 'skip', run, waiting)),
   );
+}
+
+/** Commands for conversations that other tools recorded. */
+function addTraceCommands(program: Command): void {
+  add(program, 'ingest <files...>', "read an agent's conversations from other tools' files and folders, also .gz")
+    .requiredOption('--agent <name>', 'the agent whose conversations they are')
+    .addOption(new Option('--format <name>', 'default: detected').choices(CONVERSATION_FORMATS))
+    .option('--outcomes <file>', 'JSON Lines or CSV with an id and an outcome in each line')
+    .option('--pass <rule>', "the score that decides, as 'correctness>=0.7' or 'status=resolved'; default: all agree")
+    .option('--redact <rules>', `replace before anything is stored: ${REDACTION_RULES.join(', ')}`)
+    .action(withContext(ingestCommand));
 }
 
 /** Commands that repair and clean the store. */

@@ -26,7 +26,8 @@ export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
 export { collectedTraces, type LiveTraces, readTraces, type TraceQuery } from './live-traces';
 export { LocalStore } from './local-store';
-export { isMissing, orIfMissing, readIfExists, readWholeFile } from './read-files';
+export { isMissing, orIfMissing, piecesOf, readIfExists, readWholeFile } from './read-files';
+export { splitLines } from './split-lines';
 export {
   activateVersion,
   addVersion,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { branchesSchema, chatMessageSchema, leftOutSchema } from './trajectory';
 
-/** Formats of conversations that other tools write. Detection asks them in this order. */
+/** Formats of conversations that other tools write. */
 export const CONVERSATION_FORMATS = [
   'otlp',
   'langfuse',

@@ -14,7 +14,7 @@ import type { Drops } from '../drops';
 import type { InferenceRequest } from '../http/inference-request';
 import type { Metrics } from '../metrics';
 import { readStream, readWhole, toChatMessage } from '../../dialects';
-import { createRedaction, type Redaction } from './redact';
+import { createRedaction, type Redaction } from '../../contracts/redact-message';
 import type { TraceWriter } from './writer';
 
 /** Most memory for conversations that wait for their outcome, of all clients together. */

@@ -1,7 +1,7 @@
 // tier: unit
 import { Redactor, redactsFor, Replacements } from '../../llm/redaction';
 import { REDACTION_RULES } from '../../contracts/config/analyst-spec';
-import { createRedaction } from '../../gateway/traces/redact';
+import { createRedaction } from '../../contracts/redact-message';
 
 const redactor = new Redactor(
   { rules: [...REDACTION_RULES], patterns: [{ name: 'customer', pattern: 'C-\\d{6}' }] },

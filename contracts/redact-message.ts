@@ -1,7 +1,7 @@
-import { type ChatMessage, withTexts } from '../../contracts/artifacts/trajectory';
-import type { RedactionRule } from '../../contracts/config/analyst-spec';
-import type { TraceSettings } from '../../contracts/config/gateway-config';
-import { REDACTION_FINDERS } from '../../contracts/redaction-rules';
+import { type ChatMessage, withTexts } from './artifacts/trajectory';
+import type { RedactionRule } from './config/analyst-spec';
+import type { TraceSettings } from './config/gateway-config';
+import { REDACTION_FINDERS } from './redaction-rules';
 
 /**
  * Levels of JSON in JSON that are read. Deeper text is read as plain text: a client can write many levels in few
@@ -17,7 +17,10 @@ export type Redaction = (message: ChatMessage) => ChatMessage;
  * reversed, and equal values get no common placeholder. So its rules also replace text that is only possibly personal
  * data. Throws SyntaxError for an invalid pattern.
  */
-export function createRedaction({ redact, redactPatterns }: TraceSettings): Redaction {
+export function createRedaction({
+  redact,
+  redactPatterns,
+}: Pick<TraceSettings, 'redact' | 'redactPatterns'> & Partial<TraceSettings>): Redaction {
   const own = redactPatterns.map((pattern) => ({ pattern: new RegExp(pattern, 'g'), word: '[redacted]' }));
   const builtIn = (Object.keys(REDACTION_FINDERS) as RedactionRule[])
     .filter((rule) => redact.includes(rule))

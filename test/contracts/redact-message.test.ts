@@ -1,7 +1,7 @@
 // tier: unit
-import { REDACTION_RULES, type RedactionRule } from '../../../contracts/config/analyst-spec';
-import { createRedaction } from '../../../gateway/traces/redact';
-import { Redactor, Replacements } from '../../../llm/redaction';
+import { REDACTION_RULES, type RedactionRule } from '../../contracts/config/analyst-spec';
+import { createRedaction } from '../../contracts/redact-message';
+import { Redactor, Replacements } from '../../llm/redaction';
 
 const redacting = (redact: readonly RedactionRule[], redactPatterns: string[] = []) => {
   const clean = createRedaction({ sample: 1, redact: [...redact], redactPatterns, successReward: 1 });

@@ -1,0 +1,6 @@
+import type { Format } from '../format';
+import { anthropic } from './anthropic';
+import { openai } from './openai';
+
+/** All formats. Of several that detect a record the first reads it, so the ones with rarer members come first. */
+export const FORMATS: readonly Format[] = [anthropic, openai];

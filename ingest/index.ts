@@ -1,0 +1,3 @@
+export { type FormatCounts, type LeftOutFor } from './counts';
+export { ingest, type IngestResult } from './ingest';
+export { parsePassRule } from './outcomes/outcome-value';

@@ -1,0 +1,254 @@
+import { ZodError } from 'zod';
+import { type ConversationFormat, conversationSchema } from '../contracts/artifacts/conversation';
+import { startOf } from '../contracts/clean-text';
+import type { Redaction } from '../contracts/redact-message';
+import { DialectError } from '../dialects';
+import { type ArtifactStore, layout, putLines, StoreCorruptError } from '../store';
+import { Counts, type FormatCounts, type LeftOutFor } from './counts';
+import type { Format } from './format';
+import { FORMATS } from './formats';
+import { type Fragment, RecordFault, type Scored, type Sink } from './fragment';
+import { inputFiles } from './input/files';
+import { InputFault } from './input/pieces';
+import { type InputRecord, readRecords } from './input/records';
+import { merged } from './merge';
+import { decided } from './outcomes/decide';
+import { readOutcomeFile } from './outcomes/outcome-file';
+import type { PassRule } from './outcomes/outcome-value';
+import { Spool } from './spool';
+import { Known, putInArtifacts } from './store-results';
+import { isFields } from './values';
+
+/** Lines that could not be read: most that are kept aside, and most characters of one. */
+const MOST_REJECTS = 10_000;
+const LONGEST_REJECT = 10_000;
+
+/** What is ingested, and how. */
+export interface IngestOptions {
+  agent: string;
+  /** Files and folders. */
+  files: readonly string[];
+  /** Null: it is detected for each record. */
+  format: ConversationFormat | null;
+  /** An owner's file of outcomes; null: none. */
+  outcomes: string | null;
+  /** Which score of the traces decides; null: all must agree. */
+  pass: PassRule | null;
+  redact: Redaction;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Called from time to time with the number of records so far. */
+  onProgress?: (records: number) => void;
+}
+
+/** What came of it. */
+export interface IngestResult {
+  formats: FormatCounts[];
+  files: number;
+  /** Outcomes that are new. */
+  outcomes: number;
+  /** Scores and lines of the outcome file that give no outcome. */
+  noOutcome: LeftOutFor[];
+  /** Key of the artifact with the lines that could not be read; null: there are none. */
+  rejected: string | null;
+}
+
+/** A line that could not be read, as it is kept. */
+interface Reject {
+  place: string;
+  reason: string;
+  text: string;
+}
+
+/**
+ * Reads conversations and their outcomes from files and stores what is new. A broken file or line ends nothing: it is
+ * counted. In memory are the part of the conversations that is merged, and a few bytes for each stored one.
+ * @throws the errors of the file system for a name that was given, and those of the store.
+ */
+export async function ingest(store: ArtifactStore, options: IngestOptions): Promise<IngestResult> {
+  using fragments = new Spool<Fragment>();
+  using scores = new Spool<Scored>();
+  const reading = new Reading(options, fragments, scores);
+  await reading.files();
+  if (options.outcomes !== null) await reading.outcomes(options.outcomes);
+  const { counts, rejects } = reading;
+  const known = await Known.read(store, options.agent);
+  const at = new Date(options.now).toISOString();
+  // Outcomes first: then each conversation is known to have one, or not.
+  const outcomes = await putInArtifacts(
+    store,
+    layout.ingestedOutcomes(options.agent),
+    'outcomes.jsonl',
+    newOutcomes(scores, known, options.pass, at, counts),
+  );
+  await putInArtifacts(
+    store,
+    layout.ingestedConversations(options.agent),
+    'conversations.jsonl',
+    newConversations(fragments, known, at, counts),
+  );
+  const kept =
+    rejects.length === 0
+      ? null
+      : await putLines(store, layout.ingestedRejects(options.agent), 'rejected.jsonl', rejects);
+  return {
+    formats: counts.all,
+    files: reading.read,
+    outcomes,
+    noOutcome: reading.noOutcome.of(null).leftOut,
+    rejected: kept?.key ?? null,
+  };
+
+  function* newOutcomes(...[spool, known, rule, at]: Parameters<typeof outcomesOf>) {
+    yield* outcomesOf(spool, known, rule, at, reading.noOutcome);
+  }
+}
+
+function* outcomesOf(scores: Spool<Scored>, known: Known, rule: PassRule | null, at: string, counts: Counts) {
+  for (const [, group] of scores.groups()) {
+    const found = decided(group, rule, at);
+    if ('reason' in found) counts.leaveOut(null, found.reason, null);
+    else if (!known.addOutcome(found.outcome)) yield found.outcome;
+  }
+}
+
+function* newConversations(fragments: Spool<Fragment>, known: Known, at: string, counts: Counts) {
+  for (const [key, group] of fragments.groups()) {
+    const format = group[0]?.format ?? null;
+    const counted = counts.of(format);
+    for (const conversation of merged(group, at)) {
+      const read = conversationSchema.safeParse(conversation);
+      if (!read.success) {
+        counts.leaveOut(format, `a conversation that ${faultOf(read.error)}`, key);
+        continue;
+      }
+      counted.conversations++;
+      if (known.hasOutcome(read.data)) counted.withOutcome++;
+      else counted.withoutOutcome++;
+      if (known.addVersion(read.data)) counted.known++;
+      else {
+        counted.added++;
+        yield read.data;
+      }
+    }
+  }
+}
+
+/** Why a record cannot be used, without a quote of it. */
+function faultOf(error: unknown): string {
+  if (error instanceof RecordFault) return error.message;
+  if (error instanceof DialectError) return `has another form than its format allows (${shownPath(error.param)})`;
+  if (error instanceof ZodError) return `has another form than its format allows (${shownPath(error.issues[0]?.path)})`;
+  if (error instanceof RangeError) return 'is nested too deeply, or too long';
+  if (error instanceof TypeError || error instanceof SyntaxError) return 'has another form than its format allows';
+  throw error;
+}
+
+/** A path without its numbers, so that a fault of many places is one. */
+const shownPath = (path: string | readonly PropertyKey[] | undefined): string =>
+  startOf((typeof path === 'string' ? path : (path ?? []).map(String).join('.')).replace(/\d+/g, 'N'), 80);
+
+/** Reads files into the spools. */
+class Reading {
+  readonly counts = new Counts();
+  readonly noOutcome = new Counts();
+  readonly rejects: Reject[] = [];
+  /** Files that were read. */
+  read = 0;
+  private records = 0;
+
+  constructor(
+    private readonly options: IngestOptions,
+    private readonly fragments: Spool<Fragment>,
+    private readonly scores: Spool<Scored>,
+  ) {}
+
+  async files(): Promise<void> {
+    for await (const { path, leftOut } of inputFiles(this.options.files)) {
+      if (leftOut !== null) this.counts.leaveOut(null, leftOut, path);
+      else {
+        this.read++;
+        await this.file(path);
+      }
+    }
+  }
+
+  async outcomes(path: string): Promise<void> {
+    for await (const found of readOutcomeFile(path)) {
+      if ('reason' in found) this.noOutcome.leaveOut(null, found.reason, `${path}:${found.line}`);
+      else this.scores.add(found.scored.conversation, found.scored);
+    }
+  }
+
+  private async file(path: string): Promise<void> {
+    try {
+      for await (const record of readRecords(path)) {
+        if ('reason' in record)
+          this.reject(null, record.reason, `${path}:${record.line}`, record.text.toString('utf8'));
+        else this.record(path, record);
+        if (++this.records % 10_000 === 0) this.options.onProgress?.(this.records);
+      }
+    } catch (error) {
+      // A folder's file may be damaged, or belong to another user.
+      if (!isOfInput(error, path)) throw error;
+      this.counts.leaveOut(null, error.message.replaceAll(path, 'the file'), path);
+    }
+  }
+
+  private record(path: string, { value, head, line }: InputRecord): void {
+    const place = `${path}:${line}`;
+    const format = isFields(value) ? this.formatOf(value, head) : undefined;
+    if (!isFields(value) || format === undefined)
+      return this.reject(null, 'no known format', place, textOfValue(value));
+    this.counts.record(format.name, path);
+    try {
+      format.read(value, head, this.sink(format, place));
+    } catch (error) {
+      this.reject(format.name, faultOf(error), place, textOfValue(value));
+    }
+  }
+
+  private formatOf(value: Readonly<Record<string, unknown>>, head: InputRecord['head']): Format | undefined {
+    const { format } = this.options;
+    return FORMATS.find((one) => (format === null ? one.detects(value, head) : one.name === format));
+  }
+
+  private sink({ name }: Format, place: string): Sink {
+    const { redact } = this.options;
+    return {
+      fragment: (fragment) => {
+        const messages = fragment.messages.map(redact);
+        const branches = fragment.branches && {
+          ...fragment.branches,
+          kept: fragment.branches.kept.map((kept) => kept.map(redact)),
+        };
+        this.fragments.add(fragment.key, { ...fragment, messages, ...(branches && { branches }) });
+      },
+      score: (scored) => this.scores.add(scored.conversation, scored),
+      leaveOut: (reason) => this.counts.leaveOut(name, reason, place),
+    };
+  }
+
+  private reject(format: ConversationFormat | null, reason: string, place: string, text: string): void {
+    this.counts.leaveOut(format, reason, place);
+    if (this.rejects.length >= MOST_REJECTS) return;
+    const { content } = this.options.redact({ role: 'user', content: startOf(text, LONGEST_REJECT) });
+    this.rejects.push({ place, reason, text: content ?? '' });
+  }
+}
+
+/** Whether an error is of reading the file, and not of writing what was read. */
+function isOfInput(error: unknown, file: string): error is Error {
+  if (error instanceof InputFault || error instanceof StoreCorruptError) return true;
+  const { syscall, path = file } = (error ?? {}) as NodeJS.ErrnoException;
+  return (syscall === 'open' || syscall === 'read') && path === file;
+}
+
+/** The beginning of a value's JSON; empty for one that is nested too deeply. */
+function textOfValue(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return '';
+  }
+}

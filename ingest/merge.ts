@@ -1,0 +1,140 @@
+import { hash } from 'node:crypto';
+import type { Conversation } from '../contracts/artifacts/conversation';
+import type { ChatMessage, LeftOut } from '../contracts/artifacts/trajectory';
+import { aliasesOf, type Fragment } from './fragment';
+
+/** Most further conversations of one key whose messages are kept. */
+const KEPT_BRANCHES = 8;
+
+/** A conversation that grows from fragment to fragment. */
+interface Thread {
+  messages: ChatMessage[];
+  /** Places of the messages that count for the comparison: all but the system's, whose text may hold the time. */
+  counted: number[];
+  /** Hash of the counted messages up to each of them. */
+  chain: string[];
+  leftOut: readonly LeftOut[];
+  fragments: Fragment[];
+}
+
+/**
+ * The conversations that fragments of one key tell: one, unless they have only their opening in common. Each fragment
+ * extends the conversation whose messages it begins with, as the next request of an agent does; what it says of them is
+ * then known already. The one with the most messages is the conversation; what does not belong to it, such as what
+ * sub-agents asked, are its branches.
+ */
+export function merged(fragments: readonly Fragment[], at: string): Conversation[] {
+  const threads: Thread[] = [];
+  for (const fragment of inOrder(fragments)) add(threads, fragment);
+  const [first] = threads;
+  if (first === undefined) return [];
+  if (fragments[0]?.isOpening === true) return threads.map((thread) => conversationOf(thread, [], at));
+  const main = threads.reduce((best, thread) => (thread.messages.length > best.messages.length ? thread : best), first);
+  const others = threads.filter((thread) => thread !== main);
+  return [conversationOf(main, others, at)];
+}
+
+function conversationOf(main: Thread, others: readonly Thread[], at: string): Conversation {
+  const all = [main, ...others].flatMap(({ fragments }) => fragments);
+  const last = main.fragments.at(-1) as Fragment;
+  const id = (last.isOpening === true ? last.aliases?.[0] : null) ?? last.key;
+  const models = new Set(all.flatMap(({ model }) => model ?? []));
+  const branches = all.flatMap(({ branches }) => branches ?? []);
+  const kept = [...others.map(({ messages }) => messages), ...branches.flatMap(({ kept }) => kept)];
+  const count = others.length + branches.reduce((sum, { count }) => sum + count, 0);
+  const aliases = aliasesOf(
+    id,
+    all.flatMap(({ aliases }) => aliases ?? []),
+  );
+  const tools = main.fragments.findLast(({ tools }) => tools !== undefined)?.tools;
+  const seed = all.find(({ seed }) => seed !== undefined)?.seed;
+  return {
+    id,
+    ...(aliases.length > 0 && { aliases }),
+    format: last.format,
+    model: models.size === 1 ? ([...models][0] as string) : null,
+    startedAt: main.fragments.find(({ startedAt }) => startedAt !== null)?.startedAt ?? null,
+    messages: main.messages,
+    ...(count > 0 && { branches: { count, kept: kept.slice(0, KEPT_BRANCHES) } }),
+    ...(tools && { tools }),
+    ...(main.leftOut.length > 0 && { leftOut: [...new Set(main.leftOut)].sort() }),
+    ...(seed !== undefined && { seed }),
+    at,
+  };
+}
+
+/** By their times; answers after what they answer. Those without a time stay where they are read. */
+const inOrder = (fragments: readonly Fragment[]): Fragment[] =>
+  fragments
+    .map((fragment, place) => ({ fragment, place }))
+    .sort(
+      ({ fragment: a, place: one }, { fragment: b, place: other }) =>
+        Number(a.isAnswer ?? false) - Number(b.isAnswer ?? false) ||
+        (a.startedAt !== null && b.startedAt !== null && a.startedAt !== b.startedAt
+          ? a.startedAt < b.startedAt
+            ? -1
+            : 1
+          : one - other),
+    )
+    .map(({ fragment }) => fragment);
+
+function add(threads: Thread[], fragment: Fragment): void {
+  const { messages, leftOut, isAnswer } = fragment;
+  const last = threads.at(-1);
+  if (isAnswer === true && last !== undefined) {
+    const fragments = [...last.fragments, fragment];
+    // The same answer in two files is one.
+    const answered = ends(last, messages)
+      ? { ...last, fragments }
+      : threadOf([...last.messages, ...messages], [...last.leftOut, ...leftOut], fragments);
+    threads[threads.length - 1] = answered;
+    return;
+  }
+  const next = threadOf(messages, leftOut, [fragment]);
+  const container = threads.find(({ chain }) => chain[next.chain.length - 1] === next.chain.at(-1));
+  if (container !== undefined && next.chain.length > 0) return void container.fragments.unshift(fragment);
+  const before = threads.findIndex(({ chain }) => chain.length > 0 && next.chain[chain.length - 1] === chain.at(-1));
+  if (before === -1) threads.push(next);
+  else threads[before] = extended(threads[before] as Thread, next);
+}
+
+const ends = ({ messages }: Thread, answer: readonly ChatMessage[]): boolean =>
+  answer.length > 0 && chainOf(messages.slice(-answer.length)).at(-1) === chainOf(answer).at(-1);
+
+/** The thread with what is new: requests often repeat answers without the reasoning that came with them. */
+function extended(before: Thread, next: Thread): Thread {
+  const known = (before.counted.at(-1) ?? -1) + 1;
+  const from = (next.counted[before.chain.length - 1] ?? -1) + 1;
+  return threadOf(
+    [...before.messages.slice(0, known), ...next.messages.slice(from)],
+    // What is missing of the answer is there in the next request, if it is in it.
+    [...before.leftOut.filter((what) => what !== 'end'), ...next.leftOut],
+    [...before.fragments, ...next.fragments],
+  );
+}
+
+function threadOf(messages: ChatMessage[], leftOut: readonly LeftOut[], fragments: Fragment[]): Thread {
+  const counted = messages.flatMap(({ role }, place) => (role === 'system' ? [] : place));
+  return {
+    messages,
+    counted,
+    chain: chainOf(counted.map((place) => messages[place] as ChatMessage)),
+    leftOut,
+    fragments,
+  };
+}
+
+function chainOf(messages: readonly ChatMessage[]): string[] {
+  let link = '';
+  return messages.map((message) => (link = hash('sha1', link + wordsOf(message), 'base64')));
+}
+
+/** What two records of a message have in common: ids of calls and reasoning may differ. */
+const wordsOf = ({ role, content, tool_calls: calls = [] }: ChatMessage): string =>
+  JSON.stringify([
+    role,
+    content?.trim() ?? '',
+    calls.map(({ function: { name, arguments: text } }) => [name, plain(text)]),
+  ]);
+
+const plain = (text: string): string => text.replace(/\s+/g, '');

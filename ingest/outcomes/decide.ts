@@ -1,0 +1,55 @@
+import { LONGEST_ID, type Outcome } from '../../contracts/artifacts/conversation';
+import { startOf } from '../../contracts/clean-text';
+import type { Scored } from '../fragment';
+import { type PassRule, shownValue, type Verdict, verdictOf, verdictUnder } from './outcome-value';
+
+/** What the scores of one conversation say: an outcome, or why there is none. */
+export type Decided = { outcome: Outcome } | { reason: string };
+
+/**
+ * Decides the outcome of a conversation. An owner's file counts more than the traces. A rule chooses the score; without
+ * one, the latest value of each score is read, and all must agree.
+ * @param at time of the ingest, ISO 8601.
+ */
+export function decided(scores: readonly Scored[], rule: PassRule | null, at: string): Decided {
+  const ofFile = scores.filter(({ from }) => from === 'file');
+  const counted = latest(ofFile.length > 0 ? ofFile : scores);
+  const conversation = scores[0]?.conversation ?? '';
+  const outcome = (from: Outcome['from'], { success, reward }: Verdict, why: string): Decided => ({
+    outcome: { conversation, success, reward, from, why: startOf(why, LONGEST_ID), at },
+  });
+  if (ofFile.length === 0 && rule !== null) {
+    const chosen = counted.find(({ name }) => name === rule.name);
+    if (chosen === undefined) return { reason: `no score '${shownValue(rule.name)}', which --pass names` };
+    const verdict = verdictUnder(rule, chosen.value);
+    return verdict === null ? unclear(chosen) : outcome('rule', verdict, told(chosen));
+  }
+  const verdicts = counted.map((score) => ({ score, verdict: verdictOf(score.value, score.passesFrom) }));
+  const [first, ...others] = verdicts.flatMap(({ score, verdict }) => (verdict === null ? [] : { score, verdict }));
+  if (first === undefined) return unclear(counted[0]);
+  if (others.some(({ verdict }) => verdict.success !== first.verdict.success))
+    return {
+      reason: `scores disagree (${[first, ...others]
+        .map(({ score }) => shownValue(score.name))
+        .sort()
+        .join(', ')}): choose one with --pass`,
+    };
+  const all = [first, ...others];
+  const reward = all.reduce((sum, { verdict }) => sum + verdict.reward, 0) / all.length;
+  return outcome(
+    first.score.from,
+    { success: first.verdict.success, reward },
+    all.map(({ score }) => told(score)).join(', '),
+  );
+}
+
+const told = ({ name, value }: Scored): string => `${shownValue(name)}: ${shownValue(value)}`;
+
+const unclear = (score: Scored | undefined): Decided => ({
+  reason: `'${shownValue(score?.name)}' is no outcome where it is '${shownValue(score?.value)}': give --pass`,
+});
+
+/** Of each name the last one. */
+const latest = (scores: readonly Scored[]): Scored[] => [
+  ...new Map(scores.map((score) => [score.name, score] as const)).values(),
+];

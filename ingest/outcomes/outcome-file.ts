@@ -1,0 +1,42 @@
+import { type InputRecord, readRecords } from '../input/records';
+import { inputPieces } from '../input/pieces';
+import { idOf, type Scored } from '../fragment';
+import { type Fields, fieldsOf, textOf } from '../values';
+import { csvRows } from './csv';
+import { outcomeField } from './outcome-value';
+
+/** Members that name the conversation, in their order. */
+const IDS = [
+  ...['conversation', 'conversation_id', 'conversationid', 'id', 'trace_id', 'traceid', 'session_id', 'sessionid'],
+  ...['thread_id', 'run_id', 'ticket_id', 'ticket', 'custom_id'],
+];
+
+/** A line of an owner's file of outcomes: what it says, or why it says nothing. */
+export type OutcomeLine = { line: number } & ({ scored: Scored } | { reason: string });
+
+/**
+ * Reads a file of outcomes: JSON Lines or a list of JSON objects, or CSV with a header. A line names its conversation
+ * and has an outcome.
+ * @throws as `readRecords`.
+ */
+export async function* readOutcomeFile(path: string): AsyncGenerator<OutcomeLine> {
+  if (/\.[ct]sv(?:\.gz)?$/i.test(path)) {
+    for await (const { fields, line } of csvRows(inputPieces(path), /\.tsv/i.test(path) ? '\t' : ','))
+      yield lineOf(fields, line);
+    return;
+  }
+  for await (const record of readRecords(path))
+    yield 'reason' in record
+      ? { line: record.line, reason: record.reason }
+      : lineOf(fieldsOf(record.value), record.line);
+}
+
+function lineOf(record: Fields, line: InputRecord['line']): OutcomeLine {
+  const names = new Map(Object.keys(record).map((name) => [name.toLowerCase().trim(), name]));
+  const ids = IDS.map((name) => record[names.get(name) ?? '']);
+  const id = textOf(...ids.map((value) => (typeof value === 'number' ? String(value) : value)));
+  if (id === null) return { line, reason: `no id (${IDS.slice(0, 5).join(', ')}, ...)` };
+  const outcome = outcomeField(record);
+  if (outcome === null) return { line, reason: 'no outcome (outcome, success, resolved, score, ...)' };
+  return { line, scored: { conversation: idOf(id.trim()), ...outcome, from: 'file' } };
+}

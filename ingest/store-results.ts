@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto';
+import { type Conversation, type Outcome, OUTCOME_SOURCES } from '../contracts/artifacts/conversation';
+import { canonicalJson } from '../contracts/artifacts/trajectory-id';
+import { type ArtifactStore, ingestedConversations, ingestedOutcomes, putLines } from '../store';
+
+/** Characters after which an artifact ends, so that readers need not hold more. */
+const ARTIFACT_CHARACTERS = 24_000_000;
+
+/** A short name of a text, for sets of many. */
+const short = (text: string): string => hash('sha256', text, 'binary').slice(0, 12);
+
+/** What the store holds of an agent, as short hashes. */
+export class Known {
+  /** Versions of conversations. */
+  private readonly versions = new Set<string>();
+  /** By the id or alias that it names: the latest outcome. */
+  private readonly outcomes = new Map<string, { at: string; rank: number; content: string }>();
+
+  /** Reads the store. @throws as readIngested. */
+  static async read(store: ArtifactStore, agent: string): Promise<Known> {
+    const known = new Known();
+    for await (const { lines } of ingestedConversations(store, agent))
+      for (const conversation of lines) if (conversation !== null) known.addVersion(conversation);
+    for await (const { lines } of ingestedOutcomes(store, agent))
+      for (const outcome of lines) if (outcome !== null) known.addOutcome(outcome);
+    return known;
+  }
+
+  /** Whether a conversation is there in this version; afterwards it is. */
+  addVersion({ at: _, ...conversation }: Conversation): boolean {
+    const version = short(canonicalJson(conversation));
+    const isKnown = this.versions.has(version);
+    this.versions.add(version);
+    return isKnown;
+  }
+
+  /** Whether the latest outcome of what it names says the same; afterwards it does, unless it is older. */
+  addOutcome({ conversation, at, from, success, reward }: Outcome): boolean {
+    const name = short(conversation);
+    const content = `${success} ${reward} ${from}`;
+    const before = this.outcomes.get(name);
+    if (before?.content === content) return true;
+    const rank = OUTCOME_SOURCES.indexOf(from);
+    if (before === undefined || at > before.at || (at === before.at && rank > before.rank))
+      this.outcomes.set(name, { at, rank, content });
+    return false;
+  }
+
+  /** Whether an outcome names the conversation. */
+  hasOutcome({ id, aliases = [] }: Pick<Conversation, 'id' | 'aliases'>): boolean {
+    return [id, ...aliases].some((name) => this.outcomes.has(short(name)));
+  }
+}
+
+/**
+ * Writes values as artifacts, each as soon as it is full: a kill loses what the same command finds again.
+ * @returns the number of values.
+ */
+export async function putInArtifacts(
+  store: ArtifactStore,
+  directory: string,
+  name: string,
+  values: Iterable<unknown>,
+): Promise<number> {
+  let count = 0;
+  const all = values[Symbol.iterator]();
+  let next = all.next();
+  while (!next.done) {
+    let characters = 0;
+    const some = function* () {
+      for (; !next.done && characters < ARTIFACT_CHARACTERS; next = all.next()) {
+        count++;
+        characters += JSON.stringify(next.value).length;
+        yield next.value;
+      }
+    };
+    await putLines(store, directory, name, some());
+  }
+  return count;
+}
