@@ -25,6 +25,8 @@ export interface Fragment extends Pick<
   isOpening?: true;
   messages: ChatMessage[];
   leftOut: LeftOut[];
+  /** Name of the request whose messages come in several fragments, this being some of them. Absent: it has all. */
+  piece?: string;
   /** The messages come after those of another fragment, such as an answer in a file of its own. Absent: false. */
   isAnswer?: true;
 }

@@ -25,7 +25,7 @@ interface Thread {
  */
 export function merged(fragments: readonly Fragment[], at: string): Conversation[] {
   const threads: Thread[] = [];
-  for (const fragment of inOrder(fragments)) add(threads, fragment);
+  for (const fragment of wholes(inOrder(fragments))) add(threads, fragment);
   const [first] = threads;
   if (first === undefined) return [];
   if (fragments[0]?.isOpening === true) return threads.map((thread) => conversationOf(thread, [], at));
@@ -77,6 +77,24 @@ const inOrder = (fragments: readonly Fragment[]): Fragment[] =>
           : one - other),
     )
     .map(({ fragment }) => fragment);
+
+/** Fragments with all messages of their requests; a request is where its first piece was. */
+function wholes(fragments: readonly Fragment[]): Fragment[] {
+  const requests = new Map<string, Fragment>();
+  return fragments.flatMap((fragment) => {
+    const { piece, messages, leftOut } = fragment;
+    if (piece === undefined) return fragment;
+    const request = requests.get(piece);
+    if (request === undefined) {
+      const first = { ...fragment, messages: [...messages], leftOut: [...leftOut] };
+      requests.set(piece, first);
+      return first;
+    }
+    request.messages.push(...messages);
+    request.leftOut.push(...leftOut);
+    return [];
+  });
+}
 
 function add(threads: Thread[], fragment: Fragment): void {
   const { messages, leftOut, isAnswer } = fragment;
