@@ -29,22 +29,40 @@ export function merged(fragments: readonly Fragment[], at: string): Conversation
   const [first] = threads;
   if (first === undefined) return [];
   if (fragments[0]?.isOpening === true) return threads.map((thread) => conversationOf(thread, [], at));
-  const main = threads.reduce((best, thread) => (thread.messages.length > best.messages.length ? thread : best), first);
-  const others = threads.filter((thread) => thread !== main);
-  return [conversationOf(main, others, at)];
+  const groups = byTrace(threads);
+  return groups.map((group) => {
+    const main = group.reduce((best, thread) => (thread.messages.length > best.messages.length ? thread : best));
+    const others = group.filter((thread) => thread !== main);
+    return conversationOf(main, others, at, groups.length > 1);
+  });
 }
 
-function conversationOf(main: Thread, others: readonly Thread[], at: string): Conversation {
+/** Threads that have a trace in common. A session may hold several conversations, each in traces of its own. */
+function byTrace(threads: readonly Thread[]): Thread[][] {
+  const groups: { traces: Set<string>; threads: Thread[] }[] = [];
+  for (const thread of threads) {
+    const traces = new Set(thread.fragments.flatMap(({ aliases = [], key }) => aliases[0] ?? key));
+    const joined = groups.filter((group) => [...traces].some((trace) => group.traces.has(trace)));
+    for (const group of joined) groups.splice(groups.indexOf(group), 1);
+    groups.push({
+      traces: new Set([...joined.flatMap((group) => [...group.traces]), ...traces]),
+      threads: [...joined.flatMap((group) => group.threads), thread],
+    });
+  }
+  return groups.map((group) => group.threads);
+}
+
+function conversationOf(main: Thread, others: readonly Thread[], at: string, isOneOfSeveral = false): Conversation {
   const all = [main, ...others].flatMap(({ fragments }) => fragments);
   const last = main.fragments.at(-1) as Fragment;
-  const id = (last.isOpening === true ? last.aliases?.[0] : null) ?? last.key;
+  const id = (last.isOpening === true || isOneOfSeveral ? last.aliases?.[0] : null) ?? last.key;
   const models = new Set(all.flatMap(({ model }) => model ?? []));
   const branches = all.flatMap(({ branches }) => branches ?? []);
   const kept = [...others.map(({ messages }) => messages), ...branches.flatMap(({ kept }) => kept)];
   const count = others.length + branches.reduce((sum, { count }) => sum + count, 0);
   const aliases = aliasesOf(
     id,
-    all.flatMap(({ aliases }) => aliases ?? []),
+    all.flatMap(({ aliases = [], key, isOpening }) => (isOpening === true ? aliases : [...aliases, key])),
   );
   const tools = main.fragments.findLast(({ tools }) => tools !== undefined)?.tools;
   const seed = all.find(({ seed }) => seed !== undefined)?.seed;
@@ -53,7 +71,7 @@ function conversationOf(main: Thread, others: readonly Thread[], at: string): Co
     ...(aliases.length > 0 && { aliases }),
     format: last.format,
     model: models.size === 1 ? ([...models][0] as string) : null,
-    startedAt: main.fragments.find(({ startedAt }) => startedAt !== null)?.startedAt ?? null,
+    startedAt: main.fragments.flatMap(({ startedAt }) => startedAt ?? []).sort()[0] ?? null,
     messages: main.messages,
     ...(count > 0 && { branches: { count, kept: kept.slice(0, KEPT_BRANCHES) } }),
     ...(tools && { tools }),

@@ -20,9 +20,9 @@ const EVALUATION = 'gen_ai.evaluation.result';
 const DETAILS = 'gen_ai.client.inference.operation.details';
 
 /**
- * OTLP's JSON (`resourceSpans`, `resourceLogs`), a message a line as the OpenTelemetry collector writes it. Messages are
- * read in the attribute forms of OpenTelemetry's gen_ai conventions, of OpenLLMetry, of OpenInference and of the AI SDK,
- * and in events. Evaluations are scores.
+ * OTLP's JSON (`resourceSpans`, `resourceLogs`), as the OpenTelemetry collector writes it. Messages are read in the
+ * attribute forms of OpenTelemetry's gen_ai conventions, of OpenLLMetry, of OpenInference and of the AI SDK, and in
+ * events. Evaluations are scores.
  */
 export const otlp: Format = {
   name: 'otlp',
