@@ -49,8 +49,9 @@ function plainMessage(given: unknown): Fields {
   const members = isClass ? fieldsOf(outer['kwargs']) : 'data' in outer ? fieldsOf(outer['data']) : outer;
   const role = isClass ? CLASSES[name] : roleOf(members['role'] ?? members['type'] ?? outer['type']);
   const calls = listOf(members['tool_calls']).map((call) => {
-    const { id, name, args, arguments: given, function: called } = fieldsOf(call);
-    return called !== undefined ? call : callOf(id, name, given ?? args);
+    const read = fieldsOf(unpacked(call));
+    const { id, name, args, arguments: given, function: called } = read;
+    return called !== undefined ? read : callOf(id, name, given ?? args);
   });
   const { type: _, additional_kwargs: more, ...rest } = members;
   const reasoning = textOf(members['reasoning_content'], fieldsOf(more)['reasoning_content']);
@@ -68,7 +69,6 @@ function plainMessage(given: unknown): Fields {
  */
 export function messagesOfParts(given: unknown, leftOut: Set<LeftOut>): ChatMessage[] {
   const message = plainMessage(given);
-  const { role } = message;
   const content = unpacked(message['content']);
   const parts = Array.isArray(message['parts'])
     ? (message['parts'] as unknown[])
