@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AGENT_NAME } from '../contracts/config/agent-name';
 import type { AgentSpec } from '../contracts/config/agent-spec';
+import { isPlayable, NOTHING_PLAYS } from '../contracts/config/environment-kinds';
 import { AgentSpecError, loadAgentSpec } from '../loaders/agent-spec';
 import { CliError, type CliErrorOptions } from './errors';
 import { projectRoot } from '../contracts/project-root';
@@ -43,6 +44,12 @@ function refusePython(path: string): void {
   const near = agentPathNear(path);
   const hint = near === null ? 'Name an agent.yaml.' : `Name the agent.yaml near it: ${near}`;
   throw new CliError(`${path}: is a Python file. ${hint}`, { exitCode: 2, type: 'Spec.Invalid' });
+}
+
+/** @throws CliError (exit 2) with what to add, if nothing plays the agent's tasks. */
+export function requirePlayable({ path, spec }: Agent): void {
+  if (isPlayable(spec.environment)) return;
+  throw new CliError(`${path}: environment: ${NOTHING_PLAYS}`, { exitCode: 2, type: 'Spec.Invalid' });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { playedAs } from '../contracts/config/environment-kinds';
+import { isPlayable, NOTHING_PLAYS, playedAs } from '../contracts/config/environment-kinds';
 import { AgentSpecError, parseAgentSpec } from '../loaders/agent-spec';
 import { LARGEST_SOURCE_BYTES, readBounded, UnreadableFileError } from '../loaders/read-bounded';
 import { CliError } from './errors';
@@ -23,6 +23,7 @@ export function environmentFile(file: string): { path: string; content: Buffer }
 function noPython(path: string): string {
   try {
     const { environment } = parseAgentSpec(path);
+    if (!isPlayable(environment)) return `${path}: environment: ${NOTHING_PLAYS}`;
     const played = playedAs(environment);
     if ('path' in played)
       return `${path}: is no Python file. Its environment is one: name ${resolve(dirname(path), played.path)}.`;

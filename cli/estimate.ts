@@ -12,7 +12,7 @@ import {
   parseEnvironmentUse,
   sumOfStages,
 } from '../contracts/artifacts/environment-use';
-import { commandOf } from '../contracts/config/environment-kinds';
+import { commandOf, isPlayable } from '../contracts/config/environment-kinds';
 import { confidenceOfComparison } from '../contracts/statistics/error-spending';
 import { minimumDetectableGain, unknownAgent } from '../contracts/statistics/minimum-detectable-gain';
 import { heldOutSize, type HeldOutSize } from '../contracts/statistics/held-out-size';
@@ -48,9 +48,9 @@ export interface RunEstimate {
   expectedTokens: number | null;
   /**
    * Smallest true gain over base that the evaluation proves in four of five cases, for any agent. In [0, 1]. The plan
-   * adds trials only until the wanted gain can be proved.
+   * adds trials only until the wanted gain can be proved. Null: nothing is played.
    */
-  minimumDetectableGain: number;
+  minimumDetectableGain: number | null;
   /** The rarest need that is found in four of five cases, as a share of the tasks; null if none is. */
   rarestNeed: number | null;
   /** The source of the sizes of calls. */
@@ -173,10 +173,10 @@ function provableGain({ evaluation }: AgentSpec, { tasks, leastTrials: least, mo
 const tokensOfEpisode = ({ environment, analyst }: AgentSpec): number =>
   Math.min(environment.maxTurns * TURN_TOKENS, analyst.maxPromptTokens);
 
-/** Sizes of calls where no earlier run tells them. */
-function assumedSizes(spec: AgentSpec): Record<Kind, CallSize> {
-  const episodeTokens = tokensOfEpisode(spec);
+/** Sizes of calls where no earlier run tells them. @param conversation tokens of one; absent: unknown. */
+function assumedSizes(spec: AgentSpec, conversation = tokensOfEpisode(spec)): Record<Kind, CallSize> {
   const { identify, analyst } = spec;
+  const episodeTokens = Math.min(Math.ceil(conversation), analyst.maxPromptTokens);
   return {
     discover: {
       promptTokens: Math.ceil(identify.batchSize * (1 + DISCOVERY_SUCCESSES)) * episodeTokens,
@@ -211,10 +211,10 @@ const mostReadings = ({ identify, synthesis, certificate: { secondReader } }: Ag
     ? 0
     : identify.maxCandidates * synthesis.maxAttempts * Math.ceil(secondReader.maxLabels / EPISODES_READ);
 
-/** The rarest need that the planned rollouts can find. */
-const rarestNeedOf = ({ environment, identify }: AgentSpec): RunEstimate['rarestNeed'] =>
+/** The rarest need that the planned rollouts can find; where nothing is played, the conversations. */
+const rarestNeedOf = ({ environment, identify }: AgentSpec, conversations: number): RunEstimate['rarestNeed'] =>
   rarestNeed({
-    tasks: environment.trainSeeds.count,
+    tasks: isPlayable(environment) ? environment.trainSeeds.count : conversations,
     otherRisk: ASSUMED_OTHER_RISK,
     candidates: identify.maxCandidates,
     familywiseError: identify.familywiseError,
@@ -253,19 +253,28 @@ function usersOf(spec: AgentSpec, episode: CallSize | null, evaluated: number): 
   return { stage: 'all', what, calls, ...use, cachedTokens: 0, usd };
 }
 
+/** Conversations that a run would read. */
+export interface ReadConversations {
+  count: number;
+  /** Mean tokens of one. Absent: assumed to be as long as an episode. */
+  tokens?: number;
+}
+
 /**
- * Estimates a run. `live` is the number of live conversations that would join the rollouts. Labels that the store
- * already has are counted too, so the estimate of the labels is an upper bound. `until`: its last stage; absent: all.
+ * Estimates a run. `live` are the conversations that would join the rollouts, or stand in their place. Labels that the
+ * store already has are counted too, so the estimate of the labels is an upper bound. `until`: its last stage; absent:
+ * all.
  */
 export function estimateRun(
   spec: AgentSpec,
   last: Awaited<ReturnType<typeof readLastCallSizes>>,
-  live: number,
+  live: ReadConversations,
   until?: RunEnd,
 ): RunEstimate {
   const { environment, collect, identify, synthesis, analyst } = spec;
+  const plays = isPlayable(environment);
   const episodes = environment.trainSeeds.count * collect.trials;
-  const assumed = assumedSizes(spec);
+  const assumed = assumedSizes(spec, live.tokens);
   const prices = pricesOf(analyst);
   const row = (stage: string, what: string, kind: Kind, calls: number): StageEstimate => {
     const size = last.sizes[kind] ?? assumed[kind];
@@ -291,7 +300,7 @@ export function estimateRun(
       'identify',
       `labels, ${identify.runs} run${identify.runs === 1 ? '' : 's'}, at most`,
       'label',
-      (episodes + live) * identify.maxCandidates * identify.runs,
+      (episodes + live.count) * identify.maxCandidates * identify.runs,
     ),
     row('sharpen', 'environments, at most', 'synthesise', identify.maxCandidates * synthesis.maxAttempts),
     ...(mostReadings(spec) > 0
@@ -299,9 +308,9 @@ export function estimateRun(
       : []),
   ].filter(isPart);
   const stages = [
-    rollouts('collect', 'base model, at most', episodes),
+    ...(plays ? [rollouts('collect', 'base model, at most', episodes)] : []),
     ...asked,
-    ...(identify.experimentRollouts > 0
+    ...(plays && identify.experimentRollouts > 0
       ? [rollouts('identify', 'experiments where labels do not decide, at most', identify.experimentRollouts)]
       : []),
     rollouts('sharpen', 'trainings, at most', ofTraining.own),
@@ -319,13 +328,15 @@ export function estimateRun(
       ...{ episodes: users.calls, tokens: users.promptTokens + users.completionTokens, usd: users.usd },
     },
     expectedTokens: until === undefined ? last.tokens : last.identifyTokens,
-    minimumDetectableGain: provableGain(spec, heldOut),
-    rarestNeed: rarestNeedOf(spec),
+    minimumDetectableGain: plays ? provableGain(spec, heldOut) : null,
+    rarestNeed: rarestNeedOf(spec, live.count),
     usd: prices === null ? null : asked.reduce((total, { usd }) => total + (usd ?? 0), 0),
     basis:
       last.runId === null
-        ? `The store has no earlier run of this agent. Assumed: ${TURN_TOKENS} tokens for each turn of an episode, ` +
-          'and environment.maxTurns turns for every episode.'
+        ? live.tokens !== undefined
+          ? 'The store has no earlier run of this agent. Assumed: a token for each four characters of a conversation.'
+          : `The store has no earlier run of this agent. Assumed: ${TURN_TOKENS} tokens for each turn of an episode, ` +
+            'and environment.maxTurns turns for every episode.'
         : `Sizes of analyst calls are the means of ${last.runId}.`,
   };
 }

@@ -1,5 +1,5 @@
 import type { AgentSpec } from '../contracts/config/agent-spec';
-import { originOfTasks, playedAs } from '../contracts/config/environment-kinds';
+import { isPlayable, NOTHING_PLAYS, originOfTasks, playedAs } from '../contracts/config/environment-kinds';
 import { AgentSpecError, parseAgentSpec, printsTasks } from '../loaders/agent-spec';
 import { ownerEnvironment, placeOfEnvironment } from '../loaders/owner-environment';
 import type { SpecProblem } from '../loaders/schema-problems';
@@ -14,6 +14,8 @@ import { readAgent } from './read-agent';
  */
 export async function listTasks(agentPath: string): Promise<void> {
   const spec = parseAgentSpec(agentPath);
+  if (!isPlayable(spec.environment))
+    throw new AgentSpecError(agentPath, [{ path: 'environment', message: NOTHING_PLAYS }]);
   if (printsTasks(spec)) {
     const { tasks } = await readAgent(agentPath);
     writeLine({ type: 'tasks', tasks: tasks?.map(({ range: _, ...task }) => task) ?? null });

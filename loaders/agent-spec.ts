@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { type AgentSpec, agentSpecSchema } from '../contracts/config/agent-spec';
-import { modulePath, originOfTasks } from '../contracts/config/environment-kinds';
+import { isPlayable, modulePath, originOfTasks } from '../contracts/config/environment-kinds';
 import { pricesOf } from '../contracts/artifacts/analyst-use';
 import { LARGEST_SOURCE_BYTES, readBounded, TooLargeFileError, UnreadableFileError } from './read-bounded';
 import { readYaml } from './read-yaml';
@@ -119,6 +119,7 @@ function withRanges(environment: AgentSpec['environment'], tasks: readonly Named
 
 /** Whether there are as many held-out tasks as a run judges on. */
 function problemsOfHeldOut({ environment, evaluation }: AgentSpec): SpecProblem[] {
+  if (!isPlayable(environment)) return [];
   const { heldOutTasks = 1 } = evaluation;
   const { count } = environment.heldOutSeeds;
   if (heldOutTasks <= count) return [];
@@ -154,7 +155,8 @@ function crossChecks(
     const message = `${start} and ${count} lead beyond 2^53 - 1, where seeds lose their last digits.`;
     problems.push({ path: `environment.${name}`, message });
   }
-  if (model.baseUrl === undefined && model.recipe === undefined && model.path === undefined) {
+  const hasModel = model.baseUrl !== undefined || model.recipe !== undefined || model.path !== undefined;
+  if (isPlayable(environment) && !hasModel) {
     problems.push({
       path: 'model',
       message: 'has none of baseUrl, recipe and path, so there is no model to serve. Set one of them.',

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { canonicalJson } from '../contracts/artifacts/trajectory-id';
 import type { PreparedSpec } from '../contracts/artifacts/prepared-spec';
 import type { AgentSpec } from '../contracts/config/agent-spec';
-import { playedAs } from '../contracts/config/environment-kinds';
+import { isPlayable, modulePath, playedAs } from '../contracts/config/environment-kinds';
 import { commandIdentity } from './command-identity';
 import { loadTasks } from './agent-spec';
 import { LARGEST_SOURCE_BYTES, readBounded } from './read-bounded';
@@ -32,8 +32,8 @@ export interface PrintedTasks {
 
 /** Where a prepared spec says that the environment is: its module; without one the agent.yaml. */
 export function placeOfEnvironment({ environment }: AgentSpec, specPath: string): string {
-  const played = playedAs(environment);
-  return 'path' in played ? resolve(dirname(specPath), played.path) : resolve(specPath);
+  const path = modulePath(environment);
+  return path === null ? resolve(specPath) : resolve(dirname(specPath), path);
 }
 
 /**
@@ -45,8 +45,9 @@ export function environmentOfRun({ spec, environmentPath, tasks = [], printedTas
   return ownerEnvironment(spec, environmentPath, { ids: tasks, sha256: printedTasks.sha256 });
 }
 
-/** What a command of the agent's owner sees of the machine. Null: the environment is a Python class. */
+/** What a command of the agent's owner sees of the machine. Null: the environment has none. */
 export function ownersCommand(spec: AgentSpec, place: string): OwnersCommand | null {
+  if (!isPlayable(spec.environment)) return null;
   const played = playedAs(spec.environment);
   if ('path' in played) return null;
   const agentFolder = dirname(place);
@@ -70,7 +71,8 @@ export function ownersCommand(spec: AgentSpec, place: string): OwnersCommand | n
  * Reads the agent's own environment.
  * @param place as `placeOfEnvironment` gives it.
  * @param named its named tasks, or those that its command printed. Default: those of the file that it names.
- * @throws UnreadableFileError if its module cannot be read; AgentSpecError if its tasks cannot; NamedFilesError.
+ * @throws UnreadableFileError if its module cannot be read; AgentSpecError if its tasks cannot; NamedFilesError;
+ *   TypeError if nothing plays it.
  */
 export function ownerEnvironment(
   spec: AgentSpec,

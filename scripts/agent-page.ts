@@ -13,6 +13,8 @@ interface Field extends Omit<Partial<OptionSchema>, 'type'> {
   anyOf?: Field[];
   oneOf?: Field[];
   pattern?: string;
+  /** Nobody writes it: a prepared spec alone has it. */
+  internal?: boolean;
 }
 
 /** The smallest agent.yaml that `whet validate` accepts, for a model that some server serves. */
@@ -54,6 +56,7 @@ const defaultOf = (field: Field, isRequired: boolean): string => {
 /** The fields of an object, those of objects in it with dotted paths. */
 function rows({ properties = {}, required = [] }: Field, prefix: string): string[] {
   return Object.entries(properties).flatMap(([key, field]) => {
+    if (field.internal === true) return [];
     const path = `${prefix}${key}`;
     const cells = [
       code(path),
@@ -69,10 +72,12 @@ function rows({ properties = {}, required = [] }: Field, prefix: string): string
   });
 }
 
-/** The tables of a part with kinds: the fields that all have alike, and those of each kind. */
+/** The tables of a part with kinds: the fields that all who may have them have alike, and those of each kind. */
 function tablesOfKinds(kinds: readonly Field[], name: string): string {
   const fields = kinds.map((kind) => rows(kind, `${name}.`));
-  const common = fields[0]!.filter((row) => fields.every((others) => others.includes(row)));
+  const lacks = ({ properties = {} }: Field, row: string) =>
+    Object.entries(properties).some(([key, { internal }]) => internal === true && row.startsWith(`| \`${name}.${key}`));
+  const common = fields[0]!.filter((row) => kinds.every((kind, i) => fields[i]!.includes(row) || lacks(kind, row)));
   const ofKind = kinds.map(({ properties }, index) => {
     const own = fields[index]!.filter((row) => !common.includes(row));
     return `### kind ${code(properties?.['kind']?.const)}\n\n${table(own)}`;

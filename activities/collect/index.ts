@@ -11,6 +11,7 @@ import { failure } from '../../contracts/typed-failure';
 import { readLiveTraffic, unreadableLines } from '../live-traffic';
 import { readPreparedSpec } from '../prepared-spec';
 import { runDeployedRollouts, samplingSeed, storeRollouts } from '../rollout';
+import { collectConversations } from './conversations';
 
 /** Most tasks with a failed episode that a summary names. */
 const NAMED_TASKS = 3;
@@ -18,14 +19,16 @@ const taskSchema = trajectorySchema.pick({ task: true }).strip();
 
 /**
  * Activity: runs the base agent on the train tasks and adds the live traffic that the gateway has written. Continues
- * where an earlier attempt stopped.
+ * where an earlier attempt stopped. Where nothing is played, it collects conversations alone.
  */
 export async function collectTrajectories(
   deps: RolloutDeps,
-  { runId, agent, spec: specRef, seed }: RunContext,
+  context: RunContext,
   repetition?: Repetition,
 ): Promise<RolloutSummary> {
+  const { runId, agent, spec: specRef, seed } = context;
   const prepared = await readPreparedSpec(deps.store, specRef);
+  if (!prepared.facts.playable) return collectConversations(deps.store, context, prepared, repetition);
   const { environment, model, collect, identify } = prepared.spec;
   const { start, count } = environment.trainSeeds;
   const plans = Array.from({ length: count * collect.trials }, (_, index) => {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { isPlayable } from '../../contracts/config/environment-kinds';
 import { failure } from '../../contracts/typed-failure';
 import { checkKeyEndpoint } from './key-endpoints';
 
@@ -27,6 +28,7 @@ export interface KnownEndpoints {
 
 /** The model and analyst endpoints of a run. */
 export interface ResolvedEndpoints {
+  /** Empty: nothing is played, so no model answers. */
   modelBaseUrl: string;
   /** Absolute. Null: nothing says where the base model is (`requireModelPath`). */
   modelPath: string | null;
@@ -55,11 +57,11 @@ export const modelKeyEndpoints = ({ keyEndpoints, modelUrl }: KnownEndpoints): s
  * @throws Spec.Invalid, which names the field or variable to set, or the endpoint that may not get the worker's key.
  */
 export function resolveEndpoints(
-  { model, analyst }: AgentSpec,
+  { model, analyst, environment }: AgentSpec,
   known: KnownEndpoints,
   folder: string,
 ): ResolvedEndpoints {
-  const modelBaseUrl = model.baseUrl ?? known.modelUrl;
+  const modelBaseUrl = isPlayable(environment) ? (model.baseUrl ?? known.modelUrl) : '';
   if (modelBaseUrl === null) {
     throw failure(
       'Spec.Invalid',

@@ -6,8 +6,8 @@ import { type PreparedSpec, preparedSpecSchema, type ServedModel } from '../../c
 import { canonicalJson } from '../../contracts/artifacts/trajectory-id';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
 import type { ImprovementRunInput, RunPlan } from '../../contracts/messages/run';
-import { fieldOfPlayer } from '../../contracts/config/environment-kinds';
-import { MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
+import { fieldOfPlayer, isPlayable, NOTHING_PLAYS } from '../../contracts/config/environment-kinds';
+import { CONVERSATION_FACTS, MODULE_FACTS } from '../../contracts/config/environment-kinds/facts';
 import { ownerEnvironment, placeOfEnvironment } from '../../loaders/owner-environment';
 import { problemOfTrials, taskName, type TaskToTry } from '../../contracts/solvable-tasks';
 import { failure } from '../../contracts/typed-failure';
@@ -61,9 +61,11 @@ export async function prepareRun(
     );
   const problem = webhookProblem(written.notify, deps.webhook);
   if (problem !== null) throw failure('Spec.Invalid', `${specPath}: ${problem}`);
-  if (scheduled === true && until !== undefined)
+  const plays = isPlayable(written.environment);
+  if (scheduled === true && until !== undefined && plays)
     throw failure('Spec.Invalid', `until ${until}: a scheduled run has all stages. End a single run with --until.`);
   const trains = until === undefined;
+  if (trains && !plays) throw failure('Spec.Invalid', `${specPath}: environment: ${NOTHING_PLAYS}`);
   if (trains) requireAllowed(written, deps.operatorPolicy);
   const refused = refusedCommand(deps.operatorPolicy, written, specPath, deps.allowsOwnFolders);
   if (refused !== null) throw failure('Spec.NotAllowed', refused);
@@ -79,10 +81,10 @@ export async function prepareRun(
   const [environment, analyst, sandbox, servedModel] = await withHeartbeats(
     'checking the environment, the jail, the model server and the analyst',
     Promise.all([
-      tryEnvironment(deps, runId, environmentPath, { spec, printed }),
+      plays ? tryEnvironment(deps, runId, environmentPath, { spec, printed }) : conversations(spec),
       probeAnalyst(endpoints, deps.endpoints.analyst.apiKey, signal),
-      trySandbox(deps, spec),
-      tryModel(deps, modelBaseUrl, spec.model.name, signal),
+      plays ? trySandbox(deps, spec) : UNUSED,
+      plays ? tryModel(deps, modelBaseUrl, spec.model.name, signal) : NO_MODEL,
     ]),
   );
   // Last, because a large model takes minutes, and a wrong field should not.
@@ -112,8 +114,18 @@ export async function prepareRun(
     onRejected: spec.synthesis.onRejected,
     deadlines: waitDeadlines(spec, scheduled === true),
     notify: (spec.notify.webhook ?? deps.webhook.url) !== null,
+    ...(!plays && { plays }),
   };
 }
+
+const UNUSED: PreparedSpec['sandbox'] = { mode: 'unused', detail: 'nothing was played, and no code was written.' };
+const NO_MODEL: ServedModel = { weightsSha256: null, root: null, maxModelLength: null };
+
+/** What stands in place of an environment where there are conversations alone. */
+const conversations = ({ environment }: AgentSpec): Pick<PreparedSpec, 'environmentSha256' | 'facts'> => ({
+  environmentSha256: createHash('sha256').update(canonicalJson(environment)).digest('hex'),
+  facts: CONVERSATION_FACTS,
+});
 
 /** Sends heartbeats during work other than rollouts; `note` describes the work. */
 async function withHeartbeats<T>(note: string, work: Promise<T>): Promise<T> {

@@ -41,7 +41,6 @@ export async function storeRollouts(
       if (isTooLongToOpen(trajectory)) sums.tooLong++;
       if (trajectory.finish === 'refused') sums.refused++;
       if (trajectory.cutReplies !== undefined) sums.cut++;
-      if (trajectory.leftOut !== undefined) sums.notWhole++;
       sums.promptTokens += trajectory.usage.promptTokens;
       sums.completionTokens += trajectory.usage.completionTokens;
       yield trajectory;
@@ -54,6 +53,7 @@ export async function storeRollouts(
   function count(trajectory: Trajectory): void {
     sums.episodes++;
     progress.advance();
+    if (trajectory.leftOut !== undefined) sums.notWhole++;
     if (trajectory.success) sums.successes++;
     if (passedWithoutCalls(trajectory)) sums.withoutCalls++;
     if (trajectory.steps > 0) sums.withCalls++;

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { SEARCH_ATTRIBUTES } from '../../contracts/names';
-import { type Agent, defaultAgentPath, readAgent } from '../agent';
+import { type Agent, defaultAgentPath, readAgent, requirePlayable } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { withInterrupt } from '../foreground';
@@ -32,6 +32,7 @@ export async function demoCommand(
   if (chosen === null)
     throw new CliError('There is no agent.yaml here. Name one: whet demo AGENT_YAML.', { exitCode: 2 });
   const agent = readAgent(chosen);
+  requirePlayable(agent);
   await withInterrupt(
     async (signal) => {
       let started = false;

@@ -8,8 +8,11 @@ import { bytesOfQuantity, estimateTrainerMemory, type TrainerMemory } from '../.
 import type { RunEnd } from '../../contracts/names';
 import { printsTasks } from '../../loaders/agent-spec';
 import { readModelConfig } from '../../loaders/model-config';
+import { isPlayable } from '../../contracts/config/environment-kinds';
 import { collectedTraces, LocalStore, readTraces } from '../../store';
+import { requirePlayable } from '../agent';
 import { readAgentWithTasks } from '../agent-with-tasks';
+import { readIngestedOf, sizeOf } from '../conversations';
 import type { Context } from '../context';
 import { ASSUMED_OTHER_RISK, estimateRun, readLastCallSizes, type RunEstimate } from '../estimate';
 import { heldOutSize } from '../../contracts/statistics/held-out-size';
@@ -63,13 +66,17 @@ function describeSize(spec: AgentSpec): string {
  * that prints the tasks is run.
  */
 export async function dryRunCommand({ settings, out }: Context, path: string, until?: RunEnd): Promise<void> {
-  const { spec, path: specPath } = await readAgentWithTasks(path);
+  const agent = await readAgentWithTasks(path);
+  const { spec, path: specPath } = agent;
+  if (until === undefined) requirePlayable(agent);
   const store = new LocalStore(settings.storeRoot);
   const { trajectories: live, unreadable } = await readTraces(store, spec.name, {
     ...collectedTraces(spec.collect.live, spec.model.name),
     now: Date.now(),
   });
-  const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), live.length, until);
+  const ingested = await readIngestedOf(store, spec);
+  const read = ingested === null ? { count: live.length } : sizeOf([...ingested.trajectories, ...live]);
+  const estimate = estimateRun(spec, await readLastCallSizes(store, spec.name), read, until);
   const onGpu = spec.training.backend === 'kubernetes' && (spec.training.kubernetes?.resources.gpus ?? 0) > 0;
   // A model that a recipe makes may not exist yet. A run that trains nothing needs none.
   const modelPath = until === undefined ? spec.model.path : undefined;
@@ -119,7 +126,7 @@ export async function dryRunCommand({ settings, out }: Context, path: string, un
     ),
     ...(memory === null ? [] : describeMemory(spec, memory)),
     ...(until === undefined ? [describeEvaluation(estimate, spec)] : []),
-    describeRarestNeed(estimate, spec),
+    describeRarestNeed(estimate, spec, read.count),
     until === undefined
       ? `Before the first call to the analyst the run tries a trainer: ${describeTrial(spec.training)}.`
       : 'The run would end after identification: no trainer is tried, and nothing is trained or evaluated.',
@@ -148,10 +155,20 @@ const describeEnvironmentUse = ({ tokens, usd }: NonNullable<RunEstimate['enviro
   'environment asks models.';
 
 const describeEvaluation = ({ minimumDetectableGain }: RunEstimate, spec: AgentSpec): string =>
-  `The evaluation, ${describeSize(spec)}, proves a gain over base of ${pointsText(minimumDetectableGain)} or more in ` +
+  `The evaluation, ${describeSize(spec)}, proves a gain over base of ${pointsText(minimumDetectableGain!)} or more in ` +
   'four of five cases, for any agent; the run computes it again from the results of this agent.';
 
-function describeRarestNeed({ rarestNeed }: Pick<RunEstimate, 'rarestNeed'>, { environment }: AgentSpec): string {
+function describeRarestNeed(
+  { rarestNeed }: Pick<RunEstimate, 'rarestNeed'>,
+  { environment }: AgentSpec,
+  conversations: number,
+): string {
+  if (!isPlayable(environment)) {
+    const found = pluralise(conversations, 'conversation');
+    return rarestNeed === null
+      ? `Identification, ${found}, finds no rare need.`
+      : `Identification, ${found}, finds a need of ${percentText(rarestNeed)} of them or more in four of five cases.`;
+  }
   const tasks = pluralise(environment.trainSeeds.count, 'train task');
   const assumed = `if ${percentText(ASSUMED_OTHER_RISK)} of the other tasks fail`;
   return rarestNeed === null

@@ -1,7 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
 import type { ImprovementRunInput } from '../../contracts/messages/run';
-import { type Agent, readAgent } from '../agent';
+import { type Agent, readAgent, requirePlayable } from '../agent';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { localTrouble } from '../local-services';
@@ -76,6 +76,7 @@ export type RunFlags = { follow?: boolean; seed?: number } & RunChanges;
  */
 export async function runCommand({ settings, out }: Context, path: string, options: RunFlags): Promise<void> {
   const agent = readAgent(path);
+  if (options.until === undefined) requirePlayable(agent);
   await withTemporal(settings, async (temporal) => {
     const { arm, ablations, until } = options;
     const changes = {

@@ -8,6 +8,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { RUN_ENDS, scheduleIdOf, SEARCH_ATTRIBUTES, TASK_QUEUES, WORKFLOWS } from '../../contracts/names';
+import { isPlayable } from '../../contracts/config/environment-kinds';
 import type { ImprovementRunInput } from '../../contracts/messages/run';
 import { type Agent, readAgent } from '../agent';
 import type { Context } from '../context';
@@ -54,7 +55,11 @@ export function scheduleOptions(
   { cron, jitter, catchUp, timezone }: ScheduleFlags & { cron: string },
 ): ScheduleOptions {
   // The server appends the time to the workflow's id. A run takes its id from the workflow's id if its input has none.
-  const input: ImprovementRunInput = { runId: '', agent: agent.spec.name, specPath: agent.path };
+  const input: ImprovementRunInput = {
+    ...{ runId: '', agent: agent.spec.name, specPath: agent.path },
+    // Where nothing is played, a night can diagnose and no more.
+    ...(!isPlayable(agent.spec.environment) && { until: RUN_ENDS[0] }),
+  };
   return {
     scheduleId: scheduleIdOf(agent.spec.name),
     spec: { cronExpressions: [cron], timezone, jitter: parseSpan('--jitter', jitter) },

@@ -1,12 +1,21 @@
 import { dirname, resolve } from 'node:path';
 import { cleanBlock } from '../../contracts/clean-text';
-import { fieldOfPlayer, modulePath, playedAs } from '../../contracts/config/environment-kinds';
+import {
+  fieldOfPlayer,
+  isPlayable,
+  modulePath,
+  NOTHING_PLAYS,
+  playedAs,
+} from '../../contracts/config/environment-kinds';
 import { isModelsFault, outcomeOfProgram, problemOfProgram, type ProgramTrial } from '../../contracts/program-trial';
 import { problemOfTrials, taskName, type TaskTrial } from '../../contracts/solvable-tasks';
+import { tooFewConversations } from '../../contracts/too-few-conversations';
+import { LocalStore } from '../../store';
 import { type Agent, readAgent } from '../agent';
 import { refusedTasks, withRanges } from '../agent-with-tasks';
 import { missingModel, unsureModel } from '../base-model-folder';
 import type { Context } from '../context';
+import { readIngestedOf } from '../conversations';
 import { modelServerProblem } from '../model-server';
 import { runEnvironmentTool } from '../run-environment-tool';
 import { CliError } from '../errors';
@@ -32,7 +41,7 @@ const NO_RUN = '`whet validate --no-run` checks agent.yaml alone.';
  * without saying anything; a solution with more moves than the agent has turns; too few rollouts for a run; a planted
  * deficit whose id no task names; unsigned notices; a server that may give no tokens; a model server that does not
  * answer, or serves another model; a key that a worker would not send; and commands that the operator's policy does not
- * allow in a run.
+ * allow in a run. Where nothing is played, it says what works on the conversations.
  * @throws CliError (exit 2) when model.path is no model, with file, line and exception when the environment fails, and
  *   with seed, reward and moves when a reference solution does not succeed; with the program's own words when it has no
  *   result.
@@ -43,6 +52,7 @@ export async function validateCommand(
   { run, seconds }: ValidateFlags,
 ): Promise<void> {
   const written = readAgent(path);
+  if (!isPlayable(written.spec.environment)) return validateConversations({ settings, out }, written);
   const { agent, tools, tried, program, refused } = run
     ? await tryEnvironment(written, seconds)
     : { agent: written, tools: [], tried: [], program: null, refused: null };
@@ -84,6 +94,27 @@ export async function validateCommand(
       ...(warnings.length > 0 && { warning: warnings.join('\n') }),
     },
     [`${absolute}: valid ${valid}`, ...outcomes, ...warnings].join('\n'),
+  );
+}
+
+/** What `whet validate` says of an agent of which there are conversations alone. */
+async function validateConversations({ settings, out }: Context, { path, spec }: Agent): Promise<void> {
+  const read = await readIngestedOf(new LocalStore(settings.storeRoot), spec);
+  const { trajectories = [], counts = { withoutOutcome: 0 } } = read ?? {};
+  const successes = trajectories.filter(({ success }) => success).length;
+  const counted = { successes, failures: trajectories.length - successes, withoutOutcome: counts.withoutOutcome };
+  const warnings = [
+    tooFewConversations(counted, spec.identify.minEachOutcome),
+    unsignedNoticesWarning(spec.notify),
+    unsentKeyWarning(spec),
+  ].filter((text) => text !== null);
+  out.result(
+    { path, spec, conversations: counted, ...(warnings.length > 0 && { warning: warnings.join('\n') }) },
+    [
+      `${path}: valid (agent ${spec.name}, ${trajectories.length} conversations with an outcome)`,
+      `${path}: environment: ${NOTHING_PLAYS}`,
+      ...warnings,
+    ].join('\n'),
   );
 }
 

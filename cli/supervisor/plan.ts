@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { AgentSpec } from '../../contracts/config/agent-spec';
+import { isPlayable } from '../../contracts/config/environment-kinds';
 import type { VllmSpec } from '../../contracts/config/model-spec';
 import type { Agent } from '../agent';
 import { CliError } from '../errors';
@@ -143,6 +144,7 @@ async function portsTaken({ ports }: Settings, taken: readonly PortName[]): Prom
 }
 
 function modelSource({ path, spec }: Agent, seed: number): ModelSource | null {
+  if (!isPlayable(spec.environment)) return null;
   const { baseUrl, recipe, recipeArguments, path: directory } = spec.model;
   if (baseUrl !== undefined) return null;
   const folder = dirname(path);

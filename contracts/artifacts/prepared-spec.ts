@@ -22,13 +22,14 @@ export const preparedSpecSchema = z.strictObject({
   spec: agentSpecSchema,
   /** The environment's module; without one the agent.yaml, whose folder is the agent's. */
   environmentPath: z.string(),
-  /** Hash of what decides an episode (docs/adr/0022-an-environment-has-a-kind.md). */
+  /** Hash of what decides an episode (docs/adr/0022-an-environment-has-a-kind.md); else of its section. */
   environmentSha256: z.string(),
   facts: environmentFactsSchema,
   /** Ids of named tasks; the place of an id is its seed. Absent: tasks have seeds alone. */
   tasks: z.array(z.string()).optional(),
   /** The tasks that a command printed when the run began. Absent: they are in a file, or have seeds alone. */
   printedTasks: artifactRefSchema.optional(),
+  /** Empty: nothing is played, so no model answers. */
   modelBaseUrl: z.string(),
   /** Directory of the base model in save_pretrained format. Null: the run ends before it trains, and needs none. */
   modelPath: z.string().nullable(),
@@ -37,6 +38,7 @@ export const preparedSpecSchema = z.strictObject({
   /** The server's statements about the base model when the run began. Every later attempt compares them again. */
   servedModel: servedModelSchema,
   analyst: z.strictObject({ baseUrl: z.string(), model: z.string(), displayName: z.string() }),
-  sandbox: z.strictObject({ mode: z.enum(['jail', 'unsafe']), detail: z.string() }),
+  /** `unused`: nothing that needs a jail runs. */
+  sandbox: z.strictObject({ mode: z.enum(['jail', 'unsafe', 'unused']), detail: z.string() }),
 });
 export type PreparedSpec = z.infer<typeof preparedSpecSchema>;

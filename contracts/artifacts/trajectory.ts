@@ -154,15 +154,19 @@ export interface RolloutSummary {
   failedTasks?: string[];
   /** Number of episodes that are conversations of live traffic; they cost this run no tokens. Absent: none. */
   live?: number;
+  /** Of those, conversations that were ingested. Nothing was played beside them. Absent: rollouts were played. */
+  ingested?: number;
+  /** Conversations that were ingested and have no outcome; they are no episodes. Absent: none. */
+  withoutOutcome?: number;
   /** Number of episodes whose opening alone exceeded the model's context. Absent: none. */
   tooLong?: number;
   /** Number of rollouts that ended because the model server refused their conversation. Absent: none. */
   refused?: number;
   /** Number of rollouts with a reply that was cut at the token limit. Absent: none. */
   cut?: number;
-  /** Number of rollouts that are not whole: they lack what a trajectory cannot hold, such as images. Absent: none. */
+  /** Number of episodes that are not whole: they lack what a trajectory cannot hold, such as images. Absent: none. */
   notWhole?: number;
-  /** Number of lines of live traffic that were left out because they are not trajectories. Absent: none. */
+  /** Number of lines of conversations that were left out because they are not trajectories. Absent: none. */
   unreadable?: number;
   /** Number of damaged lines of the work file that were set aside; their rollouts were made again. Absent: none. */
   damagedLines?: number;

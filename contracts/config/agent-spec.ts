@@ -7,7 +7,7 @@ import { isWrittenPlainly, PLAIN_ADDRESS } from './http-url';
 import { IDENTIFY_ARMS } from '../artifacts/identification';
 import { MOST_READ } from '../limits';
 import { kubernetesSpecSchema } from './kubernetes-spec';
-import { modelSpecSchema } from './model-spec';
+import { modelSpecSchema, UNNAMED_MODEL } from './model-spec';
 import { notifySpecSchema } from './notify-spec';
 import { algorithmOptions, jobOptions } from './training-options';
 import { ROUTER_KINDS } from './router-kinds';
@@ -158,7 +158,7 @@ export const agentSpecSchema = z.strictObject({
   version: z.literal(1).describe('Version of this format.'),
   name: agentNameSchema.describe('Names the agent everywhere.'),
   environment: environmentSchema,
-  model: modelSpecSchema,
+  model: modelSpecSchema.prefault({ name: UNNAMED_MODEL }),
   analyst: analystSpecSchema,
   budget: budgetSpecSchema,
   collect: z

@@ -60,6 +60,9 @@ const vllmSpecSchema = z
   })
   .describe('How `whet up` starts vLLM; only with server vllm.');
 
+/** The name of a model that nobody names, because nothing is played with it. */
+export const UNNAMED_MODEL = 'unnamed';
+
 /** The agent's base model: where it comes from, and what serves it. */
 export const modelSpecSchema = z
   .strictObject({

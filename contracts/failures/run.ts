@@ -52,7 +52,8 @@ export const FAILURES = {
       'Fewer successes or fewer failures than identify.minEachOutcome were collected, so they cannot be contrasted.',
     remedy:
       'Raise environment.trainSeeds.count or collect.trials, ' +
-      'or check that the agent can solve some tasks and fails others.',
+      'or check that the agent can solve some tasks and fails others. Of conversations, ingest as many more as the ' +
+      'message says, or their outcomes.',
   },
   'Model.Unreachable': {
     retryable: true,

@@ -45,6 +45,8 @@ export interface RunPlan {
   deadlines: WaitDeadlines;
   /** Whether a webhook is notified when the run waits or ends. */
   notify: boolean;
+  /** Nothing is played: there are conversations, and no tasks. Absent: tasks are played. */
+  plays?: false;
 }
 
 /** Maximum waiting times of a run, in milliseconds. */

@@ -101,7 +101,7 @@ test('trials that a wanted gain may add count in full', async () => {
   agent('{}', 'evaluation: { trials: 2, detectableGain: 0.05, maxTrials: 6 }\n');
   const { value, text } = await dryRun();
   expect(arms(value)).toBe(3 * arms(two.value));
-  expect(value.minimumDetectableGain).toBeLessThan(two.value.minimumDetectableGain);
+  expect(value.minimumDetectableGain).toBeLessThan(two.value.minimumDetectableGain!);
   expect(text).toContain(
     '100 held-out tasks with 2 trials each (more, up to 6, if a gain of 5.0 points needs them), proves a gain',
   );
@@ -110,7 +110,7 @@ test('trials that a wanted gain may add count in full', async () => {
 test('a wanted gain within reach is what is promised: the plan adds no trials beyond it', async () => {
   const provable = async (evaluation: string) => {
     agent('{}', `evaluation: { ${evaluation} }\n`);
-    return (await dryRun()).value.minimumDetectableGain;
+    return (await dryRun()).value.minimumDetectableGain!;
   };
   const [two, six] = [await provable('trials: 2'), await provable('trials: 6')];
   const wanted = Number(((two + six) / 2).toFixed(3));

@@ -1,8 +1,11 @@
 // tier: unit
 import {
   commandOf,
+  CONVERSATIONS,
+  conversationsOf,
   environmentSchema,
   fieldOfPlayer,
+  isPlayable,
   modulePath,
   originOfTasks,
   playedAs,
@@ -26,6 +29,20 @@ test.each(KINDS)('%s', (_, section, plays, path, asked) => {
   expect(fieldOfPlayer(environment)).toBe(`environment.${path === null ? 'command' : 'path'}`);
   expect(commandOf(environment)?.commands[0]!.command ?? null).toEqual(asked);
   expect(environment.maxTurns).toBe(12);
+});
+
+test('conversations have no tasks, and nothing plays them', () => {
+  const environment = environmentSchema.parse(CONVERSATIONS);
+  expect(isPlayable(environment)).toBe(false);
+  expect(isPlayable(environmentSchema.parse({ path: 'desk.py', ...seeds }))).toBe(true);
+  expect([environment.trainSeeds.count, environment.heldOutSeeds.count]).toEqual([0, 0]);
+  expect([modulePath(environment), commandOf(environment), originOfTasks(environment)]).toEqual([null, null, null]);
+  expect(() => playedAs(environment)).toThrow('Nothing plays');
+  // A prepared spec is read again with all that was filled in.
+  expect(environmentSchema.parse(environment)).toEqual(environment);
+  expect(conversationsOf(environmentSchema.parse({ ...CONVERSATIONS, most: 30 }))?.most).toBe(30);
+  expect(conversationsOf(environmentSchema.parse({ path: 'desk.py', ...seeds }))).toBeNull();
+  expect(environmentSchema.safeParse({ ...CONVERSATIONS, trainSeeds: seeds.trainSeeds }).success).toBe(false);
 });
 
 test('a short form has no field for what plays it', () => {

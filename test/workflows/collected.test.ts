@@ -15,6 +15,11 @@ test.each([
     undefined,
   ],
   [
+    { ingested: 95, live: 100, withoutOutcome: 3, unreadable: 2 },
+    '100 conversations, 40 successes; 3 more have no outcome; 2 lines could not be read',
+    undefined,
+  ],
+  [
     { failed: { judge: 4, simulator: 6 }, failedTasks: ['loan-3', 'loan-7'] },
     '100 rollouts, 40 successes; without a result 10 failed (6 simulator, 4 judge), in tasks such as loan-3, loan-7',
     0.1,

@@ -244,8 +244,9 @@ function outcomeOf(
  */
 const fairness = ({ agent }: RunPlan['context']) => ({ fairnessKey: agent });
 
-function collect({ context }: RunPlan): Promise<RolloutSummary> {
-  return sandbox.collectTrajectories.executeWithOptions({ summary: 'base agent on the train tasks' }, [context]);
+function collect({ context, plays }: RunPlan): Promise<RolloutSummary> {
+  const summary = plays === false ? 'conversations of the agent' : 'base agent on the train tasks';
+  return sandbox.collectTrajectories.executeWithOptions({ summary }, [context]);
 }
 
 function identify({ context }: RunPlan, collected: RolloutSummary): Promise<IdentifyResult> {
@@ -361,7 +362,12 @@ async function evaluate(
 
 function describeCollected(collected: RolloutSummary): string {
   const { episodes, live = 0, successes, tooLong = 0, cut = 0, damagedLines = 0 } = collected;
-  const { refused = 0, unreadable = 0 } = collected;
+  const { refused = 0, unreadable = 0, withoutOutcome = 0 } = collected;
+  if (collected.ingested !== undefined) {
+    const others = withoutOutcome > 0 ? `; ${withoutOutcome} more have no outcome` : '';
+    const lost = unreadable > 0 ? `; ${unreadable} lines could not be read` : '';
+    return `${episodes} conversations, ${successes} successes${others}${lost}`;
+  }
   const failed = failedText(collected.failed) + failedTasksText(collected.failedTasks);
   const none = failed === '' ? '' : `; without a result ${failed}`;
   const conversations = live > 0 ? ` and ${live} conversations of live traffic` : '';

@@ -10,7 +10,8 @@ export const environmentFactsSchema = z.strictObject({
   hasDiagnostics: z.boolean(),
   /** An episode pays for the tokens of a simulated user or a judge. */
   costsTokens: z.boolean(),
-  playable: z.literal(true),
+  /** Something plays its tasks. Otherwise there are conversations, and no tasks. */
+  playable: z.boolean(),
   /** A trainer can play it. */
   trainable: z.boolean(),
   /** Each turn of the agent is made here, so that a call can be put in or held back. */
@@ -38,6 +39,17 @@ export const PROGRAM_FACTS: EnvironmentFacts = {
   hasDiagnostics: true,
   costsTokens: true,
   playable: true,
+  trainable: false,
+  steppable: false,
+};
+
+/** The facts of conversations that were read, which nothing plays. */
+export const CONVERSATION_FACTS: EnvironmentFacts = {
+  deterministic: false,
+  hasReferences: false,
+  hasDiagnostics: false,
+  costsTokens: false,
+  playable: false,
   trainable: false,
   steppable: false,
 };

@@ -72,6 +72,25 @@ describe('prepareRun', () => {
     await expect(scheduled).rejects.toThrow(/a scheduled run has all stages/);
   });
 
+  test('conversations need no model, no jail and no task, and a run on them ends after identification', async () => {
+    writeFileSync(join(folder, 'agent.yaml'), 'version: 1\nname: parcels\nenvironment: { kind: traces }\n');
+    const closed = { ...jail, ok: false, missing: ['user'] };
+    const nothing = { modelUrl: null, probe: closed };
+    const plan = await prepare({ ...nothing, input: { until: 'identify' } });
+    expect(plan.plays).toBe(false);
+    const prepared = await getJson(fixture.store, plan.context.spec, preparedSpecSchema);
+    expect(prepared).toMatchObject({
+      facts: { playable: false },
+      ...{ modelBaseUrl: '', modelPath: null, sandbox: { mode: 'unused' } },
+    });
+    await expect(prepare(nothing)).rejects.toMatchObject({
+      type: 'Spec.Invalid',
+      message: expect.stringMatching(/agent\.yaml: environment: .*add --until identify/),
+    });
+    // A night on them is a diagnosis.
+    await prepare({ ...nothing, input: { until: 'identify', scheduled: true } });
+  });
+
   test('a command of the owner says what it is, and its tasks, files and packages are part of its identity', async () => {
     for (const one of [fixture.folder, folder]) chmodSync(one, 0o755);
     copyFileSync(join(__dirname, '../../fakes/process_server.py'), join(folder, 'server.py'));
