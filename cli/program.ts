@@ -10,6 +10,7 @@ import { budgetCommand } from './commands/budget';
 import { canaryCommand } from './commands/canary';
 import { cancelCommand } from './commands/cancel';
 import { demoCommand } from './commands/demo';
+import { diagnoseCommand } from './commands/diagnose';
 import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
 import { envAddCommand } from './commands/env-add';
@@ -38,6 +39,7 @@ import { downCommand, upCommand } from './commands/up-down';
 import { validateCommand } from './commands/validate';
 import { workerCommand } from './commands/worker';
 import { type CommonOptions, type Context, openContext } from './context';
+import { FREE_USD } from './diagnose/agreed-cost';
 import { KIND_FLAGS, MODEL_FLAGS } from './init/questions';
 import { PORTS } from './settings';
 
@@ -183,14 +185,32 @@ function addAnswerCommands(program: Command): void {
 
 /** Commands for conversations that other tools recorded. */
 function addTraceCommands(program: Command): void {
-  add(program, 'ingest <files...>', "read an agent's conversations from other tools' files and folders, also .gz")
+  withIngestOptions(
+    add(program, 'ingest <files...>', "read an agent's conversations from other tools' files and folders, also .gz"),
+  )
     .requiredOption('--agent <name>', 'the agent whose conversations they are')
+    .action(withContext(ingestCommand));
+  withIngestOptions(
+    add(
+      program,
+      'diagnose <files...>',
+      'ingest conversations, find what the agent lacks, write a page; starts what it needs',
+    ),
+  )
+    .option('--agent <name>', 'the agent whose conversations they are; default: the name of the first file')
+    .option('--analyst <name>', 'demo, or a folder: recorded answers in place of a model; no key is needed')
+    .option('--yes', 'do not ask, whatever the analyst may cost')
+    .option('--max-usd <n>', `do not ask up to this cost; default: ${FREE_USD}`, positiveAmount)
+    .action(withContext(diagnoseCommand));
+}
+
+/** What `whet ingest` takes beside files. */
+const withIngestOptions = (command: Command): Command =>
+  command
     .addOption(new Option('--format <name>', 'default: detected').choices(CONVERSATION_FORMATS))
     .option('--outcomes <file>', 'JSON Lines or CSV with an id and an outcome in each line')
     .option('--pass <rule>', "the score that decides, as 'correctness>=0.7' or 'status=resolved'; default: all agree")
-    .option('--redact <rules>', `replace before anything is stored: ${REDACTION_RULES.join(', ')}`)
-    .action(withContext(ingestCommand));
-}
+    .option('--redact <rules>', `replace before anything is stored: ${REDACTION_RULES.join(', ')}`);
 
 /** Commands that repair and clean the store. */
 function addStoreCommands(program: Command): void {

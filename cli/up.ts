@@ -109,11 +109,11 @@ export async function withUpLock<T>({ home }: Settings, out: Output, action: () 
 export async function planServices(
   settings: Settings,
   out: Output,
-  { agent, modelSeed, anyPort, ignoreOpenRuns }: UpOptions,
+  { agent, modelSeed, anyPort, analystOf, ignoreOpenRuns }: UpOptions,
 ): Promise<{ plan: Plan; missing: string | null }> {
   refuseSilentSupervisor(settings);
   await endLeftovers(settings, out);
-  const plan = await makePlan(settings, { agent, modelSeed, anyPort });
+  const plan = await makePlan(settings, { agent, modelSeed, anyPort, analystOf });
   if (plan.temporal.start === null) await requireOwnServer(settings);
   if (ignoreOpenRuns !== true) await refuseToStrandRuns(settings, plan);
   // Where it cannot be made, the supervisor says so.

@@ -25,7 +25,17 @@ export interface IngestFlags {
  * out. What is stored already is not stored again.
  * @throws CliError (exit 2) for a name, a rule or a file that cannot be used.
  */
-export async function ingestCommand({ settings, out }: Context, files: string[], flags: IngestFlags): Promise<void> {
+export async function ingestCommand(context: Context, files: string[], flags: IngestFlags): Promise<void> {
+  const result = await ingestFiles(context, files, flags);
+  context.out.result({ agent: flags.agent, ...result }, ingestText(flags.agent, result));
+}
+
+/** Does what `whet ingest` does, without its text. @throws as `ingestCommand`. */
+export async function ingestFiles(
+  { settings, out }: Context,
+  files: readonly string[],
+  flags: IngestFlags,
+): Promise<IngestResult> {
   const { agent, format = null, outcomes = null } = flags;
   if (!AGENT_NAME.test(agent))
     throw usage('--agent', agent, 'lower-case letters, digits and dashes, 1 to 40 characters');
@@ -39,7 +49,7 @@ export async function ingestCommand({ settings, out }: Context, files: string[],
     onProgress: (records) => out.redraw([`${records} records read`]),
   });
   out.redraw([]);
-  out.result({ agent, ...result }, textOf(agent, result));
+  return result;
 }
 
 const usage = (flag: string, value: string, allowed: string): CliError =>
@@ -61,7 +71,8 @@ async function refuseMissing(file: string): Promise<void> {
   }
 }
 
-function textOf(agent: string, { formats, files, outcomes, noOutcome, rejected }: IngestResult): string {
+/** What was ingested, and what was left out. */
+export function ingestText(agent: string, { formats, files, outcomes, noOutcome, rejected }: IngestResult): string {
   const known = formats.filter(({ format }) => format !== null);
   const unread = formats.find(({ format }) => format === null);
   const columns = ['format', 'files', 'conversations', 'new', 'with outcome', 'without', 'left out'];

@@ -22,7 +22,8 @@ type RunChanges = Pick<ImprovementRunInput, 'arm' | 'ablations' | 'until'>;
 
 /**
  * Starts an improvement run and returns its id, which is also the workflow's id. `modelSeed` is the seed of the
- * currently served model; null if it is unknown or does not exist.
+ * currently served model; null if it is unknown or does not exist. `runId`: an id of its own, for a run that is to be
+ * found again.
  * @throws CliError if the namespace is not ready for runs: the first step of the run would fail for ever.
  */
 export async function startRun(
@@ -31,10 +32,10 @@ export async function startRun(
   seed: number | undefined,
   changes: RunChanges,
   modelSeed: number | null,
+  runId = newRunId(agent.spec.name),
 ): Promise<string> {
   const { client } = temporal;
   await requireSearchAttributes(temporal);
-  const runId = newRunId(agent.spec.name);
   const input: ImprovementRunInput = {
     runId,
     agent: agent.spec.name,

@@ -55,8 +55,11 @@ export interface Plan {
   } | null;
   /** The routing gateway in front of the agent's model; null without an agent. */
   gateway: { agent: string; baseModel: string; replica: string; port: number } | null;
-  /** The demo analyst of the agent's folder; null if a real one is set or the folder has none. */
-  analyst: (DemoAnalyst & { port: number }) | null;
+  /**
+   * The demo analyst of the agent's folder; null if a real one is set or the folder has none. `isOnly`: that of another
+   * folder was asked for, so that workers do not use a real one that is set.
+   */
+  analyst: (DemoAnalyst & { port: number; isOnly?: true }) | null;
 }
 
 /** What `makePlan` plans for. */
@@ -64,12 +67,17 @@ export interface PlanOptions {
   agent: Agent | null;
   /** Seed for the model's recipe; undefined means the agent's own seed. */
   modelSeed?: number | undefined;
+  /** An agent.yaml whose demo analyst is asked even if a real one is set. Default: the agent's own, if none is. */
+  analystOf?: string | undefined;
   /** true: use another port if one is taken; false: a taken port is an error. */
   anyPort: boolean;
 }
 
 /** Decides which services to start. @throws CliError that names all taken ports, or if the Temporal CLI is missing. */
-export async function makePlan(settings: Settings, { agent, modelSeed, anyPort }: PlanOptions): Promise<Plan> {
+export async function makePlan(
+  settings: Settings,
+  { agent, modelSeed, anyPort, analystOf }: PlanOptions,
+): Promise<Plan> {
   const taken: PortName[] = [];
   const choose = async (name: PortName): Promise<number> => {
     const port = settings.ports[name];
@@ -87,10 +95,7 @@ export async function makePlan(settings: Settings, { agent, modelSeed, anyPort }
   const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
   // This comes before a port is claimed, because without vLLM nothing is started.
   const vllm = source === null || agent === null ? null : vllmOf(agent.spec);
-  const analyst =
-    settings.analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined
-      ? null
-      : demoAnalyst(agent.path, root);
+  const analyst = analystFor(settings, agent, analystOf, root);
   const model =
     source === null || agent === null
       ? null
@@ -176,6 +181,20 @@ export function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null
   const assets = join(dirname(agentPath), 'analyst');
   const isWorld = ['capabilities.json', 'labels.py'].every((file) => existsSync(join(assets, file)));
   return isWorld ? { script: join(root, 'dist', 'examples', 'shared', 'analyst', 'main.js'), assets } : null;
+}
+
+function analystFor(
+  { analystConfigured }: Settings,
+  agent: Agent | null,
+  analystOf: string | undefined,
+  root: string,
+): Omit<NonNullable<Plan['analyst']>, 'port'> | null {
+  if (analystOf !== undefined) {
+    const asked = demoAnalyst(analystOf, root);
+    return asked && { ...asked, isOnly: true };
+  }
+  if (analystConfigured || agent === null || agent.spec.analyst.baseUrl !== undefined) return null;
+  return demoAnalyst(agent.path, root);
 }
 
 /** A sentence if runs would find no analyst after this start; null if they will find one. */

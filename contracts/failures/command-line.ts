@@ -114,6 +114,26 @@ export const COMMAND_FAILURES = {
     meaning: 'No analyst is set, and none comes with the agent.yaml of `whet demo`. Nothing was started.',
     remedy: 'Set `analyst.baseUrl`, or OPENAI_API_KEY and OPENAI_BASE_URL.',
   },
+  'Diagnose.NoAnalyst': {
+    exitCode: 2,
+    meaning: 'No analyst is set that could read the conversations. They are stored; nothing was started.',
+    remedy: 'Set the variables that the message names, or give `--analyst`.',
+  },
+  'Diagnose.NotAgreed': {
+    exitCode: 2,
+    meaning: 'Nobody agreed to what the diagnosis may cost. The conversations are stored; nothing was started.',
+    remedy: 'Give the flag that the message names.',
+  },
+  'Diagnose.TooFew': {
+    exitCode: 2,
+    meaning: 'Too few conversations succeeded, or failed, to contrast them. They are stored; nothing was started.',
+    remedy: 'Ingest as many more as the message says, or the outcomes of those that have none.',
+  },
+  'Diagnose.Interrupted': {
+    exitCode: 1,
+    meaning: 'The diagnosis was interrupted during its run.',
+    remedy: 'The same command continues with the same run.',
+  },
   'Demo.Interrupted': {
     exitCode: 1,
     meaning: 'The demo was interrupted during its run.',

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { readAgent } from '../../../cli/agent';
 import { readSettings } from '../../../cli/settings';
 import { makePlan, missingAnalyst } from '../../../cli/supervisor/plan';
+import { services } from '../../../cli/supervisor/services';
+import { projectRoot } from '../../../contracts/project-root';
 import { writeSmallAgent } from '../small-agent';
 
 let folder: string;
@@ -39,6 +41,21 @@ test('an agent without any analyst is told so, with what to set', async () => {
   expect(plan.analyst).toBeNull();
   expect(missing).toMatch(/analyst\.baseUrl.*OPENAI_API_KEY/);
   expect(missing).toContain(join(folder, 'analyst'));
+});
+
+test('conversations need neither model nor gateway, and the recorded analyst that was asked for is the only one', async () => {
+  const path = join(folder, 'agent.yaml');
+  writeFileSync(path, 'version: 1\nname: desk\nenvironment: { kind: traces }\n');
+  const settings = readSettings({ WHET_HOME: join(folder, 'home'), OPENAI_API_KEY: 'key' });
+  const demo = join(projectRoot(), 'examples', 'orders-desk', 'agent.yaml');
+  const plan = await makePlan(settings, { agent: readAgent(path), anyPort: true, analystOf: demo });
+  expect([plan.model, plan.gateway]).toEqual([null, null]);
+  expect(plan.analyst).toMatchObject({ script: expect.stringContaining('orders-desk'), isOnly: true });
+  const started = services(plan, () => null);
+  expect(started.map(({ name }) => name).sort()).toEqual(['analyst', 'temporal', 'worker']);
+  expect(started.find(({ name }) => name === 'worker')!.environment()).toMatchObject({
+    ...{ OPENAI_API_KEY: '', OPENAI_BASE_URL: '', WHET_DEMO_ANALYST_URL: expect.stringContaining('127.0.0.1') },
+  });
 });
 
 test('a configured analyst is not missing', async () => {

@@ -1,0 +1,153 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { AGENT_NAME } from '../../contracts/config/agent-name';
+import { projectRoot } from '../../contracts/project-root';
+import { tooFewConversations } from '../../contracts/too-few-conversations';
+import { layout, LocalStore } from '../../store';
+import { type Agent, readAgent } from '../agent';
+import type { Context } from '../context';
+import { readIngestedOf, sizeOf } from '../conversations';
+import { agentOfFile, makeAgentFile } from '../diagnose/agent-file';
+import { costText, requireAgreed } from '../diagnose/agreed-cost';
+import { hasRun, runIdOf } from '../diagnose/same-run';
+import { CliError } from '../errors';
+import { estimateRun, readLastCallSizes } from '../estimate';
+import { withInterrupt } from '../foreground';
+import { ownTerminal } from '../output';
+import { demoAnalyst } from '../supervisor/plan';
+import { withTemporal } from '../temporal';
+import { down, up } from '../up';
+import { followRun } from '../view/follow';
+import { readReport, reportText } from '../view/report-text';
+import type { RunState } from '../view/run-state';
+import { ingestFiles, type IngestFlags, ingestText } from './ingest';
+import { showEnd, startRun } from './run';
+
+/** Flags of `whet diagnose`. */
+export interface DiagnoseFlags extends Omit<IngestFlags, 'agent'> {
+  agent?: string;
+  /** `demo`, or the folder of an agent with a recorded analyst. */
+  analyst?: string;
+  yes?: boolean;
+  maxUsd?: number;
+}
+
+/**
+ * `whet diagnose FILES... [--agent NAME] [--analyst demo] [--yes] [--max-usd N]`: ingests conversations, says what a
+ * diagnosis may cost, runs it with services of its own and shows what it found. The same command again continues its
+ * run, or shows the result.
+ * @throws CliError (exit 2), before anything is started: without an analyst, with too few conversations, and where
+ *   nobody agreed to the cost.
+ */
+export async function diagnoseCommand(context: Context, files: string[], flags: DiagnoseFlags): Promise<void> {
+  const { settings, out } = context;
+  const { agent: given, analyst, yes = false, maxUsd, ...ingestFlags } = flags;
+  const name = given ?? agentOfFile(files[0] ?? '');
+  if (!AGENT_NAME.test(name))
+    throw new CliError(`--agent ${JSON.stringify(name)}: must be lower-case letters, digits and dashes.`, {
+      type: 'Cli.Usage',
+    });
+  const analystOf = analyst === undefined ? undefined : recordedAnalyst(analyst);
+  out.line(ingestText(name, await ingestFiles(context, files, { ...ingestFlags, agent: name })));
+  const agent = readAgent(await makeAgentFile(settings.home, name));
+  const store = new LocalStore(settings.storeRoot);
+  const read = await readIngestedOf(store, agent.spec);
+  if (read === null)
+    throw new CliError(
+      `${agent.path}: environment: has to be a set of conversations. For its tasks use \`whet run\`.`,
+      {
+        ...{ exitCode: 2, type: 'Spec.Invalid' },
+      },
+    );
+  const { trajectories, counts } = read;
+  const successes = trajectories.filter(({ success }) => success).length;
+  const counted = { successes, failures: trajectories.length - successes, withoutOutcome: counts.withoutOutcome };
+  const problem = tooFewConversations(counted, agent.spec.identify.minEachOutcome);
+  if (problem !== null) throw new CliError(problem, { type: 'Diagnose.TooFew' });
+  if (analystOf === undefined) requireAnalyst(context, agent);
+  const runId = runIdOf(agent.spec, trajectories, analystOf ?? configuredAnalyst());
+  const directory = store.localPath(layout.report(runId));
+  if (existsSync(join(directory, 'report.json'))) return showReport(context, runId, directory);
+  const last = await readLastCallSizes(store, name);
+  const estimate = estimateRun(agent.spec, last, sizeOf(trajectories), 'identify');
+  out.line();
+  out.line(analystOf === undefined ? costText(estimate) : 'The analyst replays recorded answers, which cost nothing.');
+  if (analystOf === undefined) await requireAgreed(estimate, { yes, maxUsd }, agent.path, ownTerminal());
+  const state = await runToEnd(context, agent, runId, analystOf);
+  await showEnd(context, state);
+  showPage(context, state.result?.reportDirectory ?? directory);
+}
+
+/** The agent.yaml whose recorded analyst `--analyst` names. @throws CliError (exit 2) if there is none. */
+function recordedAnalyst(named: string): string {
+  const root = projectRoot();
+  const folder = named === 'demo' ? join(root, 'examples', 'orders-desk') : resolve(named);
+  const path = join(folder, 'agent.yaml');
+  if (demoAnalyst(path, root) !== null) return path;
+  const where = join(folder, 'analyst');
+  throw new CliError(`--analyst ${named}: ${where} has no recorded answers. Allowed: demo, or a folder with some.`, {
+    type: 'Cli.Usage',
+  });
+}
+
+/** The settings that decide which analyst a worker asks, where agent.yaml does not. */
+const configuredAnalyst = () => ({
+  baseUrl: process.env['OPENAI_BASE_URL'] || null,
+  model: process.env['WHET_ANALYST_MODEL'] || null,
+});
+
+/** @throws CliError (exit 2) if a run would find no analyst, or would not know which model to ask. */
+function requireAnalyst({ settings }: Context, { path, spec }: Agent): void {
+  const hasEndpoint = settings.analystConfigured || spec.analyst.baseUrl !== undefined;
+  const hasModel = spec.analyst.model !== undefined || configuredAnalyst().model !== null;
+  if (hasEndpoint && hasModel) return;
+  const missing = hasEndpoint
+    ? `It is open which model to ask: set WHET_ANALYST_MODEL, or analyst.model in ${path}.`
+    : 'There is no analyst: set OPENAI_API_KEY (of another provider also OPENAI_BASE_URL) and WHET_ANALYST_MODEL.';
+  throw new CliError(`${missing} The conversations are stored. Without a key: --analyst demo.`, {
+    type: 'Diagnose.NoAnalyst',
+  });
+}
+
+/** Starts what is needed, starts or continues the run, and stops what was started. */
+function runToEnd(context: Context, agent: Agent, runId: string, analystOf: string | undefined): Promise<RunState> {
+  const { settings, out } = context;
+  return withInterrupt(
+    async (signal) => {
+      let started = false;
+      try {
+        const services = await up(settings, out, { agent, analystOf, anyPort: true, signal });
+        started = services.started;
+        return await withTemporal(settings, async (temporal) => {
+          const goesOn = await hasRun(temporal.client, runId);
+          if (!goesOn) await startRun(temporal, agent, undefined, { until: 'identify' }, null, runId);
+          out.line(`${goesOn ? 'going on with run' : 'run'} ${runId}`);
+          const state = await followRun(temporal.client, runId, out, signal);
+          if (signal.aborted && state.status === 'running') throw interrupted(runId);
+          return state;
+        });
+      } finally {
+        if (started) await down(settings, out);
+      }
+    },
+    ['SIGINT', 'SIGTERM'],
+  );
+}
+
+const interrupted = (runId: string): CliError =>
+  new CliError(`Interrupted; ${runId} is not lost: the same command goes on with it.`, {
+    type: 'Diagnose.Interrupted',
+  });
+
+/** Shows a diagnosis that was made before. */
+async function showReport(context: Context, runId: string, directory: string): Promise<void> {
+  const report = await readReport(directory);
+  const { verdict } = report;
+  const result = { runId, verdict, reportDirectory: directory };
+  context.out.result(result, `\n${runId} has diagnosed these conversations before.\n${reportText(report)}`);
+  showPage(context, directory);
+}
+
+const showPage = ({ out }: Context, directory: string): void =>
+  out.line(`open   ${pathToFileURL(`${directory}/report.html`).href}`);
