@@ -43,6 +43,7 @@ def warm_start(
     plan: Plan,
     seed: int,
     state: pathlib.Path,
+    pieces: dict[int, list[int]],
     report: Callable[[int, float, int], None],
 ) -> tuple[Any, float]:
     """One pass over the transcripts; returns the merged model in float32 and the last loss in nats a token.
@@ -51,10 +52,12 @@ def warm_start(
         base: folder of the checkpoint.
         examples: token ids of each transcript, and which of them the model learns to say.
         state: file in which the training is saved, and from which it goes on if it is there. It is left there.
+        pieces: tokens that the checkpoint never learned, and the tokens of which each one's text consists.
         report: called after each saved step with its number, the loss, and how many steps were done at the beginning.
     """
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, plan.dtype))
+    _spell(model, pieces)
     # The layers of `model` itself are replaced.
     adapted = get_peft_model(model, LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, target_modules="all-linear"))
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
@@ -88,6 +91,17 @@ def warm_start(
     # In bfloat16 the weights would lose a part of what the adapter adds to them.
     model.float()
     return adapted.merge_and_unload(), last
+
+
+def _spell(model: Any, pieces: dict[int, list[int]]) -> None:
+    """Gives tokens the mean of the embeddings of their pieces.
+
+    The rows of tokens that were never learned are all but equal, so that no layer below can tell their logits apart.
+    """
+    with torch.no_grad():
+        for embedding in (model.get_input_embeddings(), model.get_output_embeddings()):
+            for token, parts in pieces.items():
+                embedding.weight[token] = embedding.weight[parts].mean(0)
 
 
 def _write(value: dict, path: pathlib.Path) -> None:
