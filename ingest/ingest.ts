@@ -181,6 +181,7 @@ class Reading {
   }
 
   private async file(path: string): Promise<void> {
+    const before = this.records;
     try {
       for await (const record of readRecords(path)) {
         if ('reason' in record)
@@ -188,6 +189,7 @@ class Reading {
         else this.record(path, record);
         if (++this.records % 10_000 === 0) this.options.onProgress?.(this.records);
       }
+      if (this.records === before) this.counts.leaveOut(null, 'an empty file', path);
     } catch (error) {
       // A folder's file may be damaged, or belong to another user.
       if (!isOfInput(error, path)) throw error;

@@ -2,8 +2,8 @@ import { SEVERAL_MODELS, trajectorySchema } from '../../contracts/artifacts/traj
 import type { Format } from '../format';
 
 /**
- * Trajectories of ours: what the gateway writes of live traffic, and what runs collect. A conversation of live traffic is
- * written again when it goes on; its seed names it.
+ * Trajectories of ours: what the gateway writes of live traffic, and what runs collect. A conversation of live traffic
+ * is written again when it goes on; its seed names it.
  */
 export const gateway: Format = {
   name: 'gateway',

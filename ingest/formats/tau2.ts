@@ -2,7 +2,7 @@ import type { ChatMessage, LeftOut } from '../../contracts/artifacts/trajectory'
 import type { Format } from '../format';
 import { idOf, RecordFault } from '../fragment';
 import { type Fields, fieldsOf, listOf, textOf, timeOf, toolsOf } from '../values';
-import { messagesOfParts } from './message-parts';
+import { jsonText, messagesOfParts } from './message-parts';
 
 /**
  * tau2's results: simulations with their rewards. The policy stands where the agent's system message stood, of which it
@@ -22,7 +22,7 @@ export const tau2: Format = {
     const messages = said.flatMap((message) => messageOf(message, leftOut));
     if (messages.length === 0) throw new RecordFault('a simulation without messages (messages)');
     const policy = textOf(fieldsOf(environment)['policy']);
-    const key = idOf(textOf(record['id']) ?? `${String(record['task_id'])}-${String(record['trial'] ?? 0)}`);
+    const key = idOf(textOf(record['id']) ?? jsonText([record['task_id'], record['trial']]));
     sink.fragment({
       format: 'tau2',
       key,

@@ -8,8 +8,8 @@ import { messagesOfList, messagesOfParts } from './message-parts';
 const MOST_PATHS = 64;
 
 /**
- * verifiers: `results.jsonl` (prompt, completion, reward), and `traces.jsonl`, whose traces are graphs of messages, alone
- * or in episodes. The path with the most messages is the conversation, the others are its branches.
+ * verifiers: `results.jsonl` (prompt, completion, reward), and `traces.jsonl`, whose traces are graphs of messages,
+ * alone or in episodes. The path with the most messages is the conversation, the others are its branches.
  */
 export const verifiers: Format = {
   name: 'verifiers',

@@ -20,10 +20,14 @@ export async function* inputPieces(path: string): AsyncGenerator<Buffer> {
   if (first.done) return;
   let packed = first.value.length;
   async function* all() {
-    yield first.value as Buffer;
-    for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
-      packed += next.value.length;
-      yield next.value;
+    try {
+      yield first.value as Buffer;
+      for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
+        packed += next.value.length;
+        yield next.value;
+      }
+    } finally {
+      await pieces.return?.();
     }
   }
   if (first.value[0] !== 0x1f || first.value[1] !== 0x8b) return yield* all();

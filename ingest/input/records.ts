@@ -5,8 +5,10 @@ import { inputPieces } from './pieces';
 
 /** Longest line or element, in bytes. */
 export const LONGEST_RECORD = 32 * 2 ** 20;
-/** A document's first line in another form than JSON ends so. A line of JSON Lines that is damaged rarely does. */
+/** A document's first line in another form than JSON ends so. */
 const OPENS = /[[{,]\s*$/;
+/** The first line of a document whose layout is for people. */
+const OPENS_ALONE = /^[\s[{]*$/;
 /** Longest member of a document that its elements are read with, in bytes. */
 const LONGEST_HEAD = 2 ** 20;
 
@@ -34,20 +36,18 @@ export async function* readRecords(path: string): AsyncGenerator<InputRecord | I
   const pieces = inputPieces(path);
   const begun: Buffer[] = [];
   let isDocument = false;
-  // A few bytes tell which of the two it is.
+  // The first two lines tell which of the two it is.
   for (let length = 0; ;) {
     const next = await pieces.next();
-    if (next.done === true) break;
-    const piece = next.value;
-    begun.push(piece);
-    length += piece.length;
-    const text = Buffer.concat(begun);
-    const start = firstByte(text);
-    const feed = start === -1 ? -1 : text.indexOf(10, start);
-    if (feed !== -1 || length > LONGEST_RECORD) {
-      isDocument = feed === -1 || opensDocument(text.subarray(start, feed));
-      break;
+    if (next.done !== true) {
+      begun.push(next.value);
+      length += next.value.length;
     }
+    const lines = firstLines(Buffer.concat(begun));
+    const isEnough = next.done === true || length > LONGEST_RECORD;
+    if (!isEnough && lines.length < 2) continue;
+    isDocument = length > LONGEST_RECORD && lines.length === 0 ? true : opensDocument(lines);
+    break;
   }
   async function* all() {
     let isFirst = true;
@@ -65,10 +65,23 @@ const withoutMark = (piece: Buffer): Buffer =>
 
 const firstByte = (text: Buffer): number => text.findIndex((byte) => byte > 32 && byte < 0x80);
 
-const opensDocument = (line: Buffer): boolean => {
-  const text = line.toString('utf8');
-  return OPENS.test(text) && parsed(line) instanceof Error;
-};
+/** The first two lines that end in a line feed and have characters. */
+function firstLines(text: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = Math.max(0, firstByte(text)); lines.length < 2;) {
+    const feed = text.indexOf(10, from);
+    if (feed === -1) break;
+    if (firstByte(text.subarray(from, feed)) !== -1) lines.push(text.subarray(from, feed));
+    from = feed + 1;
+  }
+  return lines;
+}
+
+/** Whether a document begins so. A line of JSON Lines that is cut may end like one, but the next is a value again. */
+function opensDocument([first, second]: readonly Buffer[]): boolean {
+  if (first === undefined || !OPENS.test(first.toString('utf8')) || !(parsed(first) instanceof Error)) return false;
+  return OPENS_ALONE.test(first.toString('utf8')) || second === undefined || parsed(second) instanceof Error;
+}
 
 function parsed(text: Buffer): unknown {
   if (!isUtf8(text)) return new Error('not UTF-8');

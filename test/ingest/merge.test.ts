@@ -1,0 +1,68 @@
+// tier: unit
+import type { ChatMessage } from '../../contracts/artifacts/trajectory';
+import type { Fragment } from '../../ingest/fragment';
+import { merged } from '../../ingest/merge';
+
+const AT = '2026-11-29T12:00:00.000Z';
+/** Messages, whose roles are told by their first letters: `u:hi a:hello`. */
+const said = (text: string): ChatMessage[] =>
+  text.split(' ').map((one) => ({
+    role: ({ s: 'system', u: 'user', a: 'assistant' } as const)[one[0] as 's' | 'u' | 'a'],
+    content: one.slice(2),
+  }));
+const fragment = (text: string, change: Partial<Fragment> = {}): Fragment => ({
+  ...{ format: 'otlp', key: 'k', model: 'm', startedAt: null, messages: said(text), leftOut: [] },
+  ...change,
+});
+const texts = (fragments: Fragment[]) =>
+  merged(fragments, AT).map(({ id, messages, branches }) => ({
+    id,
+    messages: messages.map(({ role, content }) => `${role[0]}:${content}`).join(' '),
+    ...(branches && { branches: branches.count }),
+  }));
+
+it('extends a conversation by the requests that begin with it, in any order of files', () => {
+  const [one, two] = [
+    fragment('s:now1 u:1 a:2', { startedAt: '2026-01-01T00:00:00.000Z' }),
+    fragment('s:now2 u:1 a:2 u:3 a:4', { startedAt: '2026-01-02T00:00:00.000Z' }),
+  ];
+  for (const order of [
+    [one, two],
+    [two, one],
+    [one, two, two, one],
+  ])
+    expect(texts(order)).toEqual([{ id: 'k', messages: 's:now1 u:1 a:2 u:3 a:4' }]);
+});
+
+it('keeps what sub-agents asked as branches', () => {
+  expect(texts([fragment('u:1 a:2 u:3 a:4'), fragment('u:other a:2')])).toEqual([
+    { id: 'k', messages: 'u:1 a:2 u:3 a:4', branches: 1 },
+  ]);
+});
+
+it('tells conversations of a session apart where they are in traces of their own', () => {
+  const found = texts([
+    fragment('u:1 a:2', { aliases: ['t1'] }),
+    fragment('u:sub a:x', { aliases: ['t1'] }),
+    fragment('u:other a:2', { aliases: ['t2'] }),
+  ]);
+  expect(found).toEqual([
+    { id: 't1', messages: 'u:1 a:2', branches: 1 },
+    { id: 't2', messages: 'u:other a:2' },
+  ]);
+});
+
+it('makes each a conversation where only the opening is the same', () => {
+  const opening = (text: string, name: string) => fragment(text, { isOpening: true, aliases: [name] });
+  expect(texts([opening('u:1 a:2', 'a'), opening('u:1 a:3', 'b'), opening('u:1 a:2 u:4', 'c')])).toEqual([
+    { id: 'c', messages: 'u:1 a:2 u:4' },
+    { id: 'b', messages: 'u:1 a:3' },
+  ]);
+});
+
+it('keeps the reasoning that later requests leave out', () => {
+  const first = fragment('u:1 a:2');
+  first.messages[1] = { ...first.messages[1]!, reasoning_content: 'because' };
+  const [found] = merged([first, fragment('u:1 a:2 u:3')], AT);
+  expect(found?.messages[1]).toMatchObject({ content: '2', reasoning_content: 'because' });
+});
