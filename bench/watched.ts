@@ -141,6 +141,8 @@ async function main(): Promise<void> {
             const one = await judge.measure(next);
             measured.push(one);
             say(one);
+            // What is known so far, should the measurement be ended early.
+            if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(measured, null, 2)}\n`);
           } catch (error) {
             failed[next.fixture.name] = (error as Error).message;
             console.log(`${next.fixture.name}: ${(error as Error).message}`);
@@ -152,7 +154,6 @@ async function main(): Promise<void> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(measured, null, 2)}\n`);
   const figures = figuresOf(
     measured.flatMap(({ wrong }) => wrong ?? []),
     measured.flatMap(({ good }) => good ?? []),

@@ -43,6 +43,16 @@ export const MEASURED_ROWS: Readonly<Record<string, readonly RowTemplate[]>> = {
         '{goodRefused}',
     },
   ],
+  watched: [
+    {
+      id: 'watched',
+      figures:
+        'Of {wrong.trained} wrong environments {wrong.harmfulAtTheEnd} harm other tasks at the end; ' +
+        '{wrong.keptHarmless} lose at most 5 points as kept; harm of 20 points seen within two probes: ' +
+        '{wrong.seenWithinTwoProbes} of {wrong.harmedBy20Points}. Of {good.trained} good ones {good.stoppedEarly} ' +
+        'stopped early, {good.keptBelowBest} kept over 3 points below the best',
+    },
+  ],
   'demo-seeds': [
     {
       id: 'demo-seed-{seed}',
