@@ -98,7 +98,12 @@ async function main(): Promise<void> {
         spans: { conversations: counts?.conversations, expected: traces, withOutcome: counts?.withOutcome },
         again: { added: again.result?.formats[0]?.added, outcomes: again.result?.outcomes },
         formats,
-        mutated: { lines: options.lines, exitCode: mutatedRun.code, counted: countedIn(mutatedRun) },
+        // Short lines may have been mutated to nothing.
+        mutated: {
+          lines: some.filter(({ length }) => length > 0).length,
+          exitCode: mutatedRun.code,
+          counted: countedIn(mutatedRun),
+        },
         broken: { files: options.files, exitCode: brokenRun.code, counted: countedIn(brokenRun) },
         kills,
       }),

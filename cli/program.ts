@@ -15,6 +15,7 @@ import { dryRunCommand } from './commands/dry-run';
 import { envCheckCommand, envEditCommand, envRunCommand } from './commands/env';
 import { envAddCommand } from './commands/env-add';
 import { envTasksCommand } from './commands/env-tasks';
+import { forgetCommand } from './commands/forget';
 import { gatewayCommand } from './commands/gateway';
 import { gcCommand } from './commands/gc';
 import { historyCommand } from './commands/history';
@@ -202,6 +203,10 @@ function addTraceCommands(program: Command): void {
     .option('--yes', 'do not ask, whatever the analyst may cost')
     .option('--max-usd <n>', `do not ask up to this cost; default: ${FREE_USD}`, positiveAmount)
     .action(withContext(diagnoseCommand));
+  add(program, 'forget', 'remove an ingested conversation, with its outcomes and the lines that were kept aside')
+    .requiredOption('--agent <name>', 'whose conversation it is')
+    .requiredOption('--conversation <id>', 'its id, or that of its trace')
+    .action(withContext(forgetCommand));
 }
 
 /** What `whet ingest` takes beside files. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sha256 } from './fragment';
 
 /** Most characters that wait in memory before they are written to files. */
-const MOST_WAITING = 16_000_000;
+const MOST_WAITING = 8_000_000;
 /** Number of parts: a part of all values must fit into memory. */
 const PARTS = 256;
 

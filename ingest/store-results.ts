@@ -4,7 +4,7 @@ import { canonicalJson } from '../contracts/artifacts/trajectory-id';
 import { type ArtifactStore, ingestedConversations, ingestedOutcomes, putLines } from '../store';
 
 /** Characters after which an artifact ends, so that readers need not hold more. */
-const ARTIFACT_CHARACTERS = 24_000_000;
+const ARTIFACT_CHARACTERS = 8_000_000;
 
 /** A short name of a text, for sets of many. */
 const short = (text: string): string => hash('sha256', text, 'binary').slice(0, 12);
@@ -13,8 +13,11 @@ const short = (text: string): string => hash('sha256', text, 'binary').slice(0, 
 export class Known {
   /** Versions of conversations. */
   private readonly versions = new Set<string>();
-  /** By the id or alias that it names: the latest outcome. */
-  private readonly outcomes = new Map<string, { at: string; rank: number; content: string }>();
+  /** By the id or alias that it names: the latest outcome, as its place in `contents`. */
+  private readonly outcomes = new Map<string, number>();
+  /** The few different outcomes, so that each conversation costs a number. */
+  private readonly contents: { at: string; rank: number; content: string }[] = [];
+  private readonly places = new Map<string, number>();
 
   /** Reads the store. @throws as readIngested. */
   static async read(store: ArtifactStore, agent: string): Promise<Known> {
@@ -38,12 +41,22 @@ export class Known {
   addOutcome({ conversation, at, from, success, reward }: Outcome): boolean {
     const name = short(conversation);
     const content = `${success} ${reward} ${from}`;
-    const before = this.outcomes.get(name);
+    const before = this.contents[this.outcomes.get(name) ?? -1];
     if (before?.content === content) return true;
     const rank = OUTCOME_SOURCES.indexOf(from);
     if (before === undefined || at > before.at || (at === before.at && rank > before.rank))
-      this.outcomes.set(name, { at, rank, content });
+      this.outcomes.set(name, this.placeOf({ at, rank, content }));
     return false;
+  }
+
+  private placeOf(outcome: { at: string; rank: number; content: string }): number {
+    const text = `${outcome.at} ${outcome.content}`;
+    let place = this.places.get(text);
+    if (place === undefined) {
+      place = this.contents.push(outcome) - 1;
+      this.places.set(text, place);
+    }
+    return place;
   }
 
   /** Whether an outcome names the conversation. */

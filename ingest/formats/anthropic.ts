@@ -77,7 +77,7 @@ function read(record: Fields, _head: Fields, sink: Sink): void {
 }
 
 /** Messages as trajectories have them. @throws DialectError, ZodError. */
-export function chatMessages({ system, messages, tools: _, ...rest }: Fields, leftOut: Set<LeftOut>): ChatMessage[] {
+function chatMessages({ system, messages, tools: _, ...rest }: Fields, leftOut: Set<LeftOut>): ChatMessage[] {
   // What cannot be kept of a request to a server may be kept of a record: the server's own tools and its settings.
   const asked = {
     model: textOf(rest['model']) ?? '',

@@ -4,7 +4,7 @@ import { jsonParts, LISTS, type Part } from './json-elements';
 import { inputPieces } from './pieces';
 
 /** Longest line or element, in bytes. */
-export const LONGEST_RECORD = 32 * 2 ** 20;
+const LONGEST_RECORD = 32 * 2 ** 20;
 /** A document's first line in another form than JSON ends so. */
 const OPENS = /[[{,]\s*$/;
 /** The first line of a document whose layout is for people. */

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf } from '../../values';
+import { fieldsOf, listOf } from '../../values';
 
 /** Attributes by their keys. */
 export type Attributes = ReadonlyMap<string, unknown>;
@@ -60,6 +60,3 @@ export function textIn(attributes: Attributes, ...keys: readonly string[]): stri
   }
   return null;
 }
-
-/** Members of an object as attributes. */
-export const asAttributes = (fields: Fields): Attributes => new Map(Object.entries(fields));
