@@ -43,6 +43,9 @@ font-size:.95rem;margin-right:.5em}
 .notes h2{border:0;margin:0 0 .4rem;padding:0;font-size:1.05rem}
 .notes ul{margin:0;padding-left:1.1em}.notes li{margin:.35em 0;font-size:.95rem}
 .reasons{margin:.2rem 0 1.4rem;padding-left:1.1em}
+.passage ol{list-style:none;margin:0;padding:.2rem 0 .2rem .9rem;border-left:3px solid var(--line);overflow-wrap:anywhere}
+.passage li{margin:.3em 0;font-size:.95rem}.passage mark{background:var(--region);color:inherit;font-weight:600;\
+padding:.1em .3em}
 dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.2rem;margin:1.2rem 0;font-size:.95rem}
 dl.facts dt{color:var(--muted)}dl.facts dd{margin:0}
 .scroll{overflow-x:auto;margin:.8rem 0}

@@ -66,6 +66,8 @@ export async function assembleReport(store: ArtifactStore, input: ReportInput, c
     collect: {
       episodes: input.collected.episodes,
       live: input.collected.live ?? 0,
+      ...(input.collected.ingested !== undefined && { ingested: input.collected.ingested }),
+      ...(input.collected.withoutOutcome !== undefined && { withoutOutcome: input.collected.withoutOutcome }),
       successes: input.collected.successes,
       ...(input.collected.withoutCalls !== undefined && { withoutCalls: input.collected.withoutCalls }),
       failures: input.collected.failures,
@@ -225,7 +227,7 @@ function tokensByStage(input: ReportInput, trained: readonly Trained[], baseMode
     ...(night
       ? [used('collect', baseModel, night.base.rollouts), used('collect', 'active version', night.served.rollouts)]
       : []),
-    ...(endedAfterMeasuring(input) ? [] : [used('collect', baseModel, collected)]),
+    ...(endedAfterMeasuring(input) || collected.ingested !== undefined ? [] : [used('collect', baseModel, collected)]),
     ...identified.tokens,
     ...sharpened.flatMap((s) => s.tokens),
     ...trained.flatMap(({ trained: { name: model }, completionTokens, probeTokens }) => [
@@ -268,7 +270,10 @@ function listArtifacts(input: ReportInput): Report['artifacts'] {
     ...(endedAfterMeasuring(input)
       ? []
       : [
-          ...entry('trajectories of the base agent on train tasks', collected.trajectories),
+          ...entry(
+            collected.ingested === undefined ? 'trajectories of the base agent on train tasks' : 'conversations',
+            collected.trajectories,
+          ),
           ...entry('failed episodes of the base agent on train tasks', collected.failedTrajectories),
           ...entry('tokens of the base agent on train tasks', collected.tokens?.artifact),
         ]),

@@ -10,7 +10,7 @@ export const UNSAFE_NOTE = 'Unsafe sandbox:';
  * @param damagedLines number of lines of the rollouts' work files that were set aside.
  */
 export function reportNotes(
-  { spec, analyst, sandbox, servedModel, modelPath }: PreparedSpec,
+  { spec, facts, analyst, sandbox, servedModel, modelPath }: PreparedSpec,
   evaluation: Evaluation | null,
   damagedLines: number,
 ): string[] {
@@ -45,7 +45,7 @@ export function reportNotes(
         'and are played back; what a label says follows from the trajectory, by rules written for this agent.',
     );
   }
-  if (servedModel.weightsSha256 === null) {
+  if (facts.playable && servedModel.weightsSha256 === null) {
     notes.push(
       (modelPath === null
         ? 'Not known: which weights the model server used, so that the hash given here is of what it says. '

@@ -48,8 +48,9 @@ const reversed = ({ estimate, low, high }: Interval): Interval => ({ estimate: -
  * oracle. Each row has the pass rate in [0, 1], pass^k where there are several trials, and its paired difference to
  * base, all with intervals; caveats follow. Without an evaluation, a sentence says why.
  */
-function resultTable({ evaluation, night, verdict }: Report): string {
-  if (evaluation === null && verdict === 'diagnosed') return ENDED_AFTER_IDENTIFY;
+function resultTable({ evaluation, night, verdict, collect }: Report): string {
+  if (evaluation === null && verdict === 'diagnosed')
+    return collect.ingested === undefined ? ENDED_AFTER_IDENTIFY : 'Nothing was played or trained.';
   if (evaluation === null) return night?.sentence ?? 'Nothing was evaluated: no adapter was trained.';
   const percent = `${Math.round(evaluation.confidence * 100)} %`;
   const { allOf: k = evaluation.trials, doNothing } = evaluation;
@@ -88,9 +89,11 @@ function resultTable({ evaluation, night, verdict }: Report): string {
 
 /** How many rollouts passed, of those that have a result. */
 function collectedText({ collect }: Report): string {
-  const { successes, failures, live } = collect;
+  const { successes, failures, live, ingested, withoutOutcome = 0 } = collect;
   const judged = successes + failures;
   const rate = judged === 0 ? '' : ` (${(successes / judged).toFixed(3)})`;
+  const open = withoutOutcome === 0 ? '' : `; without an outcome ${withoutOutcome}`;
+  if (ingested !== undefined) return `conversations that succeeded: ${successes} of ${judged}${rate}${open}`;
   return `collected rollouts that passed: ${successes} of ${judged}${rate}${live === 0 ? '' : `, ${live} of live traffic`}`;
 }
 
@@ -102,6 +105,17 @@ function keptText({ contrasts }: Report['identification'], id: string): string |
   const words = (value: number | null, interval: Interval | null) =>
     interval === null ? (value?.toFixed(3) ?? 'unknown') : share(interval);
   return `  ${id}: gap ${words(gap, intervals.gap)}, coverage ${words(coverage, intervals.coverage)} (95 %)`;
+}
+
+/** What more conversations would tell. */
+function openText({ identification, collect }: Report): string[] {
+  const { episodes, failures } = collect;
+  return identification.contrasts
+    .filter(({ verdict }) => verdict === 'not-enough-data')
+    .map(({ capabilityId, moreFailures }) => {
+      const more = moreFailures === null ? null : Math.round((moreFailures * episodes) / failures);
+      return `  cannot be told yet: ${capabilityId}${more === null ? '' : `, about ${more} more conversations would tell`}`;
+    });
 }
 
 /** The findings, the verdict with its reasons, and the table of pass rates. */
@@ -129,6 +143,7 @@ export function reportText(report: Report): string {
       : [`collected rollouts that are not whole, as images or such parts cannot be kept: ${report.collect.notWhole}`]),
     `capabilities found lacking: ${list(identification.kept)}`,
     ...identification.kept.map((id) => keptText(identification, id)).filter((text) => text !== null),
+    ...(report.collect.ingested === undefined ? [] : openText(report)),
     ...untrained.map(
       ({ capability, status, reason }) => `  without an adapter: ${capability.id}, ${status}: ${reason}`,
     ),

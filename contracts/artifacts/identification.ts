@@ -266,6 +266,16 @@ export const evidenceSchema = z.strictObject({
   trial: count.describe('Trial of the task, from 0.'),
   step: count.describe('Number of the message that shows it best.'),
   quote: z.string().describe('That message.'),
+  passage: z
+    .array(
+      z.strictObject({
+        role: z.string().describe('Who speaks.'),
+        text: z.string().describe('The message, or its beginning.'),
+        isStep: z.literal(true).optional().describe('It is the message that shows it. Absent: it is another.'),
+      }),
+    )
+    .optional()
+    .describe('That message among those around it. Absent: the trajectory is of a task, which can be played again.'),
   reason: z.string().describe("The analyst's words."),
   runsLacking: count.describe('Labelling runs that say LACKING.'),
   runs: count.describe('Labelling runs that say anything.'),

@@ -111,6 +111,14 @@ export const reportSchema = z.strictObject({
     .strictObject({
       episodes: z.int().describe('Rollouts of the base agent on train tasks, and conversations of live traffic.'),
       live: z.int().describe('Of those, conversations of live traffic.'),
+      ingested: z
+        .int()
+        .optional()
+        .describe('Of those, conversations that `whet ingest` read; nothing was played. Absent: rollouts were played.'),
+      withoutOutcome: z
+        .int()
+        .optional()
+        .describe('Conversations that were ingested and have no outcome; they are in no count. Absent: none.'),
       successes: z.int().describe('Of those, successes.'),
       withoutCalls: z
         .int()

@@ -6,6 +6,9 @@ import { shorten } from '../../render-messages';
 /** Largest number of quoted trajectories for a capability. */
 const EVIDENCE_PER_CAPABILITY = 3;
 const MAX_QUOTE = 400;
+/** Messages before and after the step that are shown with it. */
+const BEFORE = 3;
+const AFTER = 2;
 
 /** A failure that lacks a capability, with its index among the trajectories. */
 export interface LackingFailure {
@@ -44,16 +47,29 @@ export function quoteEvidence(
     trial,
     step,
     quote: quoteOf(message),
+    ...(task.split === 'live' && { passage: passageOf(messages, step) }),
     reason,
     runsLacking: votes.LACKING,
     runs,
   };
 }
 
-function quoteOf({ role, content, tool_calls }: ChatMessage): string {
+const quoteOf = (message: ChatMessage): string =>
+  shorten(`${message.role}: ${wordsOf(message)}`.replace(/\s+/g, ' ').trim(), MAX_QUOTE);
+
+/** What a message says and calls. */
+function wordsOf({ content, tool_calls }: ChatMessage): string {
   const calls = (tool_calls ?? []).map(({ function: f }) => `${f.name} ${f.arguments}`);
-  return shorten(
-    `${role}: ${[...(content ? [content] : []), ...calls].join('; ')}`.replace(/\s+/g, ' ').trim(),
-    MAX_QUOTE,
-  );
+  return [...(content ? [content] : []), ...calls].join('; ');
 }
+
+/** The messages around a step, without instructions of the system. */
+const passageOf = (messages: readonly ChatMessage[], step: number): NonNullable<EvidenceQuote['passage']> =>
+  [...messages.entries()]
+    .slice(Math.max(0, step - BEFORE), step + AFTER + 1)
+    .filter(([, { role }]) => role !== 'system')
+    .map(([index, message]) => ({
+      role: message.role,
+      text: shorten(wordsOf(message).replace(/\s+/g, ' ').trim(), MAX_QUOTE),
+      ...(index === step && { isStep: true as const }),
+    }));

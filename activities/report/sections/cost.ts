@@ -10,6 +10,7 @@ import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { artifactLink, hrefFrom, shortHash } from '../artifact-links';
+import { readsConversations } from './conversations';
 
 /** Time and tokens by stage, the calls to the analyst, and what simulated users and judges spent. */
 export function costSection({ report, sources }: ReportDocument): Markup {
@@ -42,7 +43,8 @@ function timeFigure({ runId, stages }: Report, source: ArtifactRef): Markup | nu
   });
 }
 
-function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | null {
+function tokensFigure(report: Report, source: ArtifactRef): Markup | null {
+  const { runId, tokens } = report;
   if (tokens.length === 0) return null;
   const stages = [...new Set(tokens.map((t) => t.stage))];
   const sum = (stage: string, kind: 'promptTokens' | 'completionTokens') =>
@@ -66,7 +68,9 @@ function tokensFigure({ runId, tokens }: Report, source: ArtifactRef): Markup | 
     takeaway:
       `${compact(all('promptTokens'))} tokens read (left part of a bar) ` +
       `and ${compact(all('completionTokens'))} generated (right part), by all models together. ` +
-      "Trainers count generated tokens only; the router's one-token calls are not counted.",
+      (readsConversations(report)
+        ? 'Nobody but the analyst was asked.'
+        : "Trainers count generated tokens only; the router's one-token calls are not counted."),
     body: markup`<ul class="legend">
         <li>
           ${legendBar('prompt')} read

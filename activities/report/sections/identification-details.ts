@@ -1,4 +1,4 @@
-import type { Identification } from '../../../contracts/artifacts/identification';
+import type { EvidenceQuote, Identification } from '../../../contracts/artifacts/identification';
 import { decimal, plural, sentenceList } from '../../html/format';
 import { markup, type Markup } from '../../html/markup';
 import { dataTable } from '../../html/table';
@@ -40,18 +40,38 @@ export function evidenceBlock(identification: Identification): Markup | null {
     ${shown.map(
       ({ id, own }) =>
         markup`<h4>${candidateName(identification, id)}</h4>
-          ${dataTable({
-            head: ['Task', 'Step', 'What the agent did', 'What the analyst says'],
-            rows: own.map((e) => [
-              markup`${String(e.task)}${e.trial > 0 && markup`, trial ${e.trial}`}`,
-              String(e.step),
-              markup`<code>${e.quote}</code>`,
-              `${e.reason}${agreed(e.runsLacking, e.runs)}`,
-            ]),
-          })}`,
+          ${own.flatMap((e) =>
+            e.passage ? [passage(e.trajectoryId, e.passage, `${e.reason}${agreed(e.runsLacking, e.runs)}`)] : [],
+          )}
+          ${
+            own.some((e) => e.passage === undefined) &&
+            dataTable({
+              head: ['Task', 'Step', 'What the agent did', 'What the analyst says'],
+              rows: own
+                .filter((e) => e.passage === undefined)
+                .map((e) => [
+                  markup`${String(e.task)}${e.trial > 0 && markup`, trial ${e.trial}`}`,
+                  String(e.step),
+                  markup`<code>${e.quote}</code>`,
+                  `${e.reason}${agreed(e.runsLacking, e.runs)}`,
+                ]),
+            })
+          }`,
     )}
   </details>`;
 }
+
+/** A part of a real conversation, with the step that shows it marked. */
+const passage = (id: string, messages: NonNullable<EvidenceQuote['passage']>, says: string): Markup =>
+  markup`<div class="passage">
+    <ol>
+      ${messages.map(({ role, text, isStep }) => {
+        const words = markup`<span class="muted">${role}</span> ${text}`;
+        return markup`<li>${isStep === true ? markup`<mark>${words}</mark>` : words}</li>`;
+      })}
+    </ol>
+    <p>${says} <span class="muted">Conversation ${id.slice(0, 12)}.</span></p>
+  </div>`;
 
 const ARM_NAMES = {
   contrast: 'contrast (the method)',

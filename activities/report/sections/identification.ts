@@ -8,12 +8,16 @@ import { dataTable } from '../../html/table';
 import type { ReportDocument } from '../report-document';
 import { figure } from '../figure';
 import { experimentBlock, keepError } from './identification-experiments';
+import { openQuestions, readsConversations } from './conversations';
 import { candidateName, ablationBlock, evidenceBlock, mergeBlock, plantedBlock } from './identification-details';
 
 /** Candidates with their contrast and verdict, the evidence for them, and the planted deficits. */
 export function identificationSection({ report, sources }: ReportDocument): Markup {
   const { identification } = report;
   const { failed, failedTasks, withoutCalls, notWhole, successes } = report.collect;
+  const isRead = readsConversations(report);
+  const unit = isRead ? CONVERSATIONS : TASKS;
+  const part = isRead ? 'conversation' : 'rollout';
   const lost =
     failed &&
     markup`<p>
@@ -29,18 +33,20 @@ export function identificationSection({ report, sources }: ReportDocument): Mark
   const cut =
     notWhole !== undefined &&
     markup`<p>
-      ${plural(notWhole, 'rollout is', 'rollouts are')} not whole: a trajectory cannot hold parts such as images, so the
+      ${plural(notWhole, `${part} is`, `${part}s are`)} not whole: a trajectory cannot hold parts such as images, so the
       analyst did not see them.
     </p>`;
   const [merges, evidence] = [mergeBlock(identification), evidenceBlock(identification)];
   const [ablations, planted] = [ablationBlock(identification), plantedBlock(identification)];
   return markup`<h2 id="identification">What the agent lacks</h2>
-    ${introduction(identification, report.analyst)}${lost}${unskilled}${cut}
+    ${introduction(identification, report.analyst, unit)}${lost}${unskilled}${cut}
     ${figure(report.runId, {
       id: 'gap-coverage',
       title: 'Gap against coverage',
       takeaway: takeaway(identification),
-      body: markup`${plot(identification)}${candidateTable(identification)}${reasons(identification)}`,
+      body: markup`${plot(identification)}${candidateTable(identification)}${
+        readsConversations(report) ? openQuestions(report) : reasons(identification)
+      }`,
       sources: [sources.identification, sources.labels],
     })}
     ${experimentBlock(identification)} ${merges} ${evidence} ${ablations} ${planted}`;
@@ -53,7 +59,17 @@ function plot(identification: Identification): Markup {
   return bothLayouts((layout) => scatterPlot(points, { minX: minCoverage, minY: minGap }, layout, text));
 }
 
-function introduction(identification: Identification, analyst: string): Markup {
+const TASKS: Units = { episode: 'trajectory', episodes: 'trajectories', task: 'task' };
+const CONVERSATIONS: Units = { episode: 'conversation', episodes: 'conversations', task: 'conversation' };
+
+/** What an episode and a task are called. */
+interface Units {
+  episode: string;
+  episodes: string;
+  task: string;
+}
+
+function introduction(identification: Identification, analyst: string, unit: Units): Markup {
   const { candidates, calls, kept, rule, arm } = identification;
   const runs =
     rule.runs === 1
@@ -63,13 +79,13 @@ function introduction(identification: Identification, analyst: string): Markup {
   const saved = calls.saved === 0 ? '' : `, ${count(calls.saved)} not needed`;
   return markup`<p>
       ${plural(candidates.length, 'candidate capability was', 'candidate capabilities were')} named by ${analyst} from
-      failed trajectories, and every trajectory was labelled for each of them ${runs}
+      failed ${unit.episodes}, and every ${unit.episode} was labelled for each of them ${runs}
       (${plural(calls.label, 'label')} asked, ${count(calls.reused)} reused, ${count(calls.unlabelled)} without an
       answer${saved}). A capability is kept when failures lack it clearly more often than successes and enough failures
       lack it, unless its lack has no effect of its own beside another capability. A rare one is kept if its lack
       decides its episodes. The chance that any candidate without a gap and without an effect is kept is below
       ${percent(keepError(identification), 0)}.
-      ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}. ${powerInWords(identification)}
+      ${plural(kept.length, 'was', 'were')} ${arm === 'contrast' ? 'kept' : 'chosen'}. ${powerInWords(identification, unit)}
     </p>
     ${
       arm !== 'contrast' &&
@@ -80,15 +96,15 @@ function introduction(identification: Identification, analyst: string): Markup {
 }
 
 /** How rare a need these tasks could show. */
-function powerInWords({ power }: Identification): string {
+function powerInWords({ power }: Identification, { task }: Units): string {
   if (power === undefined) return '';
   const { tasks, otherRisk, rarestNeed } = power;
   const others =
     otherRisk === null ? '' : `; of the episodes that lack none of the candidates, ${percent(otherRisk, 0)} fail`;
   return rarestNeed === null
-    ? `With ${plural(tasks, 'task')}, a rare need could not be found${others}.`
-    : `With ${plural(tasks, 'task')}, a need of ${percent(rarestNeed, 1)} of the tasks or more is found in four of five ` +
-        `cases, if half of the tasks that need it lack it and fail${others}.`;
+    ? `With ${plural(tasks, task)}, a rare need could not be found${others}.`
+    : `With ${plural(tasks, task)}, a need of ${percent(rarestNeed, 1)} of the ${task}s or more is found in four of five ` +
+        `cases, if half of the ${task}s that need it lack it and fail${others}.`;
 }
 
 /** Candidates with a gap; a candidate's number is its position among the contrasts, from 1. */

@@ -14,6 +14,7 @@ import type { ReportDocument } from '../report-document';
 import { shortHash } from '../artifact-links';
 import { figure } from '../figure';
 import { UNSAFE_NOTE } from '../report-notes';
+import { failingSentence, foundSection, readsConversations } from './conversations';
 
 const VERDICT_WORDS: Record<RunOutcome, string> = {
   running: 'Still running',
@@ -60,7 +61,7 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
   const { evaluation, gate, notes, night } = report;
   const apart = evaluation && gateConfidenceNote(evaluation);
   return markup`${night && markup`<p>${typeset(night.sentence)}</p>`}
-    ${evaluation ? keyTable(report, evaluation) : report.verdict === 'diagnosed' ? DIAGNOSED : NOT_EVALUATED}
+    ${evaluation ? keyTable(report, evaluation) : withoutEvaluation(report)}
     ${
       gate &&
       markup`<h3>${gateTitle(gate)}</h3>
@@ -76,6 +77,11 @@ export function summarySection({ report, sources }: ReportDocument): Markup {
       </section>`
     }
     ${facts(report)}`;
+}
+
+function withoutEvaluation(report: Report): Markup {
+  if (report.verdict !== 'diagnosed') return NOT_EVALUATED;
+  return readsConversations(report) ? foundSection(report) : DIAGNOSED;
 }
 
 /** The causes of a gate that was not passed, in words. */
@@ -248,7 +254,9 @@ function forest(report: Report, evaluation: Evaluation, source: ArtifactRef): Ma
 }
 
 /** The counts of the run's measurement of the active version, and of its collection from base. */
-function played({ collect, night }: Report): [string, string][] {
+function played(report: Report): [string, string][] {
+  const { collect, night } = report;
+  if (readsConversations(report)) return [['Conversations', failingSentence(report)]];
   const live = collect.live > 0 ? ` and ${plural(collect.live, 'conversation')} of live traffic` : '';
   const lost = failedOfArms([
     ['base', night?.failed?.base],
@@ -309,12 +317,15 @@ function ofAdapters(
   return known.length === 0 ? [] : [[term, known.join('; ')]];
 }
 
+const ofModel = ({ baseModel }: Report): [string, Markup][] => [
+  ['Base model', markup`${baseModel.name} ${shortHash(baseModel.sha256)}`],
+];
+
 function facts(report: Report): Markup {
-  const { baseModel } = report;
   const rows: [string, Markup | string][] = [
-    ['Base model', markup`${baseModel.name} ${shortHash(baseModel.sha256)}`],
+    ...(readsConversations(report) ? [] : ofModel(report)),
     ['Analyst', report.analyst],
-    ['Sandbox', report.sandbox],
+    ...(readsConversations(report) ? [] : [['Sandbox', report.sandbox] satisfies [string, string]]),
     ...played(report),
     ...ofAdapters(report, 'Adapters of earlier runs', ({ reusedFrom }) => reusedFrom),
     ...ofAdapters(report, 'Training began from', ({ beginsFrom }) => beginsFrom && `version ${beginsFrom.version}`),
