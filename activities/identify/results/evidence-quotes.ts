@@ -18,13 +18,14 @@ export interface LackingFailure {
 
 /**
  * The failures that best show a missing capability: they name a step, and the largest share of labelling runs says
- * LACKING. The seed breaks ties.
+ * LACKING. The seed breaks ties. Equal conversations, which have one id, count once.
  */
 export function bestEvidence(lacking: readonly LackingFailure[], seed: number): LackingFailure[] {
   const agreement = ({ label: { votes } }: LackingFailure) =>
     votes.LACKING / (votes.NA + votes.PRESENT + votes.LACKING);
   const rank = ({ label }: LackingFailure) => contentKey('evidence', String(seed), label.trajectoryId);
-  return lacking
+  const different = new Map(lacking.map((failure) => [failure.label.trajectoryId, failure]));
+  return [...different.values()]
     .filter(({ label }) => label.step !== null)
     .map((failure) => ({ failure, share: agreement(failure), rank: rank(failure) }))
     .sort((a, b) => b.share - a.share || (a.rank < b.rank ? -1 : 1))

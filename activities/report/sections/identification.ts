@@ -1,4 +1,5 @@
 import type { Contrast, Identification } from '../../../contracts/artifacts/identification';
+import type { Report } from '../../../contracts/artifacts/report';
 import { failedTasksText, failedText } from '../../../contracts/failed-episodes';
 import { type ScatterPoint, scatterPlot } from '../../charts/scatter';
 import { bothLayouts } from '../../charts/svg';
@@ -16,7 +17,7 @@ export function identificationSection({ report, sources }: ReportDocument): Mark
   const { identification } = report;
   const { failed, failedTasks, withoutCalls, notWhole, successes } = report.collect;
   const isRead = readsConversations(report);
-  const unit = isRead ? CONVERSATIONS : TASKS;
+  const unit = isRead ? conversations(report) : TASKS;
   const part = isRead ? 'conversation' : 'rollout';
   const lost =
     failed &&
@@ -60,7 +61,12 @@ function plot(identification: Identification): Markup {
 }
 
 const TASKS: Units = { episode: 'trajectory', episodes: 'trajectories', task: 'task' };
-const CONVERSATIONS: Units = { episode: 'conversation', episodes: 'conversations', task: 'conversation' };
+
+/** Some formats keep which conversations are of one task. In others each is a task of its own. */
+const conversations = ({ identification: { power }, collect }: Report): Units => ({
+  ...{ episode: 'conversation', episodes: 'conversations' },
+  task: power === undefined || power.tasks === collect.episodes ? 'conversation' : 'task',
+});
 
 /** What an episode and a task are called. */
 interface Units {

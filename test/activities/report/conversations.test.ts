@@ -24,7 +24,7 @@ const PASSAGE = [
 ];
 
 /** The made-up run, as if conversations had been read in place of its rollouts. */
-async function sample(withoutOutcome?: number): Promise<ReportInput> {
+async function sample(withoutOutcome?: number, tasks = 600): Promise<ReportInput> {
   const run = await sampleRunWithoutAdapters(store);
   const prepared = await getJson(store, run.context.spec, preparedSpecSchema);
   const spec = { ...prepared.spec, environment: CONVERSATIONS, model: undefined, groundTruth: undefined };
@@ -35,7 +35,8 @@ async function sample(withoutOutcome?: number): Promise<ReportInput> {
   });
   const found = await getJson(store, run.identified.identification, identificationSchema);
   const evidence = found.evidence.map((one) => ({ ...one, passage: PASSAGE }));
-  const { planted: _, ...identification } = { ...found, evidence };
+  const power = { tasks, otherRisk: 0.1, rarestNeed: 0.05 };
+  const { planted: _, ...identification } = { ...found, evidence, power };
   const { runId } = run.context;
   return {
     ...run,
@@ -81,6 +82,11 @@ test('nothing on the page is about a model, a jail, tasks that were played, or h
   expect(words).not.toMatch(/\btasks\b/);
   expect(page).not.toMatch(/<tbody>\s*<\/tbody>/);
   expect(report.tokens.map(({ stage }) => stage)).not.toContain('collect');
+});
+
+test('where a format keeps the tasks of conversations, their number is what rare needs depend on', async () => {
+  expect((await render(await sample(0, 300))).words).toContain('With 300 tasks, a need of 5.0 % of the tasks');
+  expect((await render(await sample(0, 600))).words).toContain('With 600 conversations, a need of');
 });
 
 test('a passage is shown as text, with the step marked', async () => {

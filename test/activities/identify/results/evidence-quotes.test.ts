@@ -1,5 +1,5 @@
 // tier: unit
-import { quoteEvidence } from '../../../../activities/identify/results/evidence-quotes';
+import { bestEvidence, quoteEvidence } from '../../../../activities/identify/results/evidence-quotes';
 import type { ConsensusLabel } from '../../../../contracts/artifacts/identification';
 import type { Trajectory } from '../../../../contracts/artifacts/trajectory';
 
@@ -33,6 +33,16 @@ test('the step of a conversation is quoted among the messages around it, without
   ]);
   expect(quote.passage![0]!.text).toBe('Cancel order 7.');
   expect(quote.passage![2]!.text.length).toBeLessThan(500);
+});
+
+test('equal conversations are quoted once', () => {
+  const other = { ...label(2), trajectoryId: '2'.repeat(64) };
+  const failures = [label(2), label(2), other].map((one, trajectory) => ({ label: one, trajectory }));
+  expect(
+    bestEvidence(failures, 1)
+      .map(({ label: { trajectoryId } }) => trajectoryId)
+      .sort(),
+  ).toEqual(['1'.repeat(64), '2'.repeat(64)]);
 });
 
 test('a task, which can be played again, is quoted with its step alone', () => {
