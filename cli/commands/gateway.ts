@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { GatewayConfig } from '../../contracts/config/gateway-config';
 import { checkGatewayConfig, GatewayConfigError, loadGatewayConfig } from '../../loaders/gateway-config';
-import { readAgent } from '../agent';
+import { readAgent, requirePlayable } from '../agent';
 import { gatewayArguments } from '../supervisor/gateway-arguments';
 import type { Context } from '../context';
 import { CliError } from '../errors';
@@ -62,7 +62,9 @@ export function gatewayConfig(
   try {
     if (file !== undefined) return checkGatewayConfig({ ...loadGatewayConfig(file), ...listen }, file);
     const agents = agentPaths.map((path) => {
-      const { spec } = readAgent(path);
+      const agent = readAgent(path);
+      const { spec } = agent;
+      if (spec.model.baseUrl === undefined && upstream.length === 0) requirePlayable(agent);
       const served = spec.model.baseUrl ?? policyServer(settings);
       return { name: spec.name, baseModel: spec.model.name, replicas: upstream.length > 0 ? upstream : [served] };
     });

@@ -64,6 +64,7 @@ test.each([
   ['env', 'check', join(__dirname, '../../activities/fixtures/parcel_desk.py'), '--agent', path],
   ['env', 'tasks', path],
   ['env', 'run', path],
+  ['gateway', path],
 ])('what plays is refused, with what to add: whet %s', async (...words) => {
   const { code, stderr } = await whet(...words);
   expect(stderr).toContain(`${path}: environment: is a set of conversations, so nothing can be played.`);
