@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { AGENT_NAME } from '../../contracts/config/agent-name';
+import { pluralise } from '../../contracts/pluralise';
 import { projectRoot } from '../../contracts/project-root';
 import { tooFewConversations } from '../../contracts/too-few-conversations';
 import { layout, LocalStore } from '../../store';
@@ -10,6 +11,7 @@ import type { Context } from '../context';
 import { readIngestedOf, sizeOf } from '../conversations';
 import { agentOfFile, makeAgentFile } from '../diagnose/agent-file';
 import { costText, requireAgreed } from '../diagnose/agreed-cost';
+import { endEarlierRuns } from '../diagnose/other-runs';
 import { hasRun, runIdOf } from '../diagnose/same-run';
 import { CliError } from '../errors';
 import { estimateRun, readLastCallSizes } from '../estimate';
@@ -72,6 +74,9 @@ export async function diagnoseCommand(context: Context, files: string[], flags: 
   const last = await readLastCallSizes(store, name);
   const estimate = estimateRun(agent.spec, last, sizeOf(trajectories), 'identify');
   out.line();
+  out.line(
+    `diagnosing ${pluralise(trajectories.length, 'conversation')} of ${name}: all that are stored and have an outcome`,
+  );
   out.line(analystOf === undefined ? costText(estimate) : 'The analyst replays recorded answers, which cost nothing.');
   if (analystOf === undefined) await requireAgreed(estimate, { yes, maxUsd }, agent.path, ownTerminal());
   const state = await runToEnd(context, agent, runId, analystOf);
@@ -117,10 +122,11 @@ function runToEnd(context: Context, agent: Agent, runId: string, analystOf: stri
     async (signal) => {
       let started = false;
       try {
-        const services = await up(settings, out, { agent, analystOf, anyPort: true, signal });
+        const services = await up(settings, out, { agent, analystOf, anyPort: true, ignoreOpenRuns: true, signal });
         started = services.started;
         return await withTemporal(settings, async (temporal) => {
           const goesOn = await hasRun(temporal.client, runId);
+          await endEarlierRuns(temporal.client, agent, runId, out);
           if (!goesOn) await startRun(temporal, agent, undefined, { until: 'identify' }, null, runId);
           out.line(`${goesOn ? 'going on with run' : 'run'} ${runId}`);
           const state = await followRun(temporal.client, runId, out, signal);
