@@ -15,7 +15,13 @@ export { changeDictionary, readDictionary } from './dictionary';
 export { isStoreError, StoreConflictError, StoreCorruptError, StoreKeyError } from './errors';
 export { diskError } from './file-errors';
 export { makeFolder, makePrivateFolder } from './folders';
-export { type IngestedFile, ingestedConversations, ingestedOutcomes, readIngested } from './ingested-traces';
+export {
+  type IngestedFile,
+  ingestedConversations,
+  ingestedOutcomes,
+  type IngestedTraces,
+  readIngested,
+} from './ingested-traces';
 export { layout } from './layout';
 export { LineFile, RecentCache } from './line-file';
 export { collectedTraces, type LiveTraces, readTraces, type TraceQuery } from './live-traces';
