@@ -113,13 +113,13 @@ function* outcomesOf(scores: Spool<Scored>, known: Known, rule: PassRule | null,
 }
 
 function* newConversations(fragments: Spool<Fragment>, known: Known, at: string, counts: Counts) {
-  for (const [key, group] of fragments.groups()) {
+  for (const [, group] of fragments.groups()) {
     const format = group[0]?.format ?? null;
     const counted = counts.of(format);
     for (const conversation of merged(group, at)) {
       const read = conversationSchema.safeParse(conversation);
       if (!read.success) {
-        counts.leaveOut(format, `a conversation that ${faultOf(read.error)}`, key);
+        counts.leaveOut(format, `a conversation that ${faultOf(read.error)}`, conversation.id);
         continue;
       }
       counted.conversations++;
@@ -224,7 +224,8 @@ class Reading {
           ...fragment.branches,
           kept: fragment.branches.kept.map((kept) => kept.map(redact)),
         };
-        this.fragments.add(fragment.key, { ...fragment, messages, ...(branches && { branches }) });
+        // Formats may name different conversations alike.
+        this.fragments.add(`${name} ${fragment.key}`, { ...fragment, messages, ...(branches && { branches }) });
       },
       score: (scored) => this.scores.add(scored.conversation, scored),
       leaveOut: (reason) => this.counts.leaveOut(name, reason, place),

@@ -20,6 +20,14 @@ const chat = (id: string, ...texts: string[]) => ({
 const reasons = ({ formats }: Awaited<ReturnType<typeof run>>['result']) =>
   formats.flatMap(({ leftOut }) => leftOut.map(({ reason, count }) => `${count} ${reason}`));
 
+it('keeps what formats say apart, also where they begin alike', async () => {
+  const files = [fixture('openai/fine-tuning.jsonl'), fixture('anthropic/requests.jsonl')];
+  expect((await run(files)).result.formats.map(({ format, conversations }) => [format, conversations]).sort()).toEqual([
+    ['anthropic', 1],
+    ['openai', 1],
+  ]);
+});
+
 describe('the same again', () => {
   it('adds nothing, from files of any number', async () => {
     const path = file([{ ...chat('a', 'hi', 'hello'), success: true }, chat('b', 'hi', 'bye')]);
