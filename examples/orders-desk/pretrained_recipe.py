@@ -19,7 +19,7 @@ import pathlib
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 DESK = pathlib.Path(__file__).resolve().parent
 SHARED = DESK.parent / "shared"
@@ -48,12 +48,12 @@ class Pretrained:
     Args:
         script: makes its checkpoint; with arguments.
         training: the fields of a warm start's plan.
-        unlearned: tokens of the tokenizer that the model never learned.
+        unlearned: tokens that the model never learned, and for each a learned one that no transcript has.
     """
 
     script: tuple[str, ...]
     training: dict
-    unlearned: tuple[str, ...] = ()
+    unlearned: dict[str, str] = field(default_factory=dict)
 
 
 MODELS = {
@@ -63,7 +63,7 @@ MODELS = {
         ("qwen_coder.py", "--size", "0.5b"),
         {"batch": 4, "learning_rate": 5e-4, "dtype": "bfloat16", "rank": 16, "save_every": 5},
         # Their rows and those of 2,838 tokens that stand for nothing are all but equal (measured).
-        unlearned=("<tool_call>", "</tool_call>"),
+        unlearned={"<tool_call>": "<|fim_prefix|>", "</tool_call>": "<|fim_suffix|>"},
     ),
 }
 
@@ -81,20 +81,19 @@ def build(
     """Trains, merges and writes the model."""
     import transcripts as corpus
     from transformers import AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
     from warm_start import Plan, warm_start
 
+    disable_progress_bar()
     seed, count = arguments.seed, arguments.transcripts
     plan = Plan(**MODELS[arguments.model].training)
     tokenizer = AutoTokenizer.from_pretrained(base)
     tokenizer.chat_template = corpus.CHAT_TEMPLATE
     examples = corpus.encode(tokenizer, transcripts_of(world, seed, count, ROUTING_SHARE))
-    # In two parts, of which neither holds the token itself.
-    pieces = {
-        tokenizer.convert_tokens_to_ids(token): tokenizer(token[0]).input_ids + tokenizer(token[1:]).input_ids
-        for token in MODELS[arguments.model].unlearned
-    }
+    number = tokenizer.convert_tokens_to_ids
+    unlearned = {number(token): number(other) for token, other in MODELS[arguments.model].unlearned.items()}
     report = announce(arguments.progress, count // plan.batch)
-    model, loss = warm_start(base, examples, plan, seed, state, pieces, report)
+    model, loss = warm_start(base, examples, plan, seed, state, unlearned, report)
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
     settings = {"seed": seed, "transcripts": count, **asdict(plan), "base": base.name, "loss": round(loss, 4)}

@@ -43,7 +43,7 @@ def warm_start(
     plan: Plan,
     seed: int,
     state: pathlib.Path,
-    pieces: dict[int, list[int]],
+    unlearned: dict[int, int],
     report: Callable[[int, float, int], None],
 ) -> tuple[Any, float]:
     """One pass over the transcripts; returns the merged model in float32 and the last loss in nats a token.
@@ -52,12 +52,12 @@ def warm_start(
         base: folder of the checkpoint.
         examples: token ids of each transcript, and which of them the model learns to say.
         state: file in which the training is saved, and from which it goes on if it is there. It is left there.
-        pieces: tokens that the checkpoint never learned, and the tokens of which each one's text consists.
+        unlearned: tokens that the checkpoint never learned, and for each a learned one that no transcript has.
         report: called after each saved step with its number, the loss, and how many steps were done at the beginning.
     """
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, plan.dtype))
-    _spell(model, pieces)
+    _swap(model, unlearned)
     # The layers of `model` itself are replaced.
     adapted = get_peft_model(model, LoraConfig(r=plan.rank, lora_alpha=2 * plan.rank, target_modules="all-linear"))
     learned = {name: value for name, value in model.named_parameters() if value.requires_grad}
@@ -93,15 +93,16 @@ def warm_start(
     return adapted.merge_and_unload(), last
 
 
-def _spell(model: Any, pieces: dict[int, list[int]]) -> None:
-    """Gives tokens the mean of the embeddings of their pieces.
+def _swap(model: Any, tokens: dict[int, int]) -> None:
+    """Swaps the embeddings of each two tokens.
 
     The rows of tokens that were never learned are all but equal, so that no layer below can tell their logits apart.
+    The mean of other rows would not do: its logit is the mean of theirs, and so never the largest.
     """
     with torch.no_grad():
         for embedding in (model.get_input_embeddings(), model.get_output_embeddings()):
-            for token, parts in pieces.items():
-                embedding.weight[token] = embedding.weight[parts].mean(0)
+            for pair in tokens.items():
+                embedding.weight[list(pair)] = embedding.weight[list(pair[::-1])]
 
 
 def _write(value: dict, path: pathlib.Path) -> None:
