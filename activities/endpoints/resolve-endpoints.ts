@@ -61,7 +61,8 @@ export function resolveEndpoints(
   known: KnownEndpoints,
   folder: string,
 ): ResolvedEndpoints {
-  const modelBaseUrl = isPlayable(environment) ? (model.baseUrl ?? known.modelUrl) : '';
+  const plays = isPlayable(environment);
+  const modelBaseUrl = plays ? (model.baseUrl ?? known.modelUrl) : '';
   if (modelBaseUrl === null) {
     throw failure(
       'Spec.Invalid',
@@ -69,7 +70,7 @@ export function resolveEndpoints(
         'start everything with `whet up`.',
     );
   }
-  if (known.modelApiKey !== null && model.baseUrl !== undefined) {
+  if (plays && known.modelApiKey !== null && model.baseUrl !== undefined) {
     const asked = { field: 'model.baseUrl', url: model.baseUrl, variable: 'WHET_MODEL_API_KEY' };
     checkKeyEndpoint(asked, modelKeyEndpoints(known));
   }

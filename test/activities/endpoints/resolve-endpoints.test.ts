@@ -3,17 +3,21 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAnalystFactory } from '../../../activities/analyst/analyst-factory';
 import { HttpModelClient } from '../../../activities/rollout/model-client';
-import type { AgentSpec } from '../../../contracts/config/agent-spec';
+import { agentSpecSchema } from '../../../contracts/config/agent-spec';
+import { CONVERSATIONS } from '../../../contracts/config/environment-kinds';
 import { type KnownEndpoints, resolveEndpoints } from '../../../activities/endpoints/resolve-endpoints';
 
 type Urls = { model?: string; analyst?: string };
 type Worker = { modelApiKey?: string; apiKey?: string; analystUrl?: string; keyEndpoints?: string[] };
 
-function resolved({ model, analyst }: Urls, worker: Worker) {
-  const spec = {
+const PLAYED = { path: 'env.py', trainSeeds: { start: 0, count: 1 }, heldOutSeeds: { start: 1, count: 1 } };
+
+function resolved({ model, analyst }: Urls, worker: Worker, environment: object = PLAYED) {
+  const spec = agentSpecSchema.parse({
+    ...{ version: 1, name: 'desk', environment },
     model: { name: 'm', path: '/m', ...(model === undefined ? {} : { baseUrl: model }) },
     analyst: { model: 'a', ...(analyst === undefined ? {} : { baseUrl: analyst }) },
-  } as AgentSpec;
+  });
   const known: KnownEndpoints = {
     modelUrl: 'http://127.0.0.1:8300/v1',
     modelPath: null,
@@ -26,6 +30,14 @@ function resolved({ model, analyst }: Urls, worker: Worker) {
 
 const KEYS = { modelApiKey: 'k1', apiKey: 'k2' };
 const THEIRS = 'https://collector.example/v1';
+
+test('conversations ask no model, so that none gets a key', () => {
+  expect(
+    resolved({ model: THEIRS, analyst: 'http://127.0.0.1:9/v1' }, { modelApiKey: 'k1' }, CONVERSATIONS),
+  ).toMatchObject({
+    ...{ modelBaseUrl: '', analystBaseUrl: 'http://127.0.0.1:9/v1' },
+  });
+});
 
 describe("the worker's keys", () => {
   it.each([
