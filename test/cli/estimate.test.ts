@@ -69,7 +69,7 @@ test('trainings and their probes are counted apart, and not as work of the analy
   // 5 capabilities and the mixed adapter as long as all of them, 40 iterations of 16 rollouts, 4 turns each.
   expect(calls(value, /^trainings/)).toBe(10 * 40 * 16 * 4);
   // A probe after every tenth iteration: 8 rollouts on tasks that call for it, and 12 on others.
-  expect(calls(value, /^their probes/)).toBe((5 * 4 + 20) * 20 * 4);
+  expect(calls(value, /^their probes/)).toBe((5 * 4 + 20) * 32 * 4);
   agent('{}', 'training: { probeEvery: 0 }\nevaluation: { mixedAdapter: false }\n');
   const without = (await dryRun()).value;
   expect(calls(without, /^trainings/)).toBe(5 * 40 * 16 * 4);
