@@ -8,10 +8,10 @@ import { promisify } from 'node:util';
 import { findProcess, isRunning, processIds } from './running-process';
 
 /** What a temporary folder is for, as its name begins. */
-type Purpose = 'whet-episode' | 'whetstone-pipes';
+type Purpose = 'whet-episode' | 'whet-ingest' | 'whetstone-pipes';
 
 /** Names that `makeTemporaryFolder` gives: pid namespace, number and start time of the process that made the folder. */
-const NAME = /^(?:whet-episode|whetstone-pipes)-(\d+)-(\d+)-(\d+)-[A-Za-z0-9]{6}$/;
+const NAME = /^(?:whet-episode|whet-ingest|whetstone-pipes)-(\d+)-(\d+)-(\d+)-[A-Za-z0-9]{6}$/;
 /** How often processes of a folder are looked for: each may start another one before it ends. */
 const MOST_LOOKS = 50;
 /** Users that no person has; jails of a worker that is root run as some of them (sandbox/profile.json, `uids`). */

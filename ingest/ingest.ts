@@ -2,6 +2,7 @@ import { ZodError } from 'zod';
 import { type ConversationFormat, conversationSchema } from '../contracts/artifacts/conversation';
 import { startOf } from '../contracts/clean-text';
 import type { Redaction } from '../contracts/redact-message';
+import { makeTemporaryFolder, removeLeftFolders, removeTemporaryFolder } from '../contracts/temporary-folders';
 import { DialectError } from '../dialects';
 import { type ArtifactStore, layout, putLines, StoreCorruptError } from '../store';
 import { Counts, type FormatCounts, type LeftOutFor } from './counts';
@@ -66,8 +67,19 @@ interface Reject {
  * @throws the errors of the file system for a name that was given, and those of the store.
  */
 export async function ingest(store: ArtifactStore, options: IngestOptions): Promise<IngestResult> {
-  using fragments = new Spool<Fragment>();
-  using scores = new Spool<Scored>();
+  // Conversations are private: what a killed ingest left goes now.
+  await removeLeftFolders();
+  const folder = await makeTemporaryFolder('whet-ingest');
+  try {
+    return await ingestThrough(folder, store, options);
+  } finally {
+    await removeTemporaryFolder(folder);
+  }
+}
+
+async function ingestThrough(folder: string, store: ArtifactStore, options: IngestOptions): Promise<IngestResult> {
+  const fragments = new Spool<Fragment>(folder, 'fragments');
+  const scores = new Spool<Scored>(folder, 'scores');
   const reading = new Reading(options, fragments, scores);
   await reading.files();
   if (options.outcomes !== null) await reading.outcomes(options.outcomes);
@@ -107,7 +119,7 @@ export async function ingest(store: ArtifactStore, options: IngestOptions): Prom
 function* outcomesOf(scores: Spool<Scored>, known: Known, rule: PassRule | null, at: string, counts: Counts) {
   for (const [, group] of scores.groups()) {
     const found = decided(group, rule, at);
-    if ('reason' in found) counts.leaveOut(null, found.reason, null);
+    if ('reason' in found) counts.leaveOut(null, found.reason, found.example);
     else if (!known.addOutcome(found.outcome)) yield found.outcome;
   }
 }

@@ -1,5 +1,4 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from './fragment';
 
@@ -10,13 +9,18 @@ const PARTS = 256;
 
 /**
  * Gathers values by their keys, however many there are: those of one key come together again, although they were
- * scattered over files. What does not fit into memory is in a folder of its own until it is disposed of.
+ * scattered over files. What does not fit into memory is written to a folder.
  */
-export class Spool<T> implements Disposable {
+export class Spool<T> {
   private readonly waiting = Array.from({ length: PARTS }, (): string[] => []);
   private characters = 0;
-  private folder: string | null = null;
   private readonly written = new Set<number>();
+
+  /** @param name of its files in the folder, which others may share. */
+  constructor(
+    private readonly folder: string,
+    private readonly name: string,
+  ) {}
 
   /** Adds the JSON of a value. @throws RangeError for a value that is nested too deeply; errors of the disk. */
   add(key: string, value: T): void {
@@ -40,10 +44,6 @@ export class Spool<T> implements Disposable {
     }
   }
 
-  [Symbol.dispose](): void {
-    if (this.folder !== null) rmSync(this.folder, { recursive: true, force: true });
-  }
-
   private linesOf(part: number): string[] {
     const waiting = this.waiting[part] ?? [];
     if (!this.written.has(part)) return waiting;
@@ -51,8 +51,6 @@ export class Spool<T> implements Disposable {
   }
 
   private write(): void {
-    // Conversations are private.
-    this.folder ??= mkdtempSync(join(tmpdir(), 'whet-ingest-'));
     this.waiting.forEach((lines, part) => {
       if (lines.length === 0) return;
       const file = openSync(this.pathOf(part), 'a', 0o600);
@@ -65,6 +63,6 @@ export class Spool<T> implements Disposable {
   }
 
   private pathOf(part: number): string {
-    return join(this.folder ?? tmpdir(), String(part));
+    return join(this.folder, `${this.name}-${part}`);
   }
 }

@@ -4,7 +4,7 @@ import type { Scored } from '../fragment';
 import { type PassRule, shownValue, type Verdict, verdictOf, verdictUnder } from './outcome-value';
 
 /** What the scores of one conversation say: an outcome, or why there is none. */
-export type Decided = { outcome: Outcome } | { reason: string };
+export type Decided = { outcome: Outcome } | { reason: string; example: string | null };
 
 /**
  * Decides the outcome of a conversation. An owner's file counts more than the traces. A rule chooses the score; without
@@ -20,7 +20,8 @@ export function decided(scores: readonly Scored[], rule: PassRule | null, at: st
   });
   if (ofFile.length === 0 && rule !== null) {
     const chosen = counted.find(({ name }) => name === rule.name);
-    if (chosen === undefined) return { reason: `no score '${shownValue(rule.name)}', which --pass names` };
+    if (chosen === undefined)
+      return { reason: `no score '${shownValue(rule.name)}', which --pass names`, example: null };
     const verdict = verdictUnder(rule, chosen.value);
     return verdict === null ? unclear(chosen) : outcome('rule', verdict, told(chosen));
   }
@@ -33,6 +34,7 @@ export function decided(scores: readonly Scored[], rule: PassRule | null, at: st
         .map(({ score }) => shownValue(score.name))
         .sort()
         .join(', ')}): choose one with --pass`,
+      example: null,
     };
   const all = [first, ...others];
   const reward = all.reduce((sum, { verdict }) => sum + verdict.reward, 0) / all.length;
@@ -45,8 +47,10 @@ export function decided(scores: readonly Scored[], rule: PassRule | null, at: st
 
 const told = ({ name, value }: Scored): string => `${shownValue(name)}: ${shownValue(value)}`;
 
+/** A value that means neither. The example is not part of the reason, so that many values are one reason. */
 const unclear = (score: Scored | undefined): Decided => ({
-  reason: `'${shownValue(score?.name)}' is no outcome where it is '${shownValue(score?.value)}': give --pass`,
+  reason: `'${shownValue(score?.name)}' has values that mean neither pass nor fail: choose with --pass`,
+  example: shownValue(score?.value),
 });
 
 /** Of each name the last one. */

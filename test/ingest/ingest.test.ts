@@ -1,7 +1,9 @@
 // tier: integration
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { makeTemporaryFolder } from '../../contracts/temporary-folders';
 import { createRedaction } from '../../contracts/redact-message';
 import { brief, fixture, ingesting, REFUND } from './ingested';
 
@@ -91,7 +93,7 @@ describe('outcomes', () => {
     const found = await run([file(lines), scores]);
     expect(outcomeOf(found)).toEqual({ one: true });
     expect(found.result.noOutcome.map(({ reason }) => reason).sort()).toEqual([
-      "'stars' is no outcome where it is '4': give --pass",
+      "'stars' has values that mean neither pass nor fail: choose with --pass",
       'scores disagree (correct, polite): choose one with --pass',
     ]);
     const rule = { name: 'correct', compare: '>=' as const, value: '0.1' };
@@ -198,4 +200,14 @@ it('redacts messages, branches and what is kept aside before anything is stored'
   const { conversations, result } = await run([path], { redact });
   expect(conversations[0]?.messages[0]?.content).toBe('I am [email]');
   expect((await store.getNamed(result.rejected!)).toString()).not.toContain('bob@');
+});
+
+it('leaves no temporary folder, and removes that of an ingest that was killed', async () => {
+  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('whet-ingest-'));
+  const left = await makeTemporaryFolder('whet-ingest');
+  // A process of this number, but of another start, does not run.
+  const dead = left.replace(/-\d+(-[A-Za-z0-9]{6})$/, '-1$1');
+  renameSync(left, dead);
+  await run([file([chat('a', 'hi')])]);
+  expect(folders()).not.toContain(basename(dead));
 });
