@@ -30,3 +30,13 @@ it.each(['openllmetry', 'openllmetry-0.40', 'openinference'])('keeps model and t
     ],
   });
 });
+
+it('reads what the AI SDK exports', async () => {
+  const { conversations } = await run([fixture('otlp/ai-sdk.jsonl')]);
+  const plain = (lines: string[]) => lines.map((line) => line.replace(/([":,]) (?=["\d{t])/g, '$1'));
+  expect(conversations.map(brief).map(plain)).toEqual([plain(REFUND)]);
+  expect(conversations[0]).toMatchObject({
+    model: 'small-1',
+    tools: [{ function: { name: 'find_order', parameters: { type: 'object' } } }, { function: { name: 'refund' } }],
+  });
+});
