@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Conversation, type Outcome, OUTCOME_SOURCES } from '../contracts/artifacts/conversation';
+import { type Conversation, countsMore, type Outcome } from '../contracts/artifacts/conversation';
 import { canonicalJson } from '../contracts/artifacts/trajectory-id';
 import { type ArtifactStore, ingestedConversations, ingestedOutcomes, putLines } from '../store';
 
@@ -9,15 +9,22 @@ const ARTIFACT_CHARACTERS = 8_000_000;
 /** A short name of a text, for sets of many. */
 const short = (text: string): string => hash('sha256', text, 'binary').slice(0, 12);
 
+type KnownOutcome = Pick<Outcome, 'at' | 'from'> & { content: string };
+
+/** What an outcome says. */
+const contentOf = ({ success, reward, from }: Outcome): string => `${success} ${reward} ${from}`;
+
 /** What the store holds of an agent, as short hashes. */
 export class Known {
   /** Versions of conversations. */
   private readonly versions = new Set<string>();
-  /** By the id or alias that it names: the latest outcome, as its place in `contents`. */
+  /** By the id or alias that it names: the outcome that counts, as its place in `contents`. */
   private readonly outcomes = new Map<string, number>();
   /** The few different outcomes, so that each conversation costs a number. */
-  private readonly contents: { at: string; rank: number; content: string }[] = [];
+  private readonly contents: KnownOutcome[] = [];
   private readonly places = new Map<string, number>();
+  /** What traces said of a conversation before they said something else. */
+  private readonly replaced = new Set<string>();
 
   /** Reads the store. @throws as readIngested. */
   static async read(store: ArtifactStore, agent: string): Promise<Known> {
@@ -25,7 +32,7 @@ export class Known {
     for await (const { lines } of ingestedConversations(store, agent))
       for (const conversation of lines) if (conversation !== null) known.addVersion(conversation);
     for await (const { lines } of ingestedOutcomes(store, agent))
-      for (const outcome of lines) if (outcome !== null) known.addOutcome(outcome);
+      for (const outcome of lines) if (outcome !== null) known.note(outcome);
     return known;
   }
 
@@ -37,19 +44,37 @@ export class Known {
     return isKnown;
   }
 
-  /** Whether the latest outcome of what it names says the same; afterwards it does, unless it is older. */
-  addOutcome({ conversation, at, from, success, reward }: Outcome): boolean {
-    const name = short(conversation);
-    const content = `${success} ${reward} ${from}`;
-    const before = this.contents[this.outcomes.get(name) ?? -1];
-    if (before?.content === content) return true;
-    const rank = OUTCOME_SOURCES.indexOf(from);
-    if (before === undefined || at > before.at || (at === before.at && rank > before.rank))
-      this.outcomes.set(name, this.placeOf({ at, rank, content }));
-    return false;
+  /**
+   * Whether an outcome adds nothing: what it names has the same, or one that counts more, or had it from the traces and
+   * has another since, because then an old export is read again. Afterwards it is known.
+   */
+  addOutcome(outcome: Outcome): boolean {
+    const { conversation, from } = outcome;
+    const before = this.outcomeOf(conversation);
+    const content = contentOf(outcome);
+    if (before !== undefined) {
+      if (before.from !== from && countsMore(before, outcome)) return true;
+      if (from === 'trace' && this.replaced.has(short(`${conversation} ${content}`))) return true;
+    }
+    this.note(outcome);
+    return before?.content === content;
   }
 
-  private placeOf(outcome: { at: string; rank: number; content: string }): number {
+  private note(outcome: Outcome): void {
+    const { conversation, at, from } = outcome;
+    const content = contentOf(outcome);
+    const before = this.outcomeOf(conversation);
+    const isNew = before === undefined || countsMore(outcome, before);
+    if (before?.from === from && from === 'trace' && before.content !== content)
+      this.replaced.add(short(`${conversation} ${isNew ? before.content : content}`));
+    if (isNew) this.outcomes.set(short(conversation), this.placeOf({ at, from, content }));
+  }
+
+  private outcomeOf(name: string): KnownOutcome | undefined {
+    return this.contents[this.outcomes.get(short(name)) ?? -1];
+  }
+
+  private placeOf(outcome: KnownOutcome): number {
     const text = `${outcome.at} ${outcome.content}`;
     let place = this.places.get(text);
     if (place === undefined) {

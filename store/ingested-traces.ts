@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import {
   type Conversation,
   conversationSchema,
+  countsMore,
   type Outcome,
-  OUTCOME_SOURCES,
   outcomeSchema,
   UNKNOWN_MODEL,
 } from '../contracts/artifacts/conversation';
@@ -97,13 +97,8 @@ interface Version {
 
 type KnownOutcome = Pick<Outcome, 'success' | 'reward' | 'from' | 'at'>;
 
-/** Whether an outcome takes the place of another one of the same conversation. */
-const isLater = (one: KnownOutcome, before: KnownOutcome): boolean =>
-  one.at > before.at ||
-  (one.at === before.at && OUTCOME_SOURCES.indexOf(one.from) > OUTCOME_SOURCES.indexOf(before.from));
-
 /**
- * Reads the conversations of an agent that `whet ingest` stored, each once, with its latest outcome: the longest of its
+ * Reads the conversations of an agent that `whet ingest` stored, each once, with its outcome: the longest of its
  * versions, and of equally long ones the one that was ingested last. An outcome names a conversation by its id or by an
  * alias. Of all with an outcome it returns at most `most`, preferring those that started last. In memory are these, one
  * artifact, and some numbers for each conversation.
@@ -153,7 +148,8 @@ async function readOutcomes(store: ArtifactStore, agent: string, signal?: AbortS
       }
       const { conversation, success, reward, from, at } = outcome;
       const before = outcomes.get(conversation);
-      if (before === undefined || isLater(outcome, before)) outcomes.set(conversation, { success, reward, from, at });
+      if (before === undefined || countsMore(outcome, before))
+        outcomes.set(conversation, { success, reward, from, at });
     }
   return { outcomes, unreadable };
 }

@@ -49,7 +49,7 @@ export const conversationSchema = z.strictObject({
 });
 export type Conversation = z.infer<typeof conversationSchema>;
 
-/** Where an outcome may come from. Of outcomes with the same time, a later one in this list counts. */
+/** Where an outcome may come from. What is later in this list counts more, whenever it was ingested. */
 export const OUTCOME_SOURCES = ['trace', 'rule', 'file'] as const;
 
 /** What came of a conversation. It is kept apart from it, because it is often known later. */
@@ -62,7 +62,13 @@ export const outcomeSchema = z.strictObject({
   from: z.enum(OUTCOME_SOURCES),
   /** The name and the value from which it was read, as `score correctness: 0.4`. */
   why: z.string().max(LONGEST_ID).optional(),
-  /** When it was ingested, ISO 8601. The latest outcome of a conversation counts. */
+  /** When it was ingested, ISO 8601. Of outcomes from the same source, the latest counts. */
   at: z.iso.datetime(),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
+
+/** Whether an outcome counts more than another one of the same conversation. */
+export function countsMore(one: Pick<Outcome, 'from' | 'at'>, other: Pick<Outcome, 'from' | 'at'>): boolean {
+  if (one.from === other.from) return one.at > other.at;
+  return OUTCOME_SOURCES.indexOf(one.from) > OUTCOME_SOURCES.indexOf(other.from);
+}

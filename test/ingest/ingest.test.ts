@@ -69,6 +69,20 @@ describe('outcomes', () => {
     expect(found.read.counts.withoutOutcome).toBe(1);
   });
 
+  it('of a file or a rule stay when the traces are read again without it', async () => {
+    const traces = file([
+      { ...lines[0], score: 0.9 },
+      { ...lines[1], score: 0.6 },
+    ]);
+    const outcomes = file('id,outcome\na,no\n', 'owners.csv');
+    const pass = { name: 'score', compare: '>=' as const, value: '0.7' };
+    for (const options of [{ outcomes, pass }, { now: Date.parse('2026-12-01') }]) {
+      const found = await run([traces], { agent: 'owners', ...options });
+      expect(outcomeOf(found)).toEqual({ one: false, two: false });
+      expect(found.result.outcomes).toBe('pass' in options ? 2 : 0);
+    }
+  });
+
   it('of a CSV file may be quoted, and lines without an id or outcome are named', async () => {
     const outcomes = file(
       '\ufeffid;x,"note, long",score\n"a","say ""hi""\nthere",0.9\n,x,1\nb,,\n'.replace('id;x', 'id'),

@@ -50,15 +50,15 @@ describe('ingested conversations', () => {
     expect(counts).toEqual({ conversations: 2, withoutOutcome: 1, unreadable: 0 });
   });
 
-  it('take the latest outcome, and of equally late ones that of a file', async () => {
+  it('take the latest outcome, but that of a file before that of a rule and of the traces', async () => {
     const found = await read(
-      [[conversation('a', 1), conversation('b', 1)]],
+      [['a', 'b', 'c'].map((id) => conversation(id, 1))],
       [
-        [outcome('a', 1, DAY(2)), outcome('b', 0, DAY(2), 'file')],
-        [outcome('a', 0), outcome('b', 1, DAY(2))],
+        [outcome('a', 1, DAY(2)), outcome('b', 0, DAY(2), 'file'), outcome('c', 0, DAY(1), 'rule')],
+        [outcome('a', 0), outcome('b', 1, DAY(3), 'rule'), outcome('b', 1, DAY(3)), outcome('c', 1, DAY(2))],
       ],
     );
-    expect(brief(found)).toEqual(['a, turn 0 1', 'b, turn 0 0']);
+    expect(brief(found)).toEqual(['a, turn 0 1', 'b, turn 0 0', 'c, turn 0 0']);
   });
 
   it('are found by an alias, but an outcome of their id counts more', async () => {
