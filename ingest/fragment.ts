@@ -20,7 +20,7 @@ export interface Fragment extends Pick<
   key: string;
   /**
    * The source names no conversation: of those with this key each is one of its own. It is named by the first alias of
-   * its last fragment. Absent: false.
+   * its first fragment. Absent: false.
    */
   isOpening?: true;
   messages: ChatMessage[];

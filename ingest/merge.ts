@@ -55,7 +55,8 @@ function byTrace(threads: readonly Thread[]): Thread[][] {
 function conversationOf(main: Thread, others: readonly Thread[], at: string, isOneOfSeveral = false): Conversation {
   const all = [main, ...others].flatMap(({ fragments }) => fragments);
   const last = main.fragments.at(-1) as Fragment;
-  const id = (last.isOpening === true || isOneOfSeveral ? last.aliases?.[0] : null) ?? last.key;
+  const naming = last.isOpening === true ? firstOf(main) : isOneOfSeveral ? last : null;
+  const id = naming?.aliases?.[0] ?? last.key;
   const models = new Set(all.flatMap(({ model }) => model ?? []));
   const branches = all.flatMap(({ branches }) => branches ?? []);
   const kept = [...others.map(({ messages }) => messages), ...branches.flatMap(({ kept }) => kept)];
@@ -79,6 +80,18 @@ function conversationOf(main: Thread, others: readonly Thread[], at: string, isO
     ...(seed !== undefined && { seed }),
     at,
   };
+}
+
+/** The request with which a conversation began: it is the same however far the conversation has gone since. */
+function firstOf({ fragments }: Thread): Fragment {
+  const [some, ...others] = fragments.filter(({ isAnswer }) => isAnswer !== true);
+  // What a longer fragment contains stands before it, so that of equal ones the last was read first.
+  return others.reduce((first, one) => (isBefore(first, one) ? first : one), some ?? (fragments[0] as Fragment));
+}
+
+function isBefore(one: Fragment, other: Fragment): boolean {
+  if (one.messages.length !== other.messages.length) return one.messages.length < other.messages.length;
+  return one.startedAt !== null && other.startedAt !== null && one.startedAt < other.startedAt;
 }
 
 /** By their times; answers after what they answer. Those without a time stay where they are read. */

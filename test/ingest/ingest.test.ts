@@ -52,6 +52,19 @@ describe('the same again', () => {
   });
 });
 
+it('takes a log without ids of conversations for the same ones when it has grown', async () => {
+  const request = (id: string, ...texts: string[]) => ({ ...chat(id, ...texts), request_id: `req_${id}` });
+  const monday = [request('1', 'hi', 'hello'), request('2', 'hi', 'hello', 'refund', 'done')].map(
+    ({ id: _, ...line }) => line,
+  );
+  const { id: _, ...grown } = request('3', 'hi', 'hello', 'refund', 'done', 'thanks', 'bye');
+  await run([file(monday)], { agent: 'daily' });
+  const outcomes = file('id,outcome\nreq_2,yes\n', 'daily.csv');
+  const { read } = await run([file([...monday, grown])], { agent: 'daily', outcomes });
+  expect(read.counts).toEqual({ conversations: 1, withoutOutcome: 0, unreadable: 0 });
+  expect(read.trajectories.map(({ messages }) => messages.length)).toEqual([6]);
+});
+
 describe('outcomes', () => {
   const lines = [chat('a', 'one', 'x'), chat('b', 'two', 'x'), chat('c', 'three', 'x')];
   const outcomeOf = ({ read }: Awaited<ReturnType<typeof run>>) =>

@@ -55,9 +55,24 @@ it('tells conversations of a session apart where they are in traces of their own
 it('makes each a conversation where only the opening is the same', () => {
   const opening = (text: string, name: string) => fragment(text, { isOpening: true, aliases: [name] });
   expect(texts([opening('u:1 a:2', 'a'), opening('u:1 a:3', 'b'), opening('u:1 a:2 u:4', 'c')])).toEqual([
-    { id: 'c', messages: 'u:1 a:2 u:4' },
+    { id: 'a', messages: 'u:1 a:2 u:4' },
     { id: 'b', messages: 'u:1 a:3' },
   ]);
+});
+
+it('names a conversation by its first request, in any order of files', () => {
+  const opening = (text: string, name: string) => fragment(text, { isOpening: true, aliases: [name] });
+  const [one, again, two, three] = [
+    ...[opening('u:1 a:2', 'r1'), opening('u:1 a:2', 'r1b')],
+    ...[opening('u:1 a:2 u:3 a:4', 'r2'), opening('u:1 a:2 u:3 a:4 u:5', 'r3')],
+  ] as const;
+  for (const order of [
+    [one, two],
+    [one, again, two, three],
+    [three, one, again, two],
+    [two, three, one],
+  ])
+    expect(texts(order).map(({ id }) => id)).toEqual(['r1']);
 });
 
 it('keeps the reasoning that later requests leave out', () => {
