@@ -128,7 +128,8 @@ function* newConversations(fragments: Spool<Fragment>, known: Known, at: string,
   for (const [, group] of fragments.groups()) {
     const format = group[0]?.format ?? null;
     const counted = counts.of(format);
-    for (const conversation of merged(group, at)) {
+    const leaveOut = (reason: string) => counts.leaveOut(format, reason, group[0]?.key ?? null);
+    for (const conversation of merged(group, at, leaveOut)) {
       const read = conversationSchema.safeParse(conversation);
       if (!read.success) {
         counts.leaveOut(format, `a conversation that ${faultOf(read.error)}`, conversation.id);

@@ -3,6 +3,8 @@ import type { Conversation } from '../contracts/artifacts/conversation';
 import type { ChatMessage, LeftOut } from '../contracts/artifacts/trajectory';
 import { aliasesOf, type Fragment } from './fragment';
 
+const AMBIGUOUS = 'an answer in a record of its own, whose id (custom_id) several requests or answers have';
+
 /** Most further conversations of one key whose messages are kept. */
 const KEPT_BRANCHES = 8;
 
@@ -22,12 +24,21 @@ interface Thread {
  * extends the conversation whose messages it begins with, as the next request of an agent does; what it says of them is
  * then known already. The one with the most messages is the conversation; what does not belong to it, such as what
  * sub-agents asked, are its branches.
+ * @param leaveOut is told why an answer is in none.
  */
-export function merged(fragments: readonly Fragment[], at: string): Conversation[] {
+export function merged(
+  fragments: readonly Fragment[],
+  at: string,
+  leaveOut: (reason: string) => void = () => undefined,
+): Conversation[] {
   const threads: Thread[] = [];
-  for (const fragment of wholes(inOrder(fragments))) add(threads, fragment);
-  const [first] = threads;
-  if (first === undefined) return [];
+  const all = wholes(inOrder(fragments));
+  for (const fragment of all) if (fragment.isAnswer !== true) add(threads, fragment);
+  const answers = all.filter(({ isAnswer }) => isAnswer === true);
+  const unjoined = joinAnswers(threads, answers);
+  for (let count = 0; count < unjoined; count++) leaveOut(AMBIGUOUS);
+  // Whose requests they are is not certain either.
+  if (threads.length === 0 || (unjoined > 0 && threads.length > 1)) return [];
   if (fragments[0]?.isOpening === true) return threads.map((thread) => conversationOf(thread, [], at));
   const groups = byTrace(threads);
   return groups.map((group) => {
@@ -128,17 +139,7 @@ function wholes(fragments: readonly Fragment[]): Fragment[] {
 }
 
 function add(threads: Thread[], fragment: Fragment): void {
-  const { messages, leftOut, isAnswer } = fragment;
-  const last = threads.at(-1);
-  if (isAnswer === true && last !== undefined) {
-    const fragments = [...last.fragments, fragment];
-    // The same answer in two files is one.
-    const answered = ends(last, messages)
-      ? { ...last, fragments }
-      : threadOf([...last.messages, ...messages], [...last.leftOut, ...leftOut], fragments);
-    threads[threads.length - 1] = answered;
-    return;
-  }
+  const { messages, leftOut } = fragment;
   const next = threadOf(messages, leftOut, [fragment]);
   const container = threads.find(({ chain }) => chain[next.chain.length - 1] === next.chain.at(-1));
   if (container !== undefined && next.chain.length > 0) return void container.fragments.unshift(fragment);
@@ -147,8 +148,47 @@ function add(threads: Thread[], fragment: Fragment): void {
   else threads[before] = extended(threads[before] as Thread, next);
 }
 
-const ends = ({ messages }: Thread, answer: readonly ChatMessage[]): boolean =>
-  answer.length > 0 && chainOf(messages.slice(-answer.length)).at(-1) === chainOf(answer).at(-1);
+/**
+ * Adds answers that come in records of their own. Only their id tells what they answer, so that one can be joined only
+ * where one conversation waits for it.
+ * @returns how many answers cannot be joined.
+ */
+function joinAnswers(threads: Thread[], answers: readonly Fragment[]): number {
+  // The same answer in two files is one.
+  const different = new Map<string, Fragment[]>();
+  for (const answer of answers) {
+    const words = endOf(answer.messages);
+    const same = different.get(words);
+    if (same === undefined) different.set(words, [answer]);
+    else same.push(answer);
+  }
+  const [thread] = threads;
+  const isWaiting = threads.length === 1 && thread?.messages.at(-1)?.role !== 'assistant';
+  let rest = [...different.values()];
+  if (!(isWaiting && rest.length === 1)) rest = untold(threads, different);
+  const [same, ...others] = rest;
+  if (same === undefined) return 0;
+  if (others.length > 0 || threads.length > 1) return rest.reduce((sum, { length }) => sum + length, 0);
+  const [{ messages, leftOut }] = same as [Fragment];
+  const { messages: before = [], leftOut: missing = [], fragments = [] } = thread ?? {};
+  threads[0] = threadOf([...before, ...messages], [...missing, ...leftOut], [...fragments, ...same]);
+  return 0;
+}
+
+/** The answers that no conversation has yet. Of the others the fragments belong to the one that has them. */
+function untold(threads: readonly Thread[], answers: ReadonlyMap<string, readonly Fragment[]>): Fragment[][] {
+  if (answers.size === 0) return [];
+  const told = new Map<string, Thread>();
+  for (const thread of threads) for (const message of thread.messages) told.set(endOf([message]), thread);
+  return [...answers].flatMap(([words, same]) => {
+    const thread = told.get(words);
+    for (const fragment of same) thread?.fragments.push(fragment);
+    return thread === undefined ? [[...same]] : [];
+  });
+}
+
+/** What the last message says, in short. */
+const endOf = (messages: readonly ChatMessage[]): string => chainOf(messages.slice(-1))[0] ?? '';
 
 /** The thread with what is new: requests often repeat answers without the reasoning that came with them. */
 function extended(before: Thread, next: Thread): Thread {

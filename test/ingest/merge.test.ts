@@ -75,6 +75,26 @@ it('names a conversation by its first request, in any order of files', () => {
     expect(texts(order).map(({ id }) => id)).toEqual(['r1']);
 });
 
+describe('answers in records of their own', () => {
+  const answer = (text: string) => fragment(text, { isAnswer: true });
+  const counted = (fragments: Fragment[]) => {
+    const leaveOut = jest.fn();
+    return [merged(fragments, AT, leaveOut).map(({ messages }) => messages.length), leaveOut.mock.calls.length];
+  };
+
+  it('are joined to their request once, also where an earlier answer was the same', () => {
+    expect(counted([answer('a:2'), fragment('u:1'), answer('a:2')])).toEqual([[2], 0]);
+    expect(counted([fragment('u:1 a:2 u:3'), answer('a:2')])).toEqual([[4], 0]);
+    expect(counted([fragment('u:1 a:2 u:3'), answer('a:2'), answer('a:4')])).toEqual([[4], 0]);
+  });
+
+  it('are not joined where their id does not tell to what', () => {
+    expect(counted([fragment('u:1'), fragment('u:other'), answer('a:2'), answer('a:3')])).toEqual([[], 2]);
+    expect(counted([fragment('u:1'), answer('a:2'), answer('a:3')])).toEqual([[1], 2]);
+    expect(counted([answer('a:2'), answer('a:3')])).toEqual([[], 2]);
+  });
+});
+
 it('keeps the reasoning that later requests leave out', () => {
   const first = fragment('u:1 a:2');
   first.messages[1] = { ...first.messages[1]!, reasoning_content: 'because' };

@@ -1,4 +1,7 @@
 // tier: integration
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { brief, fixture, ingesting, REFUND } from '../ingested';
 
 const { run } = ingesting();
@@ -33,6 +36,29 @@ it("joins a batch's input and output, and names what failed", async () => {
     {
       ...{ reason: 'the request failed, so that there is no answer', count: 1 },
       places: [expect.stringMatching(/batch-output\.jsonl:4$/)],
+    },
+  ]);
+});
+
+it('names the answers of two batches whose requests have the same names', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-test-batches-'));
+  for (const who of ['ann', 'bob']) {
+    const body = { messages: [{ role: 'user', content: `I am ${who}` }] };
+    const answer = { choices: [{ message: { role: 'assistant', content: `Hello, ${who}` } }] };
+    writeFileSync(join(folder, `${who}-input.jsonl`), JSON.stringify({ custom_id: 'request-1', body }));
+    writeFileSync(
+      join(folder, `${who}-output.jsonl`),
+      JSON.stringify({ custom_id: 'request-1', response: { status_code: 200, body: answer } }),
+    );
+  }
+  const { conversations, result } = await run([folder]);
+  rmSync(folder, { recursive: true });
+  expect(conversations).toEqual([]);
+  expect(result.formats[0]?.leftOut).toEqual([
+    {
+      reason: expect.stringContaining('an answer in a record of its own'),
+      count: 2,
+      places: ['request-1', 'request-1'],
     },
   ]);
 });
