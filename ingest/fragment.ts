@@ -23,6 +23,8 @@ export interface Fragment extends Pick<
    * its first fragment. Absent: false.
    */
   isOpening?: true;
+  /** Id of the trace, where the source names one. What is in different traces may be different conversations. */
+  trace?: string;
   messages: ChatMessage[];
   leftOut: LeftOut[];
   /** Name of the request whose messages come in several fragments, this being some of them. Absent: it has all. */

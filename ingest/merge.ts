@@ -50,9 +50,10 @@ export function merged(
 
 /** Threads that have a trace in common. A session may hold several conversations, each in traces of its own. */
 function byTrace(threads: readonly Thread[]): Thread[][] {
-  const groups: { traces: Set<string>; threads: Thread[] }[] = [];
+  const groups: { traces: Set<string | null>; threads: Thread[] }[] = [];
   for (const thread of threads) {
-    const traces = new Set(thread.fragments.flatMap(({ aliases = [], key }) => aliases[0] ?? key));
+    // What names no trace is in the same one.
+    const traces = new Set(thread.fragments.map(({ trace = null }) => trace));
     const joined = groups.filter((group) => [...traces].some((trace) => group.traces.has(trace)));
     for (const group of joined) groups.splice(groups.indexOf(group), 1);
     groups.push({
@@ -66,8 +67,7 @@ function byTrace(threads: readonly Thread[]): Thread[][] {
 function conversationOf(main: Thread, others: readonly Thread[], at: string, isOneOfSeveral = false): Conversation {
   const all = [main, ...others].flatMap(({ fragments }) => fragments);
   const last = main.fragments.at(-1) as Fragment;
-  const naming = last.isOpening === true ? firstOf(main) : isOneOfSeveral ? last : null;
-  const id = naming?.aliases?.[0] ?? last.key;
+  const id = (last.isOpening === true ? firstOf(main).aliases?.[0] : isOneOfSeveral ? last.trace : null) ?? last.key;
   const models = new Set(all.flatMap(({ model }) => model ?? []));
   const branches = all.flatMap(({ branches }) => branches ?? []);
   const kept = [...others.map(({ messages }) => messages), ...branches.flatMap(({ kept }) => kept)];

@@ -67,6 +67,7 @@ function readObservation(observation: Fields, session: string | null, sink: Sink
     format: 'langfuse',
     key,
     aliases: aliasesOf(key, [trace]),
+    trace,
     model: textOf(observation['model'], member(observation, 'providedModelName')),
     startedAt: timeOf(member(observation, 'startTime')),
     messages,

@@ -46,6 +46,7 @@ function readRun(run: Fields, sink: Sink): void {
     format: 'langsmith',
     key,
     aliases: aliasesOf(key, [trace, id]),
+    trace,
     model: isModel ? textOf(outputs['model'], metadata['ls_model_name'], invocation['model']) : null,
     startedAt: timeOf(run['start_time']),
     messages,

@@ -42,13 +42,20 @@ it('keeps what sub-agents asked as branches', () => {
 
 it('tells conversations of a session apart where they are in traces of their own', () => {
   const found = texts([
-    fragment('u:1 a:2', { aliases: ['t1'] }),
-    fragment('u:sub a:x', { aliases: ['t1'] }),
-    fragment('u:other a:2', { aliases: ['t2'] }),
+    fragment('u:1 a:2', { aliases: ['t1'], trace: 't1' }),
+    fragment('u:sub a:x', { aliases: ['t1'], trace: 't1' }),
+    fragment('u:other a:2', { aliases: ['t2'], trace: 't2' }),
   ]);
   expect(found).toEqual([
     { id: 't1', messages: 'u:1 a:2', branches: 1 },
     { id: 't2', messages: 'u:other a:2' },
+  ]);
+});
+
+it('keeps the requests of a conversation together where each has an id', () => {
+  const all = ['u:1 a:2', 'u:sub a:x', 'u:1 a:2 u:3 a:4 u:5', 'u:3 a:4 u:5 a:6'];
+  expect(texts(all.map((text, place) => fragment(text, { aliases: [`chatcmpl-${place}`] })))).toEqual([
+    { id: 'k', messages: 'u:1 a:2 u:3 a:4 u:5', branches: 2 },
   ]);
 });
 

@@ -1,4 +1,7 @@
 // tier: integration
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { brief, fixture, ingesting, REFUND } from '../ingested';
 
 const { run } = ingesting();
@@ -13,4 +16,18 @@ it.each(['openai', 'langchain'])('reads runs of %s as one conversation, with the
     tools: [{ function: { name: 'find_order' } }, { function: { name: 'refund' } }],
   });
   expect(read.trajectories).toMatchObject([{ success: true, reward: 1, steps: 2 }]);
+});
+
+it('keeps the runs of a trace together, where no thread is named', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whet-test-langsmith-'));
+  const runs = ['plan', 'act'].map((content, place) => ({
+    ...{ id: `run-${place}`, trace_id: 'trace', parent_run_id: 'trace', run_type: 'llm' },
+    inputs: { messages: [{ role: 'user', content }] },
+    outputs: { choices: [{ message: { role: 'assistant', content: 'done' } }] },
+  }));
+  const path = join(folder, 'runs.jsonl');
+  writeFileSync(path, runs.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const { conversations } = await run([path]);
+  rmSync(folder, { recursive: true });
+  expect(conversations.map(({ id, branches }) => [id, branches?.count])).toEqual([['trace', 1]]);
 });
