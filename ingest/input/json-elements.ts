@@ -21,10 +21,12 @@ const isSpace = (byte: number): boolean => byte === 32 || byte === 9 || byte ===
 
 /**
  * The elements of a list, or the members of an object, of which `LISTS` are cut into elements too. What is not JSON may
- * come in odd parts, which the reader refuses. A document that ends early ends with what there is.
+ * come in odd parts, which the reader refuses. A document that ends early ends with what there is. Several may follow
+ * each other, as `jq` writes them.
  * @param most longest part, in bytes.
+ * @returns null where a document ends.
  */
-export async function* jsonParts(pieces: AsyncIterable<Buffer>, most: number): AsyncGenerator<Part> {
+export async function* jsonParts(pieces: AsyncIterable<Buffer>, most: number): AsyncGenerator<Part | null> {
   const cutter = new Cutter(most);
   for await (const piece of pieces) yield* cutter.read(piece);
   yield* cutter.rest();
@@ -47,7 +49,7 @@ class Cutter {
 
   constructor(private readonly most: number) {}
 
-  *read(piece: Buffer): Generator<Part> {
+  *read(piece: Buffer): Generator<Part | null> {
     let from = 0;
     for (let at = 0; at < piece.length; at++) {
       const byte = piece[at] as number;
@@ -73,13 +75,15 @@ class Cutter {
           from = this.begin(at);
         }
       } else if (isClose(byte)) {
+        if (this.depth === 0) continue;
         this.depth--;
         if (this.depth === this.cutAt - 1) {
           yield* this.end(piece.subarray(from, at));
           from = this.begin(at);
-          if (this.cutAt === 2) this.member = null;
+          if (this.cutAt === 2 || this.depth === 0) this.member = null;
           this.cutAt = 1;
         }
+        if (this.depth === 0) yield null;
       } else if (byte === COMMA && this.depth === this.cutAt) {
         yield* this.end(piece.subarray(from, at));
         from = this.begin(at);

@@ -127,9 +127,16 @@ const asElement = (name: string | null, value: unknown): unknown =>
 
 async function* readDocument(pieces: AsyncIterable<Buffer>): AsyncGenerator<InputRecord | InputReject> {
   const head = new Map<string, Part>();
-  const small: Record<string, unknown> = {};
+  let small: Record<string, unknown> = {};
   let hasElements = false;
   for await (const part of jsonParts(pieces, LONGEST_RECORD)) {
+    if (part === null) {
+      if (!hasElements && head.size > 0) yield wholeDocument([...head.values()]);
+      head.clear();
+      small = {};
+      hasElements = false;
+      continue;
+    }
     const { member, isElement, text, line } = part;
     if (!isElement) {
       head.set(member ?? '', part);

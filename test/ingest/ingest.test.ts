@@ -154,6 +154,24 @@ describe('files', () => {
       expect((await run([file(content, 'traces.json')])).conversations.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
   });
 
+  it('that are several documents after each other, as jq writes them, are read each by itself', async () => {
+    const content = [
+      { ...chat('a', 'of a', 'x'), success: true },
+      { ...chat('b', 'of b'), success: false },
+      { data: [chat('c', 'of c')], model: 'm' },
+      [chat('d', 'of d')],
+      chat('e', 'of e'),
+    ];
+    const { conversations, read } = await run([
+      file(content.map((one) => JSON.stringify(one, null, 2)).join('\n'), 'traces.json'),
+    ]);
+    expect(conversations.map(({ id, messages }) => [id, messages.map((one) => one.content).join()])).toEqual([
+      ['a', 'of a,x'],
+      ...['b', 'c', 'd', 'e'].map((id) => [id, `of ${id}`]),
+    ]);
+    expect(read.trajectories.map(({ success }) => success).sort()).toEqual([false, true]);
+  });
+
   it('that are cut, packed and cut, or empty cost only what is gone', async () => {
     const lines = Array.from({ length: 2000 }, (_, i) => `${JSON.stringify(chat(`c${i}`, `${i} ${i * 7919}`, 'x'))}\n`);
     const packed = gzipSync(lines.join(''));
