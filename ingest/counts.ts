@@ -54,14 +54,19 @@ export class Counts {
     counts.seen = file;
   }
 
-  /** Counts something that was left out. @param place null: the reason has no place. */
-  leaveOut(format: ConversationFormat | null, reason: string, place: string | null): void {
+  /** Counts something that was left out, `count` times. @param places those of the reason, as far as it has some. */
+  leaveOut(
+    format: ConversationFormat | null,
+    reason: string,
+    places: string | readonly string[] | null,
+    count = 1,
+  ): void {
     const { leftOut } = this.of(format);
     const named = leftOut.length < MOST_REASONS ? reason : 'further reasons';
     let entry = leftOut.find((one) => one.reason === named);
     if (entry === undefined) leftOut.push((entry = { reason: named, count: 0, places: [] }));
-    entry.count++;
-    if (place !== null && entry.places.length < NAMED_PLACES) entry.places.push(place);
+    entry.count += count;
+    for (const place of [places ?? []].flat()) if (entry.places.length < NAMED_PLACES) entry.places.push(place);
   }
 
   /** All formats, the ones with the most conversations first. */

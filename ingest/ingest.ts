@@ -15,7 +15,8 @@ import { type InputRecord, readRecords } from './input/records';
 import { merged } from './merge';
 import { decided } from './outcomes/decide';
 import { readOutcomeFile } from './outcomes/outcome-file';
-import type { PassRule } from './outcomes/outcome-value';
+import { type PassRule, shownValue } from './outcomes/outcome-value';
+import { Unmatched } from './outcomes/unmatched';
 import { Spool } from './spool';
 import { Known, putInArtifacts } from './store-results';
 import { isFields } from './values';
@@ -48,7 +49,7 @@ export interface IngestResult {
   files: number;
   /** Outcomes that are new. */
   outcomes: number;
-  /** Scores and lines of the outcome file that give no outcome. */
+  /** Scores and lines of the outcome file that give no outcome, and outcomes of conversations that are not stored. */
   noOutcome: LeftOutFor[];
   /** Key of the artifact with the lines that could not be read; null: there are none. */
   rejected: string | null;
@@ -86,19 +87,28 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
   const { counts, rejects } = reading;
   const known = await Known.read(store, options.agent);
   const at = new Date(options.now).toISOString();
+  const unmatched = new Unmatched();
   // Outcomes first: then each conversation is known to have one, or not.
   const outcomes = await putInArtifacts(
     store,
     layout.ingestedOutcomes(options.agent),
     'outcomes.jsonl',
-    newOutcomes(scores, known, options.pass, at, counts),
+    outcomesOf(scores, known, options.pass, at, reading.noOutcome, unmatched),
   );
   await putInArtifacts(
     store,
     layout.ingestedConversations(options.agent),
     'conversations.jsonl',
-    newConversations(fragments, known, at, counts),
+    newConversations(fragments, known, at, counts, unmatched),
   );
+  const { count, examples } = await unmatched.rest(store, options.agent);
+  if (count > 0)
+    reading.noOutcome.leaveOut(
+      null,
+      'an outcome of a conversation that is not stored',
+      examples.map(shownValue),
+      count,
+    );
   const kept =
     rejects.length === 0
       ? null
@@ -110,21 +120,28 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
     noOutcome: reading.noOutcome.of(null).leftOut,
     rejected: kept?.key ?? null,
   };
-
-  function* newOutcomes(...[spool, known, rule, at]: Parameters<typeof outcomesOf>) {
-    yield* outcomesOf(spool, known, rule, at, reading.noOutcome);
-  }
 }
 
-function* outcomesOf(scores: Spool<Scored>, known: Known, rule: PassRule | null, at: string, counts: Counts) {
+function* outcomesOf(
+  scores: Spool<Scored>,
+  known: Known,
+  rule: PassRule | null,
+  at: string,
+  counts: Counts,
+  unmatched: Unmatched,
+) {
   for (const [, group] of scores.groups()) {
     const found = decided(group, rule, at);
-    if ('reason' in found) counts.leaveOut(null, found.reason, found.example);
-    else if (!known.addOutcome(found.outcome)) yield found.outcome;
+    if ('reason' in found) {
+      counts.leaveOut(null, found.reason, found.example);
+      continue;
+    }
+    unmatched.add(found.outcome.conversation);
+    if (!known.addOutcome(found.outcome)) yield found.outcome;
   }
 }
 
-function* newConversations(fragments: Spool<Fragment>, known: Known, at: string, counts: Counts) {
+function* newConversations(fragments: Spool<Fragment>, known: Known, at: string, counts: Counts, unmatched: Unmatched) {
   for (const [, group] of fragments.groups()) {
     const format = group[0]?.format ?? null;
     const counted = counts.of(format);
@@ -136,6 +153,7 @@ function* newConversations(fragments: Spool<Fragment>, known: Known, at: string,
         continue;
       }
       counted.conversations++;
+      unmatched.match(read.data);
       if (known.hasOutcome(read.data)) counted.withOutcome++;
       else counted.withoutOutcome++;
       if (known.addVersion(read.data)) counted.known++;

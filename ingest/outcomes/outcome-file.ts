@@ -33,7 +33,10 @@ export async function* readOutcomeFile(path: string): AsyncGenerator<OutcomeLine
 
 function lineOf(record: Fields, line: InputRecord['line']): OutcomeLine {
   const names = new Map(Object.keys(record).map((name) => [name.toLowerCase().trim(), name]));
-  const ids = IDS.map((name) => record[names.get(name) ?? '']);
+  const ids = IDS.flatMap((wanted) => {
+    const name = names.get(wanted);
+    return name === undefined ? [] : [record[name]];
+  });
   const id = textOf(...ids.map((value) => (typeof value === 'number' ? String(value) : value)));
   if (id === null) return { line, reason: `no id (${IDS.slice(0, 5).join(', ')}, ...)` };
   const outcome = outcomeField(record);

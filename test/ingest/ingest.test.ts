@@ -111,6 +111,16 @@ describe('outcomes', () => {
     ]);
   });
 
+  it('are joined by the id also where a column has no name, and those of no stored conversation are counted', async () => {
+    const outcomes = file(',trace_id,outcome\n0,a,yes\n1,c,no\n2,d,no\n3,elsewhere,no\n', 'frame.csv');
+    await run([file([chat('d', 'four', 'x')])], { agent: 'frame' });
+    const found = await run([file(lines)], { agent: 'frame', outcomes });
+    expect(outcomeOf(found)).toEqual({ one: true, three: false, four: false });
+    expect(found.result.noOutcome).toEqual([
+      { reason: 'an outcome of a conversation that is not stored', count: 1, places: ['elsewhere'] },
+    ]);
+  });
+
   it('of several scores count where they agree, and a rule chooses one', async () => {
     const score = (id: string, name: string, value: unknown) => ({ id: `${id}-${name}`, traceId: id, name, value });
     const scores = file([
