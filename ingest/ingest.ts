@@ -16,6 +16,7 @@ import { merged } from './merge';
 import { decided } from './outcomes/decide';
 import { readOutcomeFile } from './outcomes/outcome-file';
 import { type PassRule, shownValue } from './outcomes/outcome-value';
+import { Scales } from './outcomes/scales';
 import { Unmatched } from './outcomes/unmatched';
 import { Spool } from './spool';
 import { Known, putInArtifacts } from './store-results';
@@ -34,7 +35,7 @@ export interface IngestOptions {
   format: ConversationFormat | null;
   /** An owner's file of outcomes; null: none. */
   outcomes: string | null;
-  /** Which score of the traces decides; null: all must agree. */
+  /** Which score of the traces, or column of the file of outcomes, decides; null: all must agree. */
   pass: PassRule | null;
   redact: Redaction;
   /** Milliseconds since 1970. */
@@ -93,7 +94,7 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
     store,
     layout.ingestedOutcomes(options.agent),
     'outcomes.jsonl',
-    outcomesOf(scores, known, options.pass, at, reading.noOutcome, unmatched),
+    outcomesOf(reading, known, at, unmatched),
   );
   await putInArtifacts(
     store,
@@ -122,18 +123,11 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
   };
 }
 
-function* outcomesOf(
-  scores: Spool<Scored>,
-  known: Known,
-  rule: PassRule | null,
-  at: string,
-  counts: Counts,
-  unmatched: Unmatched,
-) {
+function* outcomesOf({ options, scores, scales, noOutcome }: Reading, known: Known, at: string, unmatched: Unmatched) {
   for (const [, group] of scores.groups()) {
-    const found = decided(group, rule, at);
+    const found = decided(group, options.pass, at, scales);
     if ('reason' in found) {
-      counts.leaveOut(null, found.reason, found.example);
+      noOutcome.leaveOut(null, found.reason, found.example);
       continue;
     }
     unmatched.add(found.outcome.conversation);
@@ -184,14 +178,15 @@ class Reading {
   readonly counts = new Counts();
   readonly noOutcome = new Counts();
   readonly rejects: Reject[] = [];
+  readonly scales = new Scales();
   /** Files that were read. */
   read = 0;
   private records = 0;
 
   constructor(
-    private readonly options: IngestOptions,
+    readonly options: IngestOptions,
     private readonly fragments: Spool<Fragment>,
-    private readonly scores: Spool<Scored>,
+    readonly scores: Spool<Scored>,
   ) {}
 
   async files(): Promise<void> {
@@ -205,9 +200,9 @@ class Reading {
   }
 
   async outcomes(path: string): Promise<void> {
-    for await (const found of readOutcomeFile(path)) {
+    for await (const found of readOutcomeFile(path, this.options.pass)) {
       if ('reason' in found) this.noOutcome.leaveOut(null, found.reason, `${path}:${found.line}`);
-      else this.scores.add(found.scored.conversation, found.scored);
+      else this.score(found.scored);
     }
   }
 
@@ -258,9 +253,14 @@ class Reading {
         // Formats may name different conversations alike.
         this.fragments.add(`${name} ${fragment.key}`, { ...fragment, messages, ...(branches && { branches }) });
       },
-      score: (scored) => this.scores.add(scored.conversation, scored),
+      score: (scored) => this.score(scored),
       leaveOut: (reason) => this.counts.leaveOut(name, reason, place),
     };
+  }
+
+  private score(scored: Scored): void {
+    this.scales.add(scored);
+    this.scores.add(scored.conversation, scored);
   }
 
   private reject(format: ConversationFormat | null, reason: string, place: string, text: string): void {

@@ -2,6 +2,7 @@ import { LONGEST_ID, type Outcome } from '../../contracts/artifacts/conversation
 import { startOf } from '../../contracts/clean-text';
 import type { Scored } from '../fragment';
 import { type PassRule, shownValue, type Verdict, verdictOf, verdictUnder } from './outcome-value';
+import type { Scales } from './scales';
 
 /** What the scores of one conversation say: an outcome, or why there is none. */
 export type Decided = { outcome: Outcome } | { reason: string; example: string | null };
@@ -10,22 +11,28 @@ export type Decided = { outcome: Outcome } | { reason: string; example: string |
  * Decides the outcome of a conversation. An owner's file counts more than the traces. A rule chooses the score; without
  * one, the latest value of each score is read, and all must agree.
  * @param at time of the ingest, ISO 8601.
+ * @param scales of all scores: where one is not from 0 to 1, only a rule can tell what its values mean.
  */
-export function decided(scores: readonly Scored[], rule: PassRule | null, at: string): Decided {
+export function decided(scores: readonly Scored[], rule: PassRule | null, at: string, scales: Scales): Decided {
   const ofFile = scores.filter(({ from }) => from === 'file');
   const counted = latest(ofFile.length > 0 ? ofFile : scores);
   const conversation = scores[0]?.conversation ?? '';
   const outcome = (from: Outcome['from'], { success, reward }: Verdict, why: string): Decided => ({
     outcome: { conversation, success, reward, from, why: startOf(why, LONGEST_ID), at },
   });
-  if (ofFile.length === 0 && rule !== null) {
-    const chosen = counted.find(({ name }) => name === rule.name);
-    if (chosen === undefined)
-      return { reason: `no score '${shownValue(rule.name)}', which --pass names`, example: null };
+  const chosen = counted.find(({ name }) => name === rule?.name);
+  if (rule !== null && chosen !== undefined) {
     const verdict = verdictUnder(rule, chosen.value);
-    return verdict === null ? unclear(chosen) : outcome('rule', verdict, told(chosen));
+    return verdict === null
+      ? unclear(chosen)
+      : outcome(chosen.from === 'file' ? 'file' : 'rule', verdict, told(chosen));
   }
-  const verdicts = counted.map((score) => ({ score, verdict: verdictOf(score.value, score.passesFrom) }));
+  if (rule !== null && ofFile.length === 0)
+    return { reason: `no score '${shownValue(rule.name)}', which --pass names`, example: null };
+  const verdicts = counted.map((score) => ({
+    score,
+    verdict: scales.isOther(score) ? null : verdictOf(score.value, score.passesFrom),
+  }));
   const [first, ...others] = verdicts.flatMap(({ score, verdict }) => (verdict === null ? [] : { score, verdict }));
   if (first === undefined) return unclear(counted[0]);
   if (others.some(({ verdict }) => verdict.success !== first.verdict.success))

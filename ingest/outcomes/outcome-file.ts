@@ -3,7 +3,7 @@ import { inputPieces } from '../input/pieces';
 import { idOf, type Scored } from '../fragment';
 import { type Fields, fieldsOf, textOf } from '../values';
 import { csvRows } from './csv';
-import { outcomeField } from './outcome-value';
+import { outcomeField, type PassRule } from './outcome-value';
 
 /** Members that name the conversation, in their order. */
 const IDS = [
@@ -17,21 +17,22 @@ export type OutcomeLine = { line: number } & ({ scored: Scored } | { reason: str
 /**
  * Reads a file of outcomes: JSON Lines or a list of JSON objects, or CSV with a header. A line names its conversation
  * and has an outcome.
+ * @param rule names the column with the outcome, where there is such a column.
  * @throws as `readRecords`.
  */
-export async function* readOutcomeFile(path: string): AsyncGenerator<OutcomeLine> {
+export async function* readOutcomeFile(path: string, rule: PassRule | null): AsyncGenerator<OutcomeLine> {
   if (/\.[ct]sv(?:\.gz)?$/i.test(path)) {
     for await (const { fields, line } of csvRows(inputPieces(path), /\.tsv/i.test(path) ? '\t' : ','))
-      yield lineOf(fields, line);
+      yield lineOf(fields, line, rule);
     return;
   }
   for await (const record of readRecords(path))
     yield 'reason' in record
       ? { line: record.line, reason: record.reason }
-      : lineOf(fieldsOf(record.value), record.line);
+      : lineOf(fieldsOf(record.value), record.line, rule);
 }
 
-function lineOf(record: Fields, line: InputRecord['line']): OutcomeLine {
+function lineOf(record: Fields, line: InputRecord['line'], rule: PassRule | null): OutcomeLine {
   const names = new Map(Object.keys(record).map((name) => [name.toLowerCase().trim(), name]));
   const ids = IDS.flatMap((wanted) => {
     const name = names.get(wanted);
@@ -39,7 +40,7 @@ function lineOf(record: Fields, line: InputRecord['line']): OutcomeLine {
   });
   const id = textOf(...ids.map((value) => (typeof value === 'number' ? String(value) : value)));
   if (id === null) return { line, reason: `no id (${IDS.slice(0, 5).join(', ')}, ...)` };
-  const outcome = outcomeField(record);
+  const outcome = outcomeField(record, rule);
   if (outcome === null) return { line, reason: 'no outcome (outcome, success, resolved, score, ...)' };
   return { line, scored: { conversation: idOf(id.trim()), ...outcome, from: 'file' } };
 }

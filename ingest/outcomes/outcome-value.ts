@@ -50,6 +50,12 @@ export function verdictOf(given: unknown, passesFrom = HALF): Verdict | null {
   return success === undefined ? null : { success, reward: Number(success) };
 }
 
+/** Whether a value is a number outside of 0 to 1 that is no thumb down. */
+export function isOffScale(given: unknown): boolean {
+  const number = numberOf(given);
+  return number !== null && verdictOf(number) === null;
+}
+
 /** A number, also one that is written as a text; else null. */
 export function numberOf(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
@@ -62,7 +68,10 @@ export function numberOf(value: unknown): number | null {
 export const shownValue = (value: unknown): string =>
   startOf(cleanLine(isFields(value) || Array.isArray(value) ? 'an object' : String(value)), 40);
 
-/** Which score decides, and from which value on: `correctness>=0.7`, `stars>=4`, `errors<=0`, `status=resolved`. */
+/**
+ * Which score of the traces, or column of an owner's file, decides, and from which value on: `correctness>=0.7`,
+ * `stars>=4`, `errors<=0`, `status=resolved`.
+ */
 export interface PassRule {
   name: string;
   compare: '>=' | '<=' | '=';
@@ -85,7 +94,8 @@ export function verdictUnder({ compare, value: wanted }: PassRule, value: unknow
     success = given !== null && limit !== null ? given === limit : String(value).toLowerCase() === wanted.toLowerCase();
   else if (given === null || limit === null) return null;
   else success = compare === '>=' ? given >= limit : given <= limit;
-  const isReward = compare === '>=' && given !== null && given >= 0 && given <= 1;
+  // Under a limit such as 4 of 5 stars, 1 is no full reward.
+  const isReward = compare === '>=' && given !== null && given >= 0 && given <= 1 && (limit as number) <= 1;
   return { success, reward: isReward ? given : Number(success) };
 }
 
@@ -95,9 +105,17 @@ const OUTCOME_FIELDS = [
   ...['thumbs', 'status', 'result', 'label', 'value'],
 ];
 
-/** The member of a record that holds an outcome; null: it has none. */
-export function outcomeField(record: Fields): { name: string; value: unknown } | null {
+/**
+ * The member of a record that holds an outcome; null: it has none.
+ * @param rule where the record has the member that it names, no other is read.
+ */
+export function outcomeField(record: Fields, rule: PassRule | null = null): { name: string; value: unknown } | null {
   const names = new Map(Object.keys(record).map((name) => [name.toLowerCase().trim(), name]));
+  const chosen = rule === null ? undefined : names.get(rule.name.toLowerCase());
+  if (rule !== null && chosen !== undefined) {
+    const value = record[chosen];
+    return value === null || value === '' ? null : { name: rule.name, value };
+  }
   for (const wanted of OUTCOME_FIELDS) {
     const name = names.get(wanted);
     if (name !== undefined && record[name] !== null && record[name] !== '') return { name, value: record[name] };

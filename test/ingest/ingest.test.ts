@@ -121,6 +121,20 @@ describe('outcomes', () => {
     ]);
   });
 
+  it('of a file with another scale mean nothing, unless a rule reads them; it may name any column', async () => {
+    const outcomes = file('id,rating,csat\na,1,x\nb,2,x\nc,5,good\n', 'stars.csv');
+    const { result, read } = await run([file(lines)], { outcomes });
+    expect([result.outcomes, read.trajectories]).toEqual([0, []]);
+    expect(result.noOutcome).toMatchObject([
+      { reason: "'rating' has values that mean neither pass nor fail: choose with --pass", count: 3 },
+    ]);
+    const stars = await run([file(lines)], { outcomes, pass: { name: 'Rating', compare: '>=', value: '2' } });
+    expect(outcomeOf(stars)).toEqual({ one: false, two: true, three: true });
+    expect(stars.read.trajectories.map(({ reward }) => reward).sort()).toEqual([0, 1, 1]);
+    const words = await run([file(lines)], { outcomes, pass: { name: 'csat', compare: '=', value: 'good' } });
+    expect(outcomeOf(words)).toEqual({ one: false, two: false, three: true });
+  });
+
   it('of several scores count where they agree, and a rule chooses one', async () => {
     const score = (id: string, name: string, value: unknown) => ({ id: `${id}-${name}`, traceId: id, name, value });
     const scores = file([

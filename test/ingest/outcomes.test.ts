@@ -30,6 +30,7 @@ it('has another threshold where a format says so', () => {
 it.each([
   ['stars>=4', 4, pass()],
   ['stars >= 4', 3, fail()],
+  ['stars >= 4', 1, fail()],
   ['score>=0.7', 0.8, pass(0.8)],
   ['errors<=0', '0', pass()],
   ['status=done well', 'Done Well', pass()],
