@@ -42,6 +42,8 @@ export interface Scored {
   value: unknown;
   /** From this number on it is a success, where the format says so. Absent: half. */
   passesFrom?: number;
+  /** It counts only under a rule that names it, as it may tell of something else. Absent: false. */
+  needsRule?: true;
   from: 'trace' | 'file';
 }
 

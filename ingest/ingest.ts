@@ -25,6 +25,8 @@ import { isFields } from './values';
 /** Lines that could not be read: most that are kept aside, and most characters of one. */
 const MOST_REJECTS = 10_000;
 const LONGEST_REJECT = 10_000;
+/** Names of scores that are counted apart. */
+const MOST_NAMES = 20;
 
 /** What is ingested, and how. */
 export interface IngestOptions {
@@ -50,6 +52,8 @@ export interface IngestResult {
   files: number;
   /** Outcomes that are new. */
   outcomes: number;
+  /** Names of the scores that decided outcomes, new or not, the ones that decided most first. */
+  decidedBy: { name: string; from: Scored['from']; count: number }[];
   /** Scores and lines of the outcome file that give no outcome, and outcomes of conversations that are not stored. */
   noOutcome: LeftOutFor[];
   /** Key of the artifact with the lines that could not be read; null: there are none. */
@@ -118,18 +122,21 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
     formats: counts.all,
     files: reading.read,
     outcomes,
+    decidedBy: [...reading.decidedBy.values()].sort((a, b) => b.count - a.count),
     noOutcome: reading.noOutcome.of(null).leftOut,
     rejected: kept?.key ?? null,
   };
 }
 
-function* outcomesOf({ options, scores, scales, noOutcome }: Reading, known: Known, at: string, unmatched: Unmatched) {
+function* outcomesOf(reading: Reading, known: Known, at: string, unmatched: Unmatched) {
+  const { options, scores, scales, noOutcome } = reading;
   for (const [, group] of scores.groups()) {
     const found = decided(group, options.pass, at, scales);
     if ('reason' in found) {
       noOutcome.leaveOut(null, found.reason, found.example);
       continue;
     }
+    for (const score of found.by) reading.countDecision(score);
     unmatched.add(found.outcome.conversation);
     if (!known.addOutcome(found.outcome)) yield found.outcome;
   }
@@ -179,6 +186,7 @@ class Reading {
   readonly noOutcome = new Counts();
   readonly rejects: Reject[] = [];
   readonly scales = new Scales();
+  readonly decidedBy = new Map<string, IngestResult['decidedBy'][number]>();
   /** Files that were read. */
   read = 0;
   private records = 0;
@@ -258,7 +266,17 @@ class Reading {
     };
   }
 
+  /** Counts a score that decided an outcome. */
+  countDecision({ name: given, from }: Scored): void {
+    const name = this.decidedBy.size < MOST_NAMES ? shownValue(given) : 'other scores';
+    const key = `${from} ${name}`;
+    const entry = this.decidedBy.get(key) ?? { name, from, count: 0 };
+    entry.count++;
+    this.decidedBy.set(key, entry);
+  }
+
   private score(scored: Scored): void {
+    if (scored.needsRule === true && scored.name !== this.options.pass?.name) return;
     this.scales.add(scored);
     this.scores.add(scored.conversation, scored);
   }

@@ -72,7 +72,8 @@ async function refuseMissing(file: string): Promise<void> {
 }
 
 /** What was ingested, and what was left out. */
-export function ingestText(agent: string, { formats, files, outcomes, noOutcome, rejected }: IngestResult): string {
+export function ingestText(agent: string, result: IngestResult): string {
+  const { formats, files, outcomes, decidedBy, noOutcome, rejected } = result;
   const known = formats.filter(({ format }) => format !== null);
   const unread = formats.find(({ format }) => format === null);
   const columns = ['format', 'files', 'conversations', 'new', 'with outcome', 'without', 'left out'];
@@ -86,6 +87,7 @@ export function ingestText(agent: string, { formats, files, outcomes, noOutcome,
       `${sum0('added')} new, ${sum0('known')} stored before; ${pluralise(outcomes, 'new outcome')}.`,
     ...(rows.length > 0 ? ['', table([columns, ...rows], [1, 2, 3, 4, 5, 6])] : []),
     ...[...known, ...(unread ? [unread] : [])].flatMap(leftOutLines),
+    ...(decidedBy.length > 0 ? ['', `Outcomes were read from ${decidedBy.map(decisionOf).join(', ')}.`] : []),
     ...(noOutcome.length > 0 ? ['', 'No outcome:', ...noOutcome.map(lineOf)] : []),
     ...(rejected === null ? [] : ['', `Lines that could not be read are kept in the store: ${rejected}`]),
     ...(sum0('withoutOutcome') > 0
@@ -93,6 +95,9 @@ export function ingestText(agent: string, { formats, files, outcomes, noOutcome,
       : []),
   ].join('\n');
 }
+
+const decisionOf = ({ name, from, count }: IngestResult['decidedBy'][number]): string =>
+  `'${name}' of ${from === 'file' ? 'the file' : 'the traces'} (${count})`;
 
 const sum = (leftOut: readonly LeftOutFor[]): number => leftOut.reduce((all, { count }) => all + count, 0);
 

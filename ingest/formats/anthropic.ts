@@ -2,8 +2,8 @@ import type { ChatMessage, LeftOut } from '../../contracts/artifacts/trajectory'
 import { messagesDialect, toChatMessage } from '../../dialects';
 import type { Format } from '../format';
 import { named, RecordFault, type Sink } from '../fragment';
-import { outcomeField } from '../outcomes/outcome-value';
-import { type Fields, fieldsOf, isFields, listOf, textOf, timeOf, toolsOf } from '../values';
+import { outcomesOfTrace } from '../outcomes/outcome-members';
+import { type Fields, fieldsOf, listOf, textOf, timeOf, toolsOf } from '../values';
 
 /** Members that hold the id of a conversation, in their order. */
 const IDS = ['conversation_id', 'session_id', 'thread_id', 'custom_id'];
@@ -72,8 +72,8 @@ function read(record: Fields, _head: Fields, sink: Sink): void {
     ...toolsOf(asked?.['tools']),
     ...(asked === null && { isAnswer: true as const }),
   });
-  const outcome = outcomeField(answer === record ? {} : record) ?? outcomeField(metadata);
-  if (outcome !== null && !isFields(outcome.value)) sink.score({ conversation: own, ...outcome, from: 'trace' });
+  for (const outcome of outcomesOfTrace(answer === record ? {} : record, metadata))
+    sink.score({ conversation: own, ...outcome, from: 'trace' });
 }
 
 /** Messages as trajectories have them. @throws DialectError, ZodError. */

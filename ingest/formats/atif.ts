@@ -2,8 +2,8 @@ import type { ChatMessage, LeftOut } from '../../contracts/artifacts/trajectory'
 import { toChatMessage } from '../../dialects';
 import type { Format } from '../format';
 import { aliasesOf, idOf, RecordFault, sha256, type Sink } from '../fragment';
-import { outcomeField } from '../outcomes/outcome-value';
-import { type Fields, fieldsOf, isFields, listOf, textOf, timeOf, toolsOf } from '../values';
+import { outcomesOfTrace } from '../outcomes/outcome-members';
+import { type Fields, fieldsOf, listOf, textOf, timeOf, toolsOf } from '../values';
 import { callOf, jsonText } from './message-parts';
 
 const ROLES: Readonly<Record<string, ChatMessage['role']>> = { system: 'system', user: 'user', agent: 'assistant' };
@@ -42,9 +42,8 @@ function read(record: Fields, _head: Fields, sink: Sink): void {
     leftOut: [...leftOut],
     ...toolsOf(agent['tool_definitions']),
   });
-  const outcome =
-    outcomeField(fieldsOf(record['extra'])) ?? outcomeField(fieldsOf(fieldsOf(record['final_metrics'])['extra']));
-  if (outcome !== null && !isFields(outcome.value)) sink.score({ conversation: key, ...outcome, from: 'trace' });
+  const extras = [record['extra'], fieldsOf(record['final_metrics'])['extra']].map(fieldsOf);
+  for (const outcome of outcomesOfTrace(...extras)) sink.score({ conversation: key, ...outcome, from: 'trace' });
 }
 
 /** A step as messages: what was said with its calls, and an observation for each call. */

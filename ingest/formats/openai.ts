@@ -2,7 +2,7 @@ import type { ChatMessage, LeftOut } from '../../contracts/artifacts/trajectory'
 import { responsesDialect, toChatMessage } from '../../dialects';
 import type { Format } from '../format';
 import { type Fragment, named, RecordFault, type Sink } from '../fragment';
-import { outcomeField } from '../outcomes/outcome-value';
+import { outcomesOfTrace } from '../outcomes/outcome-members';
 import { type Fields, fieldsOf, isFields, listOf, textOf, timeOf, toolsOf } from '../values';
 
 /** Members that hold the id of a conversation, in their order. */
@@ -72,8 +72,7 @@ function read(record: Fields, _head: Fields, sink: Sink): void {
     ...(asked === null && { isAnswer: true as const }),
   };
   sink.fragment(fragment);
-  const outcome = outcomeField(record) ?? outcomeField(metadata);
-  if (outcome !== null) sink.score({ conversation: own, ...outcome, from: 'trace' });
+  for (const outcome of outcomesOfTrace(record, metadata)) sink.score({ conversation: own, ...outcome, from: 'trace' });
 }
 
 /** What was asked, as a chat completion's body. Null: the record has an answer alone. */

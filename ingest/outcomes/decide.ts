@@ -4,8 +4,8 @@ import type { Scored } from '../fragment';
 import { type PassRule, shownValue, type Verdict, verdictOf, verdictUnder } from './outcome-value';
 import type { Scales } from './scales';
 
-/** What the scores of one conversation say: an outcome, or why there is none. */
-export type Decided = { outcome: Outcome } | { reason: string; example: string | null };
+/** What the scores of one conversation say: an outcome and the scores that decided it, or why there is none. */
+export type Decided = { outcome: Outcome; by: readonly Scored[] } | { reason: string; example: string | null };
 
 /**
  * Decides the outcome of a conversation. An owner's file counts more than the traces. A rule chooses the score; without
@@ -17,15 +17,14 @@ export function decided(scores: readonly Scored[], rule: PassRule | null, at: st
   const ofFile = scores.filter(({ from }) => from === 'file');
   const counted = latest(ofFile.length > 0 ? ofFile : scores);
   const conversation = scores[0]?.conversation ?? '';
-  const outcome = (from: Outcome['from'], { success, reward }: Verdict, why: string): Decided => ({
-    outcome: { conversation, success, reward, from, why: startOf(why, LONGEST_ID), at },
+  const outcome = (from: Outcome['from'], { success, reward }: Verdict, by: readonly Scored[]): Decided => ({
+    outcome: { conversation, success, reward, from, why: startOf(by.map(told).join(', '), LONGEST_ID), at },
+    by,
   });
   const chosen = counted.find(({ name }) => name === rule?.name);
   if (rule !== null && chosen !== undefined) {
     const verdict = verdictUnder(rule, chosen.value);
-    return verdict === null
-      ? unclear(chosen)
-      : outcome(chosen.from === 'file' ? 'file' : 'rule', verdict, told(chosen));
+    return verdict === null ? unclear(chosen) : outcome(chosen.from === 'file' ? 'file' : 'rule', verdict, [chosen]);
   }
   if (rule !== null && ofFile.length === 0)
     return { reason: `no score '${shownValue(rule.name)}', which --pass names`, example: null };
@@ -48,7 +47,7 @@ export function decided(scores: readonly Scored[], rule: PassRule | null, at: st
   return outcome(
     first.score.from,
     { success: first.verdict.success, reward },
-    all.map(({ score }) => told(score)).join(', '),
+    all.map(({ score }) => score),
   );
 }
 

@@ -3,7 +3,8 @@ import { inputPieces } from '../input/pieces';
 import { idOf, type Scored } from '../fragment';
 import { type Fields, fieldsOf, textOf } from '../values';
 import { csvRows } from './csv';
-import { outcomeField, type PassRule } from './outcome-value';
+import { outcomeOfLine } from './outcome-members';
+import type { PassRule } from './outcome-value';
 
 /** Members that name the conversation, in their order. */
 const IDS = [
@@ -40,7 +41,7 @@ function lineOf(record: Fields, line: InputRecord['line'], rule: PassRule | null
   });
   const id = textOf(...ids.map((value) => (typeof value === 'number' ? String(value) : value)));
   if (id === null) return { line, reason: `no id (${IDS.slice(0, 5).join(', ')}, ...)` };
-  const outcome = outcomeField(record, rule);
+  const outcome = outcomeOfLine(record, rule);
   if (outcome === null) return { line, reason: 'no outcome (outcome, success, resolved, score, ...)' };
   return { line, scored: { conversation: idOf(id.trim()), ...outcome, from: 'file' } };
 }

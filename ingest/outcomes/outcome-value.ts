@@ -1,17 +1,20 @@
 import { cleanLine, startOf } from '../../contracts/clean-text';
 import { withoutRounding } from '../../contracts/reward';
-import { type Fields, isFields } from '../values';
+import { isFields } from '../values';
 
-/** Words for success, in lower case, with one space where they have dashes or underscores. */
+/**
+ * Words for success, in lower case, with one space where they have dashes or underscores. Those of a technical state,
+ * such as `completed` or `closed`, are in neither list: a rule can read them.
+ */
 const PASSES = [
-  ...['true', 'yes', 'y', 'pass', 'passed', 'success', 'successful', 'succeeded', 'resolved', 'solved', 'closed'],
-  ...['completed', 'complete', 'done', 'correct', 'right', 'good', 'positive', 'accepted', 'like', 'liked'],
-  ...['thumbs up', 'thumbsup', 'up', 'upvote', '👍', '✅', 'ok'],
+  ...['true', 'yes', 'y', 'pass', 'passed', 'success', 'successful', 'succeeded', 'resolved', 'solved'],
+  ...['correct', 'right', 'good', 'positive', 'accepted', 'like', 'liked'],
+  ...['thumbs up', 'thumbsup', 'up', 'upvote', '👍', '✅'],
 ];
 /** Words for failure. */
 const FAILS = [
-  ...['false', 'no', 'n', 'fail', 'failed', 'failure', 'unsuccessful', 'unresolved', 'unsolved', 'open', 'reopened'],
-  ...['escalated', 'incomplete', 'incorrect', 'wrong', 'bad', 'negative', 'rejected', 'dislike', 'disliked', 'error'],
+  ...['false', 'no', 'n', 'fail', 'failed', 'failure', 'unsuccessful', 'unresolved', 'unsolved', 'reopened'],
+  ...['escalated', 'incorrect', 'wrong', 'bad', 'negative', 'rejected', 'dislike', 'disliked', 'error'],
   ...['thumbs down', 'thumbsdown', 'down', 'downvote', '👎', '❌'],
 ];
 const WORDS = new Map<string, boolean>([
@@ -97,28 +100,4 @@ export function verdictUnder({ compare, value: wanted }: PassRule, value: unknow
   // Under a limit such as 4 of 5 stars, 1 is no full reward.
   const isReward = compare === '>=' && given !== null && given >= 0 && given <= 1 && (limit as number) <= 1;
   return { success, reward: isReward ? given : Number(success) };
-}
-
-/** Members of an owner's record that may hold its outcome, the first of which counts. */
-const OUTCOME_FIELDS = [
-  ...['outcome', 'success', 'passed', 'pass', 'resolved', 'solved', 'reward', 'score', 'rating', 'feedback', 'thumb'],
-  ...['thumbs', 'status', 'result', 'label', 'value'],
-];
-
-/**
- * The member of a record that holds an outcome; null: it has none.
- * @param rule where the record has the member that it names, no other is read.
- */
-export function outcomeField(record: Fields, rule: PassRule | null = null): { name: string; value: unknown } | null {
-  const names = new Map(Object.keys(record).map((name) => [name.toLowerCase().trim(), name]));
-  const chosen = rule === null ? undefined : names.get(rule.name.toLowerCase());
-  if (rule !== null && chosen !== undefined) {
-    const value = record[chosen];
-    return value === null || value === '' ? null : { name: rule.name, value };
-  }
-  for (const wanted of OUTCOME_FIELDS) {
-    const name = names.get(wanted);
-    if (name !== undefined && record[name] !== null && record[name] !== '') return { name, value: record[name] };
-  }
-  return null;
 }

@@ -121,6 +121,22 @@ describe('outcomes', () => {
     ]);
   });
 
+  it('are no technical states of logs, unless a rule names them', async () => {
+    const log = file([
+      { ...lines[0], status: 'success', metadata: { status: 'failed', result: 'pass' } },
+      { ...lines[1], status: 'completed', metadata: { score: 0, outcome: { kind: 'x' } } },
+      { ...lines[2], status: 'error', rating: 1 },
+    ]);
+    const found = await run([log]);
+    expect(outcomeOf(found)).toEqual({ two: false, three: true });
+    expect(found.result.decidedBy.map(({ name, count }) => [name, count]).sort()).toEqual([
+      ['rating', 1],
+      ['score', 1],
+    ]);
+    const ruled = await run([log], { pass: { name: 'status', compare: '=', value: 'completed' } });
+    expect(outcomeOf(ruled)).toEqual({ one: false, two: true, three: false });
+  });
+
   it('of a file with another scale mean nothing, unless a rule reads them; it may name any column', async () => {
     const outcomes = file('id,rating,csat\na,1,x\nb,2,x\nc,5,good\n', 'stars.csv');
     const { result, read } = await run([file(lines)], { outcomes });

@@ -8,7 +8,7 @@ it.each([
   [true, pass()],
   ['True', pass()],
   ['RESOLVED', pass()],
-  ['closed', pass()],
+  ...['closed', 'open', 'ok', 'done', 'completed'].map((state): [string, null] => [state, null]),
   ['thumbs-up', pass()],
   ['👎', fail()],
   ['not resolved', null],

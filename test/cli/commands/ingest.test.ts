@@ -28,12 +28,20 @@ it('says for each format what it found, what is without an outcome and what was 
   expect(text).toMatch(/^openai +2 +4 +4 +1 +3 +1$/m);
   expect(text).toMatch(/^atif +1 +1 +1 +0 +1 +0$/m);
   expect(text).toMatch(/^ {2}1 x the request failed, so that there is no answer \(.*batch-output\.jsonl:4\)$/m);
+  expect(text).toContain("\nOutcomes were read from 'feedback' of the traces (1).\n");
   expect(text).toContain('Conversations without an outcome show nothing: give --outcomes FILE, or --pass');
 });
 
 it('prints the same with --json', async () => {
   expect(JSON.parse(await ingest([log], { agent: 'json' }, true))).toMatchObject({
-    ...{ agent: 'json', files: 1, outcomes: 1, noOutcome: [], rejected: null },
+    ...{
+      agent: 'json',
+      files: 1,
+      outcomes: 1,
+      decidedBy: [{ name: 'feedback', from: 'trace', count: 1 }],
+      noOutcome: [],
+      rejected: null,
+    },
     formats: [
       { format: 'openai', conversations: 1, added: 1, known: 0, withOutcome: 1, withoutOutcome: 0, leftOut: [] },
     ],
@@ -58,7 +66,7 @@ it('keeps an answer that would act on a terminal from doing so', async () => {
   const path = join(folder, 'hostile.jsonl');
   writeFileSync(
     path,
-    '{"id": "a", "messages": [{"role": "user", "content": "x"}], "status": "\\u001b]0;gone\\u0007"}\n',
+    '{"id": "a", "messages": [{"role": "user", "content": "x"}], "outcome": "\\u001b]0;gone\\u0007"}\n',
   );
   expect(await ingest([path], { agent: 'hostile' })).not.toContain('\u001b');
 });
