@@ -6,14 +6,16 @@ import { removeLeftFolders } from '../contracts/temporary-folders';
 import { makeFolder, makePrivateFolder } from '../store';
 import { CliError } from './errors';
 import { withInterrupt } from './foreground';
+import { projectRoot } from '../contracts/project-root';
 import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
 import { errorsOfLog, logTail } from './supervisor/log-tail';
-import { makePlan, missingAnalyst, type Plan, type PlanOptions } from './supervisor/plan';
+import { makePlan, missingAnalyst, type Plan, playedAnalyst, type PlanOptions } from './supervisor/plan';
 import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
+import { askedAnalyst, servicesAnalyst } from './supervisor/services-analyst';
 import { currentStep, isWaitedFor, serviceRow, TITLES, waitingText } from './supervisor/service-text';
 import {
   askSupervisor,
@@ -50,15 +52,16 @@ export interface UpResult {
 /**
  * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing if they are up for
  * the same agent.
- * @throws CliError in these cases: they are up for another agent or model seed; the user's own Temporal server does not
- *   answer; a port is taken; a needed analyst is missing; or a part cannot start (the message ends with the end of its
- *   log).
+ * @throws CliError in these cases: they are up for another agent, model seed or analyst; your own Temporal server
+ *   does not answer; a port is taken; a needed analyst is missing; or a part cannot start (the message ends with the end
+ *   of its log).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withUpLock(settings, out, async () => {
     const running = await askSupervisor(settings.home);
     if (running !== null) {
       refuseOtherAgent(running, options);
+      refuseOtherAnalyst(running, settings, options);
       return false;
     }
     const { plan, missing } = await planServices(settings, out, options);
@@ -189,6 +192,23 @@ function refuseOtherAgent(state: SupervisorState, { agent, modelSeed }: UpOption
       `not ${agentPath}. ${STOP_THEM}`,
     { type: 'Up.OtherAgent' },
   );
+}
+
+/**
+ * @throws CliError if the running services would ask another analyst than those of this start: one would be paid that
+ *   was not agreed to, or recorded answers would be taken for a model's.
+ */
+function refuseOtherAnalyst(
+  { analyst }: Pick<SupervisorState, 'analyst'>,
+  settings: Settings,
+  { agent, analystOf }: UpOptions,
+): void {
+  if (agent === null) return;
+  const planned = servicesAnalyst(playedAnalyst(settings, { agent, analystOf }, projectRoot()));
+  const wanted = askedAnalyst(planned, agent.spec);
+  const asked = analyst === undefined ? 'an analyst that they do not name' : askedAnalyst(analyst, agent.spec);
+  if (asked === wanted) return;
+  throw new CliError(`The services that are up ask ${asked}, not ${wanted}. ${STOP_THEM}`, { type: 'Up.OtherAgent' });
 }
 
 /** Starts the detached supervisor and waits until it has written its state. */

@@ -49,6 +49,7 @@ const schema = z.object({
   WHET_MODEL_API_KEY: key,
   WHET_MODEL_PATH: z.string().optional(),
   WHET_DEMO_ANALYST_URL: httpUrlSchema.optional(),
+  WHET_ANALYST_ONLY: z.literal('demo').optional(),
   WHET_ANALYST_MODEL: z.string().optional(),
   OPENAI_API_KEY: key,
   OPENAI_BASE_URL: apiUrlSchema.optional(),
@@ -94,8 +95,16 @@ export interface WorkerConfig {
   };
   /** Directory of the base model, if a recipe made it. */
   modelPath: string | null;
-  /** The analyst, for agents whose spec names none. `demoUrl` is the address of the rule-based demo analyst. */
-  analyst: { demoUrl: string | null; model: string | null; apiKey: string | null; baseUrl: string | null };
+  /** The analyst, for agents whose spec names none. */
+  analyst: {
+    /** Address of the rule-based demo analyst. */
+    demoUrl: string | null;
+    /** true: the demo analyst is asked, whatever a spec names. */
+    isDemoOnly: boolean;
+    model: string | null;
+    apiKey: string | null;
+    baseUrl: string | null;
+  };
   reports: {
     /** Address on which the endpoint for trainers' reports listens. */
     host: string;
@@ -156,6 +165,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     modelPath: value.WHET_MODEL_PATH ?? null,
     analyst: {
       demoUrl: value.WHET_DEMO_ANALYST_URL ?? null,
+      isDemoOnly: value.WHET_ANALYST_ONLY === 'demo',
       model: value.WHET_ANALYST_MODEL ?? null,
       apiKey: value.OPENAI_API_KEY || null,
       baseUrl: value.OPENAI_BASE_URL ?? null,

@@ -80,6 +80,8 @@ function runAnalyst(
   { spec, analyst }: Pick<PreparedSpec, 'spec' | 'analyst'>,
   demoUrl: string | null,
 ): PreparedSpec['analyst'] {
-  const isOurs = spec.analyst.baseUrl === undefined && isDemoAnalyst(analyst.displayName);
+  // A worker that asks nobody but the demo analyst has frozen its address in place of that in the spec.
+  const isNamed = analyst.baseUrl === spec.analyst.baseUrl?.replace(/\/+$/, '');
+  const isOurs = !isNamed && isDemoAnalyst(analyst.displayName);
   return isOurs && demoUrl !== null ? { ...analyst, baseUrl: demoUrl.replace(/\/+$/, '') } : analyst;
 }

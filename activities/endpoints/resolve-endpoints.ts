@@ -17,6 +17,8 @@ export interface KnownEndpoints {
   analyst: {
     /** The embedded demo analyst; ends in /v1. */
     demoUrl: string | null;
+    /** true: it is asked, whatever an agent.yaml or a variable names. Default false. */
+    isDemoOnly?: boolean;
     /** WHET_ANALYST_MODEL. */
     model: string | null;
     /** OPENAI_API_KEY. */
@@ -53,6 +55,7 @@ export const modelKeyEndpoints = ({ keyEndpoints, modelUrl }: KnownEndpoints): s
 
 /**
  * Chooses the endpoints of a run: those in agent.yaml, else those in environment variables, else those of `whet up`.
+ * Where only the demo analyst may be asked, nothing else names one.
  * @param folder directory of agent.yaml; its relative paths start there.
  * @throws Spec.Invalid, which names the field or variable to set, or the endpoint that may not get the worker's key.
  */
@@ -75,8 +78,7 @@ export function resolveEndpoints(
     checkKeyEndpoint(asked, modelKeyEndpoints(known));
   }
   const modelPath = model.path === undefined ? known.modelPath : resolve(folder, model.path);
-  // A key alone means OpenAI's endpoint. A base URL alone means the user's own server, without a key.
-  const configured = analyst.baseUrl ?? known.analyst.baseUrl ?? (known.analyst.apiKey === null ? null : OPENAI);
+  const configured = known.analyst.isDemoOnly === true ? null : configuredAnalyst(analyst, known);
   const analystBaseUrl = configured ?? known.analyst.demoUrl;
   if (analystBaseUrl === null) {
     throw failure(
@@ -85,7 +87,7 @@ export function resolveEndpoints(
         'analyst is running. Set one of them; `whet up` starts a demo analyst where agent.yaml comes with one.',
     );
   }
-  if (known.analyst.apiKey !== null && analyst.baseUrl !== undefined) {
+  if (known.analyst.apiKey !== null && configured !== null && analyst.baseUrl !== undefined) {
     const asked = { field: 'analyst.baseUrl', url: analyst.baseUrl, variable: 'OPENAI_API_KEY' };
     checkKeyEndpoint(asked, analystKeyEndpoints(known));
   }
@@ -105,6 +107,10 @@ export function resolveEndpoints(
     analystModel: configured === null ? null : analystModel,
   };
 }
+
+/** A key alone means OpenAI's endpoint. A base URL alone means the user's own server, without a key. */
+const configuredAnalyst = ({ baseUrl }: AgentSpec['analyst'], { analyst }: KnownEndpoints): string | null =>
+  baseUrl ?? analyst.baseUrl ?? (analyst.apiKey === null ? null : OPENAI);
 
 /** The directory of the base model, for a run that trains. @throws Spec.Invalid if nothing says where it is. */
 export function requireModelPath({ model }: AgentSpec, { modelPath }: ResolvedEndpoints): string {

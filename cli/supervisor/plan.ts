@@ -57,7 +57,7 @@ export interface Plan {
   gateway: { agent: string; baseModel: string; replica: string; port: number } | null;
   /**
    * The demo analyst of the agent's folder; null if a real one is set or the folder has none. `isOnly`: that of another
-   * folder was asked for, so that workers do not use a real one that is set.
+   * folder was asked for, so that workers use no other one, whatever variables and agent.yaml name.
    */
   analyst: (DemoAnalyst & { port: number; isOnly?: true }) | null;
 }
@@ -95,7 +95,7 @@ export async function makePlan(
   const source = agent === null ? null : modelSource(agent, modelSeed ?? agent.spec.seed);
   // This comes before a port is claimed, because without vLLM nothing is started.
   const vllm = source === null || agent === null ? null : vllmOf(agent.spec);
-  const analyst = analystFor(settings, agent, analystOf, root);
+  const analyst = playedAnalyst(settings, { agent, analystOf }, root);
   const model =
     source === null || agent === null
       ? null
@@ -183,10 +183,10 @@ export function demoAnalyst(agentPath: string, root: string): DemoAnalyst | null
   return isWorld ? { script: join(root, 'dist', 'examples', 'shared', 'analyst', 'main.js'), assets } : null;
 }
 
-function analystFor(
-  { analystConfigured }: Settings,
-  agent: Agent | null,
-  analystOf: string | undefined,
+/** The analyst that a start plays; null if it plays none. */
+export function playedAnalyst(
+  { analystConfigured }: Pick<Settings, 'analystConfigured'>,
+  { agent, analystOf }: Pick<PlanOptions, 'agent' | 'analystOf'>,
   root: string,
 ): Omit<NonNullable<Plan['analyst']>, 'port'> | null {
   if (analystOf !== undefined) {

@@ -246,6 +246,6 @@ function workerEnvironment(plan: Plan, modelDirectory: string | null): Record<st
     ...(plan.model === null ? {} : { WHET_MODEL_URL: `http://${loopback}:${plan.model.port}/v1` }),
     ...(modelDirectory === null ? {} : { WHET_MODEL_PATH: modelDirectory }),
     ...(plan.analyst === null ? {} : { WHET_DEMO_ANALYST_URL: `http://${loopback}:${plan.analyst.port}/v1` }),
-    ...(plan.analyst?.isOnly === true ? { OPENAI_API_KEY: '', OPENAI_BASE_URL: '' } : {}),
+    ...(plan.analyst?.isOnly === true ? { OPENAI_API_KEY: '', OPENAI_BASE_URL: '', WHET_ANALYST_ONLY: 'demo' } : {}),
   };
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { readBounded, UnreadableFileError } from '../../loaders/read-bounded';
 import { askHolder, holderOf, lockAddress } from './kernel-lock';
 import { isRunning } from './processes';
+import { servicesAnalystSchema } from './services-analyst';
 
 const processIdSchema = z.object({ pid: z.int().positive(), startTicks: z.number() });
 
@@ -29,6 +30,8 @@ const supervisorStateSchema = z.object({
   agentPath: z.string().nullable(),
   /** Seed of the model that its recipe made; null if it has no recipe. */
   modelSeed: z.number().nullable(),
+  /** Absent: a version that did not write it started them. */
+  analyst: servicesAnalystSchema.optional(),
   temporal: z.object({ address: z.string(), namespace: z.string(), uiUrl: z.string().nullable() }),
   services: z.array(serviceStateSchema),
   /** The problem of the disk of the state directory or of the store; null if it is writable. */

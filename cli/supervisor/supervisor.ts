@@ -6,6 +6,7 @@ import { ManagedService } from './managed-service';
 import type { Plan } from './plan';
 import { endProcesses, findProcess, processesOfInstance } from './processes';
 import { type Service, services } from './services';
+import { servicesAnalyst } from './services-analyst';
 import { StateKeeper } from './state-keeper';
 import { askSupervisor, type ServiceName, supervisorLock, type SupervisorState } from './supervisor-state';
 
@@ -86,6 +87,7 @@ function initialState(plan: Plan): SupervisorState {
     startedAt: new Date().toISOString(),
     agentPath: plan.agentPath,
     modelSeed: plan.model?.source.kind === 'recipe' ? plan.model.source.seed : null,
+    analyst: servicesAnalyst(plan.analyst),
     temporal: { address, namespace, uiUrl: start === null ? null : `http://127.0.0.1:${start.uiPort}` },
     services: [],
     disk: null,

@@ -81,7 +81,7 @@ export const COMMAND_FAILURES = {
   },
   'Up.OtherAgent': {
     exitCode: 1,
-    meaning: 'The services that are up serve another agent, or a model of another seed.',
+    meaning: 'The services that are up serve another agent or a model of another seed, or ask another analyst.',
     remedy: 'Stop them with `whet down` first, or use another state directory (WHET_HOME).',
   },
   'Up.PortTaken': {

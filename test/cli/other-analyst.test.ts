@@ -39,6 +39,16 @@ it('warns where an agent without answers gets those of another one', () => {
   expect(otherAnalyst(readAgent(second), upFor(first, 'analyst'))).toMatch(/were not written for this agent/);
 });
 
+it('warns where nothing but the answers of another folder is asked, whatever the agent names', () => {
+  const [first, second] = [agentIn('first', false), agentIn('second', true)];
+  const recorded = join(dirname(second), 'analyst');
+  const analyst = { recorded, isOnly: true, baseUrl: null, model: null };
+  expect(otherAnalyst(readAgent(first), { ...upFor(first, 'analyst'), analyst })).toContain(
+    `play the analyst of ${recorded}, not one of ${first}. Its answers are recorded`,
+  );
+  expect(otherAnalyst(readAgent(second), { ...upFor(first, 'analyst'), analyst })).toBeNull();
+});
+
 it('says nothing of the own analyst, of a model, and where nothing is up', () => {
   const [first, second] = [agentIn('first', true), agentIn('second', true)];
   expect(otherAnalyst(readAgent(first), upFor(first, 'analyst'))).toBeNull();

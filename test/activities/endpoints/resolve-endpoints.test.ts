@@ -8,7 +8,14 @@ import { CONVERSATIONS } from '../../../contracts/config/environment-kinds';
 import { type KnownEndpoints, resolveEndpoints } from '../../../activities/endpoints/resolve-endpoints';
 
 type Urls = { model?: string; analyst?: string };
-type Worker = { modelApiKey?: string; apiKey?: string; analystUrl?: string; keyEndpoints?: string[] };
+type Worker = {
+  modelApiKey?: string;
+  apiKey?: string;
+  analystUrl?: string;
+  keyEndpoints?: string[];
+  demoUrl?: string;
+  isDemoOnly?: boolean;
+};
 
 const PLAYED = { path: 'env.py', trainSeeds: { start: 0, count: 1 }, heldOutSeeds: { start: 1, count: 1 } };
 
@@ -23,7 +30,10 @@ function resolved({ model, analyst }: Urls, worker: Worker, environment: object 
     modelPath: null,
     modelApiKey: worker.modelApiKey ?? null,
     keyEndpoints: worker.keyEndpoints ?? [],
-    analyst: { demoUrl: null, model: null, apiKey: worker.apiKey ?? null, baseUrl: worker.analystUrl ?? null },
+    analyst: {
+      ...{ demoUrl: worker.demoUrl ?? null, isDemoOnly: worker.isDemoOnly ?? false, model: null },
+      ...{ apiKey: worker.apiKey ?? null, baseUrl: worker.analystUrl ?? null },
+    },
   };
   return resolveEndpoints(spec, known, '/');
 }
@@ -66,6 +76,14 @@ describe("the worker's keys", () => {
     expect(() => resolved({ analyst: 'https://api.openai.com/v1' }, own)).toThrow('llm.corp');
   });
 
+  it('are not missed where nothing but the demo analyst is asked, and what agent.yaml names is not', () => {
+    const demo = { demoUrl: 'http://127.0.0.1:8301/v1', isDemoOnly: true };
+    expect(resolved({ analyst: THEIRS }, { apiKey: 'k2', ...demo })).toMatchObject({
+      ...{ analystBaseUrl: 'http://127.0.0.1:8301/v1', analystModel: null },
+    });
+    expect(() => resolved({ analyst: THEIRS }, { isDemoOnly: true })).toThrow('There is no analyst');
+  });
+
   it('are nobody’s concern where there are none', () => {
     expect(resolved({ analyst: THEIRS, model: THEIRS }, {})).toMatchObject({ analystBaseUrl: THEIRS });
   });
@@ -80,6 +98,13 @@ describe('a worker that did not prepare the run itself', () => {
     expect(() => factory(prepared as never, { runId: 'r', agent: 'a' })).toThrow(
       expect.objectContaining({ type: 'Analyst.Unauthorised', message: expect.stringContaining(theirs.slice(0, -3)) }),
     );
+  });
+
+  it('finds the demo analyst at its new port, although agent.yaml names another one', () => {
+    const analyst = { baseUrl: 'http://127.0.0.1:1/v1', model: 'rules', displayName: 'demo analyst (rules)' };
+    const prepared = { spec: { analyst: { baseUrl: theirs, redact: [], redactPatterns: [] } }, analyst };
+    const factory = createAnalystFactory(null as never, 'none', 'http://127.0.0.1:2/v1', []);
+    expect(() => factory(prepared as never, { runId: 'r', agent: 'a' })).not.toThrow();
   });
 
   it("does not send the model server's key there either", async () => {

@@ -54,7 +54,8 @@ test('conversations need neither model nor gateway, and the recorded analyst tha
   const started = services(plan, () => null);
   expect(started.map(({ name }) => name).sort()).toEqual(['analyst', 'temporal', 'worker']);
   expect(started.find(({ name }) => name === 'worker')!.environment()).toMatchObject({
-    ...{ OPENAI_API_KEY: '', OPENAI_BASE_URL: '', WHET_DEMO_ANALYST_URL: expect.stringContaining('127.0.0.1') },
+    ...{ OPENAI_API_KEY: '', OPENAI_BASE_URL: '', WHET_ANALYST_ONLY: 'demo' },
+    ...{ WHET_DEMO_ANALYST_URL: expect.stringContaining('127.0.0.1') },
   });
 });
 
