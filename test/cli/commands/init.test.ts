@@ -138,7 +138,8 @@ test('what a command names outside the new folder is named by its whole path, an
   const env = { ...process.env, TEMPORAL_ADDRESS: 'temporal.example:7233', WHET_HOME: join(folder, '.whetstone') };
   const args = [join(projectRoot(), 'dist/cli/main.js'), 'validate', 'tills/agent.yaml'];
   const checked = spawnSync(process.execPath, args, { cwd: here, env, encoding: 'utf8' });
-  expect(checked.stderr).toBe('');
+  // On a busy machine it says what it waits for.
+  expect(checked.stderr.replace(/^after .*\n/gm, '')).toBe('');
   expect(checked.stdout).toContain('valid (agent tills');
 });
 
