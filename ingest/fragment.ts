@@ -45,6 +45,8 @@ export interface Scored {
   /** It counts only under a rule that names it, as it may tell of something else. Absent: false. */
   needsRule?: true;
   from: 'trace' | 'file';
+  /** When it was given, ISO 8601. Null or absent: the source does not say. */
+  at?: string | null;
 }
 
 /** Takes what a reader finds in a record. */

@@ -28,6 +28,8 @@ const LONGEST_REJECT = 10_000;
 /** Names of scores that are counted apart. */
 const MOST_NAMES = 20;
 
+const DISAGREE = 'traces of one conversation passed and failed: give its own outcome with --outcomes';
+
 /** What is ingested, and how. */
 export interface IngestOptions {
   agent: string;
@@ -104,7 +106,7 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
     store,
     layout.ingestedConversations(options.agent),
     'conversations.jsonl',
-    newConversations(fragments, known, at, counts, unmatched),
+    newConversations(fragments, known, at, { counts, noOutcome: reading.noOutcome, unmatched }),
   );
   const { count, examples } = await unmatched.rest(store, options.agent);
   if (count > 0)
@@ -142,7 +144,12 @@ function* outcomesOf(reading: Reading, known: Known, at: string, unmatched: Unma
   }
 }
 
-function* newConversations(fragments: Spool<Fragment>, known: Known, at: string, counts: Counts, unmatched: Unmatched) {
+function* newConversations(
+  fragments: Spool<Fragment>,
+  known: Known,
+  at: string,
+  { counts, noOutcome, unmatched }: { counts: Counts; noOutcome: Counts; unmatched: Unmatched },
+) {
   for (const [, group] of fragments.groups()) {
     const format = group[0]?.format ?? null;
     const counted = counts.of(format);
@@ -155,8 +162,10 @@ function* newConversations(fragments: Spool<Fragment>, known: Known, at: string,
       }
       counted.conversations++;
       unmatched.match(read.data);
-      if (known.hasOutcome(read.data)) counted.withOutcome++;
+      const hasOutcome = known.hasOutcome(read.data);
+      if (hasOutcome === true) counted.withOutcome++;
       else counted.withoutOutcome++;
+      if (hasOutcome === 'disagree') noOutcome.leaveOut(null, DISAGREE, conversation.id);
       if (known.addVersion(read.data)) counted.known++;
       else {
         counted.added++;

@@ -72,10 +72,12 @@ function conversationOf(main: Thread, others: readonly Thread[], at: string, isO
   const branches = all.flatMap(({ branches }) => branches ?? []);
   const kept = [...others.map(({ messages }) => messages), ...branches.flatMap(({ kept }) => kept)];
   const count = others.length + branches.reduce((sum, { count }) => sum + count, 0);
-  const aliases = aliasesOf(
-    id,
-    all.flatMap(({ aliases = [], key, isOpening }) => (isOpening === true ? aliases : [...aliases, key])),
-  );
+  // Scores name traces more often than requests, and not all ids may be kept.
+  const aliases = aliasesOf(id, [
+    ...all.map(({ trace }) => trace),
+    ...all.flatMap(({ key, isOpening }) => (isOpening === true ? [] : key)),
+    ...all.flatMap(({ aliases = [] }) => aliases),
+  ]);
   const tools = main.fragments.findLast(({ tools }) => tools !== undefined)?.tools;
   const seed = all.find(({ seed }) => seed !== undefined)?.seed;
   return {

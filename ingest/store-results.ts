@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Conversation, countsMore, type Outcome } from '../contracts/artifacts/conversation';
+import { type Conversation, countsMore, type Outcome, outcomeAmong } from '../contracts/artifacts/conversation';
 import { canonicalJson } from '../contracts/artifacts/trajectory-id';
 import { type ArtifactStore, ingestedConversations, ingestedOutcomes, putLines } from '../store';
 
@@ -9,7 +9,7 @@ const ARTIFACT_CHARACTERS = 8_000_000;
 /** A short name of a text, for sets of many. */
 const short = (text: string): string => hash('sha256', text, 'binary').slice(0, 12);
 
-type KnownOutcome = Pick<Outcome, 'at' | 'from'> & { content: string };
+type KnownOutcome = Pick<Outcome, 'at' | 'from' | 'success' | 'reward'> & { content: string };
 
 /** What an outcome says. */
 const contentOf = ({ success, reward, from }: Outcome): string => `${success} ${reward} ${from}`;
@@ -61,13 +61,13 @@ export class Known {
   }
 
   private note(outcome: Outcome): void {
-    const { conversation, at, from } = outcome;
+    const { conversation, at, from, success, reward } = outcome;
     const content = contentOf(outcome);
     const before = this.outcomeOf(conversation);
     const isNew = before === undefined || countsMore(outcome, before);
     if (before?.from === from && from === 'trace' && before.content !== content)
       this.replaced.add(short(`${conversation} ${isNew ? before.content : content}`));
-    if (isNew) this.outcomes.set(short(conversation), this.placeOf({ at, from, content }));
+    if (isNew) this.outcomes.set(short(conversation), this.placeOf({ at, from, success, reward, content }));
   }
 
   private outcomeOf(name: string): KnownOutcome | undefined {
@@ -84,9 +84,11 @@ export class Known {
     return place;
   }
 
-  /** Whether an outcome names the conversation. */
-  hasOutcome({ id, aliases = [] }: Pick<Conversation, 'id' | 'aliases'>): boolean {
-    return [id, ...aliases].some((name) => this.outcomes.has(short(name)));
+  /** Whether a conversation has an outcome, as `outcomeAmong` tells. */
+  hasOutcome({ id, aliases = [] }: Pick<Conversation, 'id' | 'aliases'>): boolean | 'disagree' {
+    const ofAliases = new Set(aliases.flatMap((name) => this.outcomeOf(name) ?? []));
+    const found = outcomeAmong(this.outcomeOf(id) ?? null, [...ofAliases]);
+    return found === 'disagree' ? found : found !== null;
   }
 }
 

@@ -4,6 +4,7 @@ import {
   conversationSchema,
   countsMore,
   type Outcome,
+  outcomeAmong,
   outcomeSchema,
   UNKNOWN_MODEL,
 } from '../contracts/artifacts/conversation';
@@ -27,6 +28,7 @@ export interface IngestedTraces {
   counts: {
     /** Different ids. */
     conversations: number;
+    /** Those without an outcome, also where what names them disagrees. */
     withoutOutcome: number;
     /** Lines of the store that are none; they are left out. */
     unreadable: number;
@@ -92,16 +94,22 @@ interface Version {
   messages: number;
   at: string;
   startedAt: string | null;
-  outcome: KnownOutcome | null;
+  /** The outcome of its id. */
+  own: KnownOutcome | null;
+  /** Those of its aliases, in any version. Null: none. */
+  ofAliases: Set<KnownOutcome> | null;
 }
+
+/** A version that is returned. */
+type Chosen = Pick<Version, 'file' | 'line' | 'startedAt'> & { outcome: KnownOutcome };
 
 type KnownOutcome = Pick<Outcome, 'success' | 'reward' | 'from' | 'at'>;
 
 /**
  * Reads the conversations of an agent that `whet ingest` stored, each once, with its outcome: the longest of its
  * versions, and of equally long ones the one that was ingested last. An outcome names a conversation by its id or by an
- * alias. Of all with an outcome it returns at most `most`, preferring those that started last. In memory are these, one
- * artifact, and some numbers for each conversation.
+ * alias (`outcomeAmong`). Of all with an outcome it returns at most `most`, preferring those that started last. In
+ * memory are these, one artifact, and some numbers for each conversation.
  * @param options.most default: 20,000.
  * @throws the signal's reason; StoreCorruptError when a file's bytes are not what its name says.
  */
@@ -123,7 +131,10 @@ export async function readIngested(
     }
     file++;
   }
-  const known = [...versions].filter(([, { outcome }]) => outcome !== null);
+  const known = [...versions].flatMap(([id, { own, ofAliases, ...version }]) => {
+    const outcome = outcomeAmong(own, [...(ofAliases ?? [])]);
+    return outcome === null || outcome === 'disagree' ? [] : [[id, { ...version, outcome }] as const];
+  });
   const chosen = known.sort(([a, one], [b, other]) => byStart(one, other) || (a < b ? -1 : 1)).slice(0, most);
   const { trajectories, tools } = await load(store, agent, new Map(chosen), signal);
   return {
@@ -134,7 +145,7 @@ export async function readIngested(
 }
 
 /** The latest start first; those without one last. */
-const byStart = ({ startedAt: one }: Version, { startedAt: other }: Version): number =>
+const byStart = ({ startedAt: one }: Chosen, { startedAt: other }: Chosen): number =>
   (one ?? '') === (other ?? '') ? 0 : (one ?? '') > (other ?? '') ? -1 : 1;
 
 async function readOutcomes(store: ArtifactStore, agent: string, signal?: AbortSignal) {
@@ -160,23 +171,26 @@ function keepVersion(
   place: Pick<Version, 'file' | 'line'>,
   outcomes: ReadonlyMap<string, KnownOutcome>,
 ): void {
-  // What names the conversation itself is more certain than what names its trace.
-  const outcome = [id, ...aliases].map((name) => outcomes.get(name)).find((one) => one !== undefined) ?? null;
   const before = versions.get(id);
   const isNewer =
     before === undefined ||
     messages.length > before.messages ||
     (messages.length === before.messages && at >= before.at);
-  const known = outcome ?? before?.outcome ?? null;
-  if (isNewer) versions.set(id, { ...place, messages: messages.length, at, startedAt, outcome: known });
-  else before.outcome ??= outcome;
+  const own = outcomes.get(id) ?? null;
+  let ofAliases = before?.ofAliases ?? null;
+  for (const alias of aliases) {
+    const outcome = outcomes.get(alias);
+    if (outcome !== undefined) ofAliases = (ofAliases ?? new Set()).add(outcome);
+  }
+  const version = isNewer ? { ...place, messages: messages.length, at, startedAt } : before;
+  versions.set(id, { ...version, own, ofAliases });
 }
 
 /** Reads the chosen versions, a file after the other. */
 async function load(
   store: ArtifactStore,
   agent: string,
-  chosen: ReadonlyMap<string, Version>,
+  chosen: ReadonlyMap<string, Chosen>,
   signal?: AbortSignal,
 ): Promise<Pick<IngestedTraces, 'trajectories' | 'tools'>> {
   const trajectories: Trajectory[] = [];
@@ -187,7 +201,7 @@ async function load(
     let line = 0;
     for (const conversation of lines) {
       const place = places.get(`${file} ${line++}`);
-      if (place?.outcome == null || conversation?.id !== place.id) continue;
+      if (place === undefined || conversation?.id !== place.id) continue;
       trajectories.push(toTrajectory(conversation, place.outcome));
       for (const schema of conversation.tools ?? []) noteTool(tools, schema, conversation.at);
     }

@@ -19,8 +19,8 @@ export type ConversationFormat = (typeof CONVERSATION_FORMATS)[number];
 /** The model of a trajectory whose conversation does not name one. No model can have this name. */
 export const UNKNOWN_MODEL = '(unknown)';
 
-/** Most other ids of one conversation. */
-export const MOST_ALIASES = 16;
+/** Most other ids of one conversation: a session may have a trace for each turn, and each may have its score. */
+export const MOST_ALIASES = 1_000;
 /** Longest id of a conversation, in UTF-16 units. A longer one is replaced by its hash. */
 export const LONGEST_ID = 200;
 
@@ -71,4 +71,22 @@ export type Outcome = z.infer<typeof outcomeSchema>;
 export function countsMore(one: Pick<Outcome, 'from' | 'at'>, other: Pick<Outcome, 'from' | 'at'>): boolean {
   if (one.from === other.from) return one.at > other.at;
   return OUTCOME_SOURCES.indexOf(one.from) > OUTCOME_SOURCES.indexOf(other.from);
+}
+
+/**
+ * The outcome of a conversation, of all that name it: those of the source that counts most. Of these, one of its own id
+ * is more certain than those of its traces, which must agree; their reward is the mean.
+ * @returns null: there is none; 'disagree': its traces passed and failed.
+ */
+export function outcomeAmong<T extends Pick<Outcome, 'success' | 'reward' | 'from' | 'at'>>(
+  own: T | null,
+  ofAliases: readonly T[],
+): T | null | 'disagree' {
+  const all = own === null ? ofAliases : [own, ...ofAliases];
+  const from = OUTCOME_SOURCES.findLast((source) => all.some((one) => one.from === source));
+  if (own !== null && own.from === from) return own;
+  const [first, ...others] = ofAliases.filter((one) => one.from === from);
+  if (first === undefined) return null;
+  if (others.some(({ success }) => success !== first.success)) return 'disagree';
+  return { ...first, reward: [first, ...others].reduce((sum, { reward }) => sum + reward, 0) / (others.length + 1) };
 }

@@ -83,5 +83,6 @@ function readScore(score: Fields, sink: Sink): void {
   // Of a boolean, the value is 0 or 1; of a category its place in the list.
   const said = member(score, 'dataType') === 'CATEGORICAL' ? (words ?? value) : (value ?? words);
   if (trace === null || said === null || said === undefined) return sink.leaveOut('a score without a trace or a value');
-  sink.score({ conversation: idOf(trace), name: textOf(score['name']) ?? 'score', value: said, from: 'trace' });
+  const at = timeOf(score['timestamp'] ?? member(score, 'createdAt'));
+  sink.score({ conversation: idOf(trace), name: textOf(score['name']) ?? 'score', value: said, from: 'trace', at });
 }

@@ -66,10 +66,10 @@ function readStatistics(run: Fields, trace: string, sink: Sink): void {
   }
 }
 
-function readFeedback({ key, score, value, trace_id: trace, run_id: run }: Fields, sink: Sink): void {
+function readFeedback({ key, score, value, trace_id: trace, run_id: run, created_at: at }: Fields, sink: Sink): void {
   const conversation = textOf(trace, run);
   const said = score ?? value;
   if (conversation === null || said === null || said === undefined)
     return sink.leaveOut('a feedback without a run or a score');
-  sink.score({ conversation: idOf(conversation), name: String(key), value: said, from: 'trace' });
+  sink.score({ conversation: idOf(conversation), name: String(key), value: said, from: 'trace', at: timeOf(at) });
 }

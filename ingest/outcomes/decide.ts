@@ -59,7 +59,12 @@ const unclear = (score: Scored | undefined): Decided => ({
   example: shownValue(score?.value),
 });
 
-/** Of each name the last one. */
-const latest = (scores: readonly Scored[]): Scored[] => [
-  ...new Map(scores.map((score) => [score.name, score] as const)).values(),
-];
+/** Of each name the last one: by their times where all have one, as an export may begin with the newest. */
+function latest(scores: readonly Scored[]): Scored[] {
+  const times = scores.flatMap(({ at }) => at ?? []);
+  const ordered =
+    times.length < scores.length
+      ? scores
+      : scores.toSorted(({ at: a }, { at: b }) => (a === b ? 0 : String(a) < String(b) ? -1 : 1));
+  return [...new Map(ordered.map((score) => [score.name, score] as const)).values()];
+}

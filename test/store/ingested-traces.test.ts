@@ -69,6 +69,21 @@ describe('ingested conversations', () => {
     expect(brief(found)).toEqual(['a, turn 0 1', 'b, turn 0 0']);
   });
 
+  it('have no outcome where their traces disagree, unless a source that counts more says it', async () => {
+    const aliases = ['t1', 't2', 't3'];
+    const all = ['a', 'b', 'c'].map((id) => conversation(id, 1, { aliases: aliases.map((name) => `${id} ${name}`) }));
+    const found = await read(
+      [all, [conversation('b', 1, { aliases: ['b t4'] })]],
+      [
+        [outcome('a t1', 1), outcome('a t2', 1), outcome('a t3', 0)],
+        [outcome('b t2', 1), { ...outcome('b t3', 0.75), success: true }, { ...outcome('b t4', 0.5), success: true }],
+        [outcome('c', 1), outcome('c t2', 0, DAY(1), 'file')],
+      ],
+    );
+    expect(brief(found)).toEqual(['b, turn 0 0.75', 'c, turn 0 0']);
+    expect(found.counts).toEqual({ conversations: 3, withoutOutcome: 1, unreadable: 0 });
+  });
+
   it('are returned once, in their longest and then their latest version', async () => {
     const again = conversation('b', 1, { model: 'later', at: DAY(2) });
     const found = await read(

@@ -121,6 +121,7 @@ function readEvaluation(record: Fields, attributes: Attributes, sink: Sink): voi
     name: textIn(attributes, 'gen_ai.evaluation.name') ?? 'evaluation',
     value,
     from: 'trace',
+    at: timeOf(record['timeUnixNano'] ?? record['endTimeUnixNano'] ?? record['startTimeUnixNano']),
   };
   sink.score({ conversation: ids.trace === null ? ids.key : idOf(ids.trace), ...scored });
 }
