@@ -26,7 +26,7 @@ export interface IngestedTraces {
   /** Schemas of the tools that were offered in them, each name once, as it was captured last. */
   tools: unknown[];
   counts: {
-    /** Different ids. */
+    /** Different ids, of each format for itself. */
     conversations: number;
     /** Those without an outcome, also where what names them disagrees. */
     withoutOutcome: number;
@@ -100,6 +100,9 @@ interface Version {
   ofAliases: Set<KnownOutcome> | null;
 }
 
+/** What tells a conversation from others: different tools may give the same id. In the order of the ids. */
+const keyOf = ({ id, format }: Pick<Conversation, 'id' | 'format'>): string => `${id}\n${format}`;
+
 /** A version that is returned. */
 type Chosen = Pick<Version, 'file' | 'line' | 'startedAt'> & { outcome: KnownOutcome };
 
@@ -131,9 +134,9 @@ export async function readIngested(
     }
     file++;
   }
-  const known = [...versions].flatMap(([id, { own, ofAliases, ...version }]) => {
+  const known = [...versions].flatMap(([key, { own, ofAliases, ...version }]) => {
     const outcome = outcomeAmong(own, [...(ofAliases ?? [])]);
-    return outcome === null || outcome === 'disagree' ? [] : [[id, { ...version, outcome }] as const];
+    return outcome === null || outcome === 'disagree' ? [] : [[key, { ...version, outcome }] as const];
   });
   const chosen = known.sort(([a, one], [b, other]) => byStart(one, other) || (a < b ? -1 : 1)).slice(0, most);
   const { trajectories, tools } = await load(store, agent, new Map(chosen), signal);
@@ -167,11 +170,13 @@ async function readOutcomes(store: ArtifactStore, agent: string, signal?: AbortS
 
 function keepVersion(
   versions: Map<string, Version>,
-  { id, aliases = [], messages, at, startedAt }: Conversation,
+  conversation: Conversation,
   place: Pick<Version, 'file' | 'line'>,
   outcomes: ReadonlyMap<string, KnownOutcome>,
 ): void {
-  const before = versions.get(id);
+  const { id, aliases = [], messages, at, startedAt } = conversation;
+  const key = keyOf(conversation);
+  const before = versions.get(key);
   const isNewer =
     before === undefined ||
     messages.length > before.messages ||
@@ -183,7 +188,7 @@ function keepVersion(
     if (outcome !== undefined) ofAliases = (ofAliases ?? new Set()).add(outcome);
   }
   const version = isNewer ? { ...place, messages: messages.length, at, startedAt } : before;
-  versions.set(id, { ...version, own, ofAliases });
+  versions.set(key, { ...version, own, ofAliases });
 }
 
 /** Reads the chosen versions, a file after the other. */
@@ -195,19 +200,33 @@ async function load(
 ): Promise<Pick<IngestedTraces, 'trajectories' | 'tools'>> {
   const trajectories: Trajectory[] = [];
   const tools = new Map<string, { schema: unknown; at: string }>();
-  const places = new Map([...chosen].map(([id, { file, line, outcome }]) => [`${file} ${line}`, { id, outcome }]));
+  const places = new Map([...chosen].map(([key, { file, line, outcome }]) => [`${file} ${line}`, { key, outcome }]));
+  const seedNames = seedNamesOf([...chosen.keys()]);
   let file = 0;
   for await (const { lines } of ingestedConversations(store, agent, signal)) {
     let line = 0;
     for (const conversation of lines) {
       const place = places.get(`${file} ${line++}`);
-      if (place === undefined || conversation?.id !== place.id) continue;
-      trajectories.push(toTrajectory(conversation, place.outcome));
+      if (place === undefined || conversation === null || keyOf(conversation) !== place.key) continue;
+      trajectories.push(toTrajectory(conversation, place.outcome, seedNames.get(place.key) ?? place.key));
       for (const schema of conversation.tools ?? []) noteTool(tools, schema, conversation.at);
     }
     file++;
   }
   return { trajectories, tools: [...tools.values()].map(({ schema }) => schema) };
+}
+
+/** From what the seed of each is derived: its id, unless one of another format has the same id. */
+function seedNamesOf(keys: readonly string[]): Map<string, string> {
+  const taken = new Set<string>();
+  return new Map(
+    keys.toSorted().map((key) => {
+      const id = key.slice(0, key.lastIndexOf('\n'));
+      const name = taken.has(id) ? key : id;
+      taken.add(id);
+      return [key, name];
+    }),
+  );
 }
 
 function noteTool(tools: Map<string, { schema: unknown; at: string }>, schema: unknown, at: string): void {
@@ -218,10 +237,11 @@ function noteTool(tools: Map<string, { schema: unknown; at: string }>, schema: u
 }
 
 function toTrajectory(
-  { id, seed, model, messages, branches, leftOut }: Conversation,
+  { seed, model, messages, branches, leftOut }: Conversation,
   { success, reward }: KnownOutcome,
+  seedName: string,
 ): Trajectory {
-  const task = { seed: seed ?? conversationSeed(id), split: 'live' as const };
+  const task = { seed: seed ?? conversationSeed(seedName), split: 'live' as const };
   const named = model ?? UNKNOWN_MODEL;
   return trajectorySchema.parse({
     id: trajectoryId({ task, trial: 0, model: named, messages }),

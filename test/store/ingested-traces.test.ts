@@ -98,6 +98,16 @@ describe('ingested conversations', () => {
     expect(found.counts.conversations).toBe(2);
   });
 
+  it('are told apart where two formats have the same id', async () => {
+    const found = await read(
+      [[conversation('42', 2), conversation('42', 3, { format: 'langfuse' })]],
+      [[outcome('42', 1)]],
+    );
+    expect(brief(found)).toEqual(['42, turn 1 1', '42, turn 2 1']);
+    expect(found.counts.conversations).toBe(2);
+    expect(new Set(found.trajectories.map(({ task }) => task.seed)).size).toBe(2);
+  });
+
   it('are the newest where there are more than wanted', async () => {
     const started = [1, 3, 2].map((day) => conversation(`day ${day}`, 1, { startedAt: DAY(day) }));
     const outcomes = [...started.map(({ id }) => outcome(id, 1)), outcome('old', 1)];
