@@ -31,9 +31,8 @@ export function merged(
   at: string,
   leaveOut: (reason: string) => void = () => undefined,
 ): Conversation[] {
-  const threads: Thread[] = [];
   const all = wholes(inOrder(fragments));
-  for (const fragment of all) if (fragment.isAnswer !== true) add(threads, fragment);
+  const threads = threadsOf(all.filter(({ isAnswer }) => isAnswer !== true));
   const answers = all.filter(({ isAnswer }) => isAnswer === true);
   const unjoined = joinAnswers(threads, answers);
   for (let count = 0; count < unjoined; count++) leaveOut(AMBIGUOUS);
@@ -50,24 +49,27 @@ export function merged(
 
 /** Threads that have a trace in common. A session may hold several conversations, each in traces of its own. */
 function byTrace(threads: readonly Thread[]): Thread[][] {
-  const groups: { traces: Set<string | null>; threads: Thread[] }[] = [];
+  const groups = new Map<string | null, { traces: (string | null)[]; threads: Thread[] }>();
   for (const thread of threads) {
     // What names no trace is in the same one.
     const traces = new Set(thread.fragments.map(({ trace = null }) => trace));
-    const joined = groups.filter((group) => [...traces].some((trace) => group.traces.has(trace)));
-    for (const group of joined) groups.splice(groups.indexOf(group), 1);
-    groups.push({
-      traces: new Set([...joined.flatMap((group) => [...group.traces]), ...traces]),
-      threads: [...joined.flatMap((group) => group.threads), thread],
-    });
+    const joined = [...new Set([...traces].flatMap((trace) => groups.get(trace) ?? []))];
+    const [group = { traces: [], threads: [] }, ...others] = joined.sort((a, b) => b.traces.length - a.traces.length);
+    for (const one of others.flatMap((other) => other.threads)) group.threads.push(one);
+    group.threads.push(thread);
+    for (const trace of [...others.flatMap((other) => other.traces), ...traces]) {
+      if (groups.get(trace) !== group) group.traces.push(trace);
+      groups.set(trace, group);
+    }
   }
-  return groups.map((group) => group.threads);
+  return [...new Set(groups.values())].map((group) => group.threads);
 }
 
 function conversationOf(main: Thread, others: readonly Thread[], at: string, isOneOfSeveral = false): Conversation {
   const all = [main, ...others].flatMap(({ fragments }) => fragments);
   const last = main.fragments.at(-1) as Fragment;
-  const id = (last.isOpening === true ? firstOf(main).aliases?.[0] : isOneOfSeveral ? last.trace : null) ?? last.key;
+  const id =
+    (last.isOpening === true ? firstOf(main).aliases?.[0] : isOneOfSeveral ? firstOf(main).trace : null) ?? last.key;
   const models = new Set(all.flatMap(({ model }) => model ?? []));
   const branches = all.flatMap(({ branches }) => branches ?? []);
   const kept = [...others.map(({ messages }) => messages), ...branches.flatMap(({ kept }) => kept)];
@@ -98,8 +100,7 @@ function conversationOf(main: Thread, others: readonly Thread[], at: string, isO
 /** The request with which a conversation began: it is the same however far the conversation has gone since. */
 function firstOf({ fragments }: Thread): Fragment {
   const [some, ...others] = fragments.filter(({ isAnswer }) => isAnswer !== true);
-  // What a longer fragment contains stands before it, so that of equal ones the last was read first.
-  return others.reduce((first, one) => (isBefore(first, one) ? first : one), some ?? (fragments[0] as Fragment));
+  return others.reduce((first, one) => (isBefore(one, first) ? one : first), some ?? (fragments[0] as Fragment));
 }
 
 function isBefore(one: Fragment, other: Fragment): boolean {
@@ -140,14 +141,27 @@ function wholes(fragments: readonly Fragment[]): Fragment[] {
   });
 }
 
-function add(threads: Thread[], fragment: Fragment): void {
-  const { messages, leftOut } = fragment;
-  const next = threadOf(messages, leftOut, [fragment]);
-  const container = threads.find(({ chain }) => chain[next.chain.length - 1] === next.chain.at(-1));
-  if (container !== undefined && next.chain.length > 0) return void container.fragments.unshift(fragment);
-  const before = threads.findIndex(({ chain }) => chain.length > 0 && next.chain[chain.length - 1] === chain.at(-1));
-  if (before === -1) threads.push(next);
-  else threads[before] = extended(threads[before] as Thread, next);
+/** The conversations that fragments tell, in the order in which they begin. */
+function threadsOf(fragments: readonly Fragment[]): Thread[] {
+  const threads: Thread[] = [];
+  // Many may have the same opening. Of each place in a thread the hash tells all that came before.
+  const containing = new Map<string, Thread>();
+  const ending = new Map<string, Thread>();
+  for (const fragment of fragments) {
+    const next = threadOf(fragment.messages, fragment.leftOut, [fragment]);
+    const container = containing.get(next.chain.at(-1) ?? '');
+    if (container !== undefined) {
+      container.fragments.push(fragment);
+      continue;
+    }
+    const before = next.chain.map((link) => ending.get(link)).findLast((thread) => thread !== undefined);
+    if (before === undefined) threads.push(next);
+    else ending.delete(before.chain.at(-1) ?? '');
+    const thread = before === undefined ? next : Object.assign(before, extended(before, next));
+    for (const link of thread.chain) if (!containing.has(link)) containing.set(link, thread);
+    if (thread.chain.length > 0) ending.set(thread.chain.at(-1) as string, thread);
+  }
+  return threads;
 }
 
 /**

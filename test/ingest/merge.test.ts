@@ -82,6 +82,32 @@ it('names a conversation by its first request, in any order of files', () => {
     expect(texts(order).map(({ id }) => id)).toEqual(['r1']);
 });
 
+it('finds the conversation of a request among many with the same opening', () => {
+  const count = 30_000;
+  const turns = ['', ' u:go a:on'].map((rest) =>
+    Array.from({ length: count }, (_, one) =>
+      fragment(`u:hi a:${one}${rest}`, { isOpening: true, aliases: [`${one}${rest}`] }),
+    ),
+  );
+  const found = merged(turns.flat(), AT);
+  expect(found.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, one) => String(one)));
+  expect(found.every(({ messages }) => messages.length === 4)).toBe(true);
+});
+
+it('joins traces that a conversation has in common', () => {
+  const all = [
+    ['u:1', 't1'],
+    ['u:2', 't2'],
+    ['u:3', 't3'],
+    ['u:1 a:x', 't2'],
+    ['u:4', 't3'],
+  ] as const;
+  expect(texts(all.map(([text, trace]) => fragment(text, { trace })))).toEqual([
+    { id: 't1', messages: 'u:1 a:x', branches: 1 },
+    { id: 't3', messages: 'u:3', branches: 1 },
+  ]);
+});
+
 describe('answers in records of their own', () => {
   const answer = (text: string) => fragment(text, { isAnswer: true });
   const counted = (fragments: Fragment[]) => {
