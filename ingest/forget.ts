@@ -1,12 +1,5 @@
 import type { Conversation, Outcome } from '../contracts/artifacts/conversation';
-import {
-  type ArtifactStore,
-  type IngestedFile,
-  ingestedConversations,
-  ingestedOutcomes,
-  layout,
-  putLines,
-} from '../store';
+import { type ArtifactStore, type IngestedFile, ingestedConversations, ingestedOutcomes, layout } from '../store';
 
 /** What was removed. */
 export interface Forgotten {
@@ -18,24 +11,33 @@ export interface Forgotten {
 
 /**
  * Removes a conversation from an agent's ingested ones: all its versions, the outcomes that name it, and the lines that
- * were kept aside. The rest of a file is written before the file is removed, so that a kill loses nothing else.
+ * were kept aside. An outcome may name it by an alias; one that another conversation has too stays. The rest of a file
+ * is written before the file is removed, so that a kill loses nothing else. Lines that this version cannot read stay.
  * @param name its id or an alias of it.
  */
 export async function forget(store: ArtifactStore, agent: string, name: string): Promise<Forgotten> {
-  const names = new Set([name]);
+  const ids = new Set([name]);
   for await (const { lines } of ingestedConversations(store, agent))
-    for (const line of lines) if (line?.id === name || line?.aliases?.includes(name)) names.add(line.id);
-  const conversations = await without<Conversation>(
-    store,
-    ingestedConversations(store, agent),
-    [layout.ingestedConversations(agent), 'conversations.jsonl'],
-    ({ id }) => names.has(id),
-  );
+    for (const line of lines) if (line?.id === name || line?.aliases?.includes(name)) ids.add(line.id);
+  const names = new Set(ids);
+  for await (const { lines } of ingestedConversations(store, agent))
+    for (const line of lines)
+      for (const alias of line?.aliases ?? []) if (line !== null && ids.has(line.id)) names.add(alias);
+  for await (const { lines } of ingestedConversations(store, agent))
+    for (const line of lines)
+      if (line !== null && !ids.has(line.id)) for (const one of [line.id, ...(line.aliases ?? [])]) names.delete(one);
+  // Outcomes first: after a kill, the conversation still tells their names.
   const outcomes = await without<Outcome>(
     store,
     ingestedOutcomes(store, agent),
     [layout.ingestedOutcomes(agent), 'outcomes.jsonl'],
     ({ conversation }) => names.has(conversation),
+  );
+  const conversations = await without<Conversation>(
+    store,
+    ingestedConversations(store, agent),
+    [layout.ingestedConversations(agent), 'conversations.jsonl'],
+    ({ id }) => ids.has(id),
   );
   let rejected = 0;
   if (conversations + outcomes > 0)
@@ -52,12 +54,17 @@ async function without<T>(
   goes: (line: T) => boolean,
 ): Promise<number> {
   let count = 0;
-  for await (const { key, lines } of files) {
-    const all = [...lines];
-    const rest = all.filter((line) => line !== null && !goes(line));
-    const gone = all.filter((line) => line !== null && goes(line)).length;
+  for await (const { key, lines, bytesOf } of files) {
+    const rest: Buffer[] = [];
+    let gone = 0;
+    let place = 0;
+    for (const line of lines) {
+      if (line !== null && goes(line)) gone++;
+      else rest.push(bytesOf(place), Buffer.from('\n'));
+      place++;
+    }
     if (gone === 0) continue;
-    if (rest.length > 0) await putLines(store, directory, name, rest);
+    if (rest.length > 0) await store.put(directory, name, Buffer.concat(rest), { mediaType: 'application/jsonl' });
     await store.remove(key, Date.now() + 1_000);
     count += gone;
   }

@@ -40,6 +40,8 @@ export interface IngestedFile<T> {
   key: string;
   /** Its lines; null for a line that is none. */
   lines: Iterable<T | null>;
+  /** The bytes of a line, without its end. */
+  bytesOf: (line: number) => Buffer;
 }
 
 /**
@@ -71,7 +73,7 @@ async function* filesOf<T>(
     if (!name.endsWith('.jsonl')) continue;
     const key = `${directory}/${name}`;
     const file = new LineFile(await store.getNamed(key), schema);
-    yield { key, lines: linesOf(file) };
+    yield { key, lines: linesOf(file), bytesOf: (line) => file.bytesOf(line) };
   }
 }
 

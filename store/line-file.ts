@@ -21,11 +21,16 @@ export class LineFile<T> {
 
   /** Parses a line. Throws RangeError for an index outside the file, and ZodError if the schema refuses the line. */
   at(index: number): T {
+    return this.schema.parse(JSON.parse(this.bytesOf(index).toString('utf8')));
+  }
+
+  /** The bytes of a line, without its end. Throws RangeError for an index outside the file. */
+  bytesOf(index: number): Buffer {
     const end = this.ends[index];
     if (end === undefined)
       throw new RangeError(`Line ${index} of an artifact with ${this.length} lines was asked for.`);
     const start = index === 0 ? 0 : (this.ends[index - 1] as number) + 1;
-    return this.schema.parse(JSON.parse(this.data.toString('utf8', start, end)));
+    return this.data.subarray(start, end);
   }
 }
 
