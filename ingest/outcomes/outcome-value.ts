@@ -59,12 +59,14 @@ export function isOffScale(given: unknown): boolean {
   return number !== null && verdictOf(number) === null;
 }
 
+/** Longest text that is read as a number. */
+const LONGEST_NUMBER = 40;
+
 /** A number, also one that is written as a text; else null. */
 export function numberOf(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
-  return typeof value === 'string' && /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(value)
-    ? Number(value)
-    : null;
+  if (typeof value !== 'string' || value.length > LONGEST_NUMBER) return null;
+  return /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : null;
 }
 
 /** A value as messages show it. */

@@ -44,5 +44,8 @@ it.each([
   ['', null],
   ['1e400', Infinity],
   ['0x10', null],
+  ['5.', 5],
+  // Nobody writes such a score, and trying it in all ways would take minutes.
+  ['1'.repeat(50), null],
   [Number.NaN, null],
 ])('%p as a number is %p', (value, number) => expect(numberOf(value)).toBe(number));
