@@ -34,14 +34,16 @@ export interface Verdict {
 /**
  * What a value means: true and false; numbers from 0 to 1, of which half and more pass; -1, a thumb down; the words of
  * the two lists, in any case. Null: it means neither.
+ * @param passesFrom where the format has a limit: then every number is above or below it, such as a sum of rewards.
  */
-export function verdictOf(given: unknown, passesFrom = HALF): Verdict | null {
+export function verdictOf(given: unknown, passesFrom?: number): Verdict | null {
   const value = numberOf(given) ?? given;
   if (typeof value === 'boolean') return { success: value, reward: Number(value) };
   if (typeof value === 'number') {
     const reward = withoutRounding(value) as number;
+    if (passesFrom !== undefined) return { success: reward >= passesFrom, reward: Math.min(Math.max(reward, 0), 1) };
     if (reward === -1) return { success: false, reward: 0 };
-    return reward >= 0 && reward <= 1 ? { success: reward >= passesFrom, reward } : null;
+    return reward >= 0 && reward <= 1 ? { success: reward >= HALF, reward } : null;
   }
   if (typeof value !== 'string') return null;
   const success = WORDS.get(

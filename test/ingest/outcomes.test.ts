@@ -25,6 +25,8 @@ it.each([
 it('has another threshold where a format says so', () => {
   expect(verdictOf(0.9, 1)).toEqual(fail(0.9));
   expect(verdictOf(1, 1)).toEqual(pass(1));
+  expect(verdictOf(1.2, 1)).toEqual(pass(1));
+  expect(verdictOf(-0.5, 1)).toEqual(fail(0));
 });
 
 it.each([
