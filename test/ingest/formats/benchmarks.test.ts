@@ -38,6 +38,26 @@ it("keeps what verifiers' traces have besides: tools, model, and the other path 
   });
 });
 
+it("reads verifiers' graph as one conversation, of whose branches few are kept where all repeat a long message", async () => {
+  const node = (text: string, parent: number | null) => ({ message: { role: 'user', content: text }, parent });
+  const graph = (root: string) => [node(root, null), ...Array.from({ length: 64 }, (_, i) => node(`leaf ${i}`, 0))];
+  const path = join(folder, 'wide.jsonl');
+  const traces = [
+    { id: 'long', nodes: [...graph('x'.repeat(1_500_000)), node('on', 64)], reward: 1 },
+    { id: 'round', nodes: [node('a', 1), node('b', 0)], reward: 1 },
+    { id: 'short', nodes: graph('x'), reward: 1 },
+  ];
+  writeFileSync(path, traces.map((trace) => `${JSON.stringify(trace)}\n`).join(''));
+  const { conversations, result } = await run([path]);
+  expect(
+    conversations.map(({ id, messages, branches }) => [id, messages.length, branches?.count, branches?.kept.length]),
+  ).toEqual([
+    ['long', 3, 63, 2],
+    ['short', 2, 63, 8],
+  ]);
+  expect(result.formats[0]?.leftOut).toMatchObject([{ reason: 'a graph without a root (nodes.parent)', count: 1 }]);
+});
+
 it("reads ATIF's steps, and joins a reward of another file", async () => {
   const outcomes = join(folder, 'rewards.csv');
   writeFileSync(outcomes, 'session_id,reward\nsession-1,1\n');
