@@ -132,7 +132,9 @@ async function ingestThrough(folder: string, store: ArtifactStore, options: Inge
 
 function* outcomesOf(reading: Reading, known: Known, at: string, unmatched: Unmatched) {
   const { options, scores, scales, noOutcome } = reading;
-  for (const [, group] of scores.groups()) {
+  for (const [name, group, more] of scores.groups()) {
+    if (more > 0)
+      noOutcome.leaveOut(null, 'a score beyond the most that are read of one conversation', shownValue(name), more);
     const found = decided(group, options.pass, at, scales);
     if ('reason' in found) {
       noOutcome.leaveOut(null, found.reason, found.example);
@@ -150,11 +152,12 @@ function* newConversations(
   at: string,
   { counts, noOutcome, unmatched }: { counts: Counts; noOutcome: Counts; unmatched: Unmatched },
 ) {
-  for (const [, group] of fragments.groups()) {
+  for (const [, group, more] of fragments.groups()) {
     const format = group[0]?.format ?? null;
     const counted = counts.of(format);
-    const leaveOut = (reason: string) => counts.leaveOut(format, reason, group[0]?.key ?? null);
-    for (const conversation of merged(group, at, leaveOut)) {
+    const key = shownValue(group[0]?.key);
+    if (more > 0) counts.leaveOut(format, 'a record beyond the most that are read of one conversation', key, more);
+    for (const conversation of mergedOrNone(group, at, (reason) => counts.leaveOut(format, reason, key))) {
       const read = conversationSchema.safeParse(conversation);
       if (!read.success) {
         counts.leaveOut(format, `a conversation that ${faultOf(read.error)}`, conversation.id);
@@ -172,6 +175,16 @@ function* newConversations(
         yield read.data;
       }
     }
+  }
+}
+
+/** The conversations of a group; one that cannot be merged costs no other. */
+function mergedOrNone(group: readonly Fragment[], at: string, leaveOut: (reason: string) => void) {
+  try {
+    return merged(group, at);
+  } catch (error) {
+    leaveOut(`a conversation that ${faultOf(error)}`);
+    return [];
   }
 }
 

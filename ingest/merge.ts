@@ -135,8 +135,8 @@ function wholes(fragments: readonly Fragment[]): Fragment[] {
       requests.set(piece, first);
       return first;
     }
-    request.messages.push(...messages);
-    request.leftOut.push(...leftOut);
+    for (const message of messages) request.messages.push(message);
+    for (const what of leftOut) request.leftOut.push(what);
     return [];
   });
 }

@@ -134,3 +134,9 @@ it('keeps the reasoning that later requests leave out', () => {
   const [found] = merged([first, fragment('u:1 a:2 u:3')], AT);
   expect(found?.messages[1]).toMatchObject({ content: '2', reasoning_content: 'because' });
 });
+
+it('joins the pieces of a request, however many messages they have', () => {
+  const many = fragment('a:x', { piece: 'p', messages: Array.from({ length: 200_000 }, () => said('a:x')[0]!) });
+  const [found] = merged([fragment('u:1', { piece: 'p' }), many], AT);
+  expect(found?.messages).toHaveLength(200_001);
+});
