@@ -23,8 +23,8 @@ export type OutcomeLine = { line: number } & ({ scored: Scored } | { reason: str
  */
 export async function* readOutcomeFile(path: string, rule: PassRule | null): AsyncGenerator<OutcomeLine> {
   if (/\.[ct]sv(?:\.gz)?$/i.test(path)) {
-    for await (const { fields, line } of csvRows(inputPieces(path), /\.tsv/i.test(path) ? '\t' : ','))
-      yield lineOf(fields, line, rule);
+    for await (const row of csvRows(inputPieces(path), /\.tsv/i.test(path) ? '\t' : ','))
+      yield 'reason' in row ? row : lineOf(row.fields, row.line, rule);
     return;
   }
   for await (const record of readRecords(path))
