@@ -7,13 +7,14 @@ import { makeFolder, makePrivateFolder } from '../store';
 import { CliError } from './errors';
 import { withInterrupt } from './foreground';
 import { projectRoot } from '../contracts/project-root';
+import { withHomeLock } from './home-lock';
 import { refuseToStrandRuns } from './open-runs';
 import { duration, type Output } from './output';
 import type { Settings } from './settings';
 import { jailGroupFolders, removeLeftJailGroups } from './supervisor/jail-groups';
 import { errorsOfLog, logTail } from './supervisor/log-tail';
 import { makePlan, missingAnalyst, type Plan, playedAnalyst, type PlanOptions } from './supervisor/plan';
-import { holderOf, lockAddress, tryLock } from './supervisor/kernel-lock';
+import { holderOf } from './supervisor/kernel-lock';
 import { endProcesses, isRunning, processesOfHome } from './supervisor/processes';
 import { askedAnalyst, servicesAnalyst } from './supervisor/services-analyst';
 import { currentStep, isWaitedFor, serviceRow, TITLES, waitingText } from './supervisor/service-text';
@@ -78,30 +79,9 @@ export async function up(settings: Settings, out: Output, options: UpOptions): P
   return { state, started };
 }
 
-/**
- * Lets one `whet up` or `whet down` at a time decide which services run here; a second one waits and names the first.
- * The kernel holds the lock, so a killed process does not leave it behind.
- */
-export async function withUpLock<T>({ home }: Settings, out: Output, action: () => Promise<T>): Promise<T> {
-  await makePrivateFolder(home);
-  const address = lockAddress('up', home);
-  let said = false;
-  for (;;) {
-    const lock = await tryLock(address);
-    if (lock !== null) {
-      try {
-        return await action();
-      } finally {
-        await lock.release();
-      }
-    }
-    const holder = holderOf(address);
-    if (!said && holder !== null)
-      out.line(`Waiting for process ${holder.pid}, which starts or stops the services here.`);
-    said = true;
-    await sleep(100);
-  }
-}
+/** Lets one `whet up` or `whet down` at a time decide which services run here; a second one waits. */
+export const withUpLock = <T>(settings: Settings, out: Output, action: () => Promise<T>): Promise<T> =>
+  withHomeLock(settings, { purpose: 'up', does: 'starts or stops the services here' }, out, action);
 
 /**
  * Ends the services that an earlier supervisor left, and decides which to start. `missing` says why a run would find no

@@ -16,6 +16,7 @@ import { hasRun, runIdOf } from '../diagnose/same-run';
 import { CliError } from '../errors';
 import { estimateRun, readLastCallSizes } from '../estimate';
 import { withInterrupt } from '../foreground';
+import { withHomeLock } from '../home-lock';
 import { ownTerminal } from '../output';
 import { demoAnalyst } from '../supervisor/plan';
 import { withTemporal } from '../temporal';
@@ -38,19 +39,29 @@ export interface DiagnoseFlags extends Omit<IngestFlags, 'agent'> {
 /**
  * `whet diagnose FILES... [--agent NAME] [--analyst demo] [--yes] [--max-usd N]`: ingests conversations, says what a
  * diagnosis may cost, runs it with services of its own and shows what it found. The same command again continues its
- * run, or shows the result.
+ * run, or shows the result. One at a time in a state directory: another one would end its run, or lose its services.
  * @throws CliError (exit 2), before anything is started: without an analyst, with too few conversations, and where
  *   nobody agreed to the cost.
  */
 export async function diagnoseCommand(context: Context, files: string[], flags: DiagnoseFlags): Promise<void> {
-  const { settings, out } = context;
-  const { agent: given, analyst, yes = false, maxUsd, ...ingestFlags } = flags;
+  const { agent: given, analyst } = flags;
   const name = given ?? agentOfFile(files[0] ?? '');
   if (!AGENT_NAME.test(name))
     throw new CliError(`--agent ${JSON.stringify(name)}: must be lower-case letters, digits and dashes.`, {
       type: 'Cli.Usage',
     });
   const analystOf = analyst === undefined ? undefined : recordedAnalyst(analyst);
+  const lock = { purpose: 'diagnose', does: 'diagnoses conversations here' };
+  await withHomeLock(context.settings, lock, context.out, () => diagnose(context, files, { name, analystOf, flags }));
+}
+
+async function diagnose(
+  context: Context,
+  files: string[],
+  { name, analystOf, flags }: { name: string; analystOf: string | undefined; flags: DiagnoseFlags },
+): Promise<void> {
+  const { settings, out } = context;
+  const { analyst: _, yes = false, maxUsd, ...ingestFlags } = flags;
   out.line(ingestText(name, await ingestFiles(context, files, { ...ingestFlags, agent: name })));
   const agent = readAgent(await makeAgentFile(settings.home, name));
   const store = new LocalStore(settings.storeRoot);

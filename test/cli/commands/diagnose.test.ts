@@ -2,7 +2,9 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommandLine } from '../../../cli/run-command-line';
+import { lockAddress, tryLock } from '../../../cli/supervisor/kernel-lock';
 
 const folder = mkdtempSync(join(tmpdir(), 'whet-diagnose-'));
 const home = join(folder, 'home');
@@ -82,6 +84,16 @@ test('too few of an outcome are refused before anything is paid, with the number
   const { code, stderr } = await diagnose(written('few.jsonl', 30, 5), '--analyst', 'demo', '--agent', 'other');
   expect(stderr).toContain('30 successes, 5 failures. Contrasting them needs at least 20 of each: 15 failures more.');
   expect(code).toBe(2);
+});
+
+test('a second one waits for the first: it would end its run, or lose its services', async () => {
+  const first = (await tryLock(lockAddress('diagnose', home)))!;
+  const second = diagnose(written('enough.jsonl', 30, 30));
+  const said = () => jest.mocked(process.stdout.write).mock.calls.flat().join('');
+  while (!said().includes('diagnoses conversations here')) await sleep(10);
+  expect(said()).toBe(`Waiting for process ${process.pid}, which diagnoses conversations here.\n`);
+  await first.release();
+  expect((await second).stderr).toContain('There is no analyst');
 });
 
 test.each([
