@@ -31,8 +31,9 @@ export async function collectConversations(
 ): Promise<RolloutSummary> {
   const ingested = await readConversations(store, agent, spec);
   const live = await readLiveTraffic(store, agent, liveOf(spec), { rollouts: 0, repetition });
-  const known = new Set(ingested.trajectories.map(({ id }) => id));
-  const added = live.trajectories.filter(({ id }) => !known.has(id));
+  // The seed names the conversation. The id has its text, which differs where personal data was replaced.
+  const known = new Set(ingested.trajectories.map(({ task }) => task.seed));
+  const added = live.trajectories.filter(({ task }) => !known.has(task.seed));
   const stored = await storeRollouts(store, NOTHING_PLAYED, {
     directory: layout.trajectories(runId),
     name: 'collected.jsonl',

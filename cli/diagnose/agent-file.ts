@@ -28,6 +28,8 @@ export async function makeAgentFile(home: string, name: string): Promise<string>
     path,
     '# Written by `whet diagnose`. docs/reference/agent.md has every field; what you change stays.\n' +
       stringify({ version: 1, name, environment: CONVERSATIONS }) +
+      '# What the gateway saw is left out, because the estimate of the cost does not know it:\n' +
+      stringify({ collect: { live: { most: 0 } } }) +
       '# With prices it says what a diagnosis costs:\n' +
       '# analyst: { pricePerMillionInput: 1.25, pricePerMillionOutput: 10 }\n',
   );

@@ -64,8 +64,10 @@ describe('conversations in place of rollouts', () => {
   test('a conversation that is also live traffic counts once, whatever model answered it', async () => {
     const { trajectories } = await readIngested(store, 'desk');
     const other = { ...trajectories[0]!, id: '1'.repeat(64), task: { seed: 5, split: 'live' as const } };
+    // The gateway's own line of a conversation that was ingested without its personal data.
+    const unredacted = { ...trajectories[1]!, id: '2'.repeat(64) };
     const day = new Date().toISOString().slice(0, 10);
-    await putLines(store, layout.traces('desk', day), 'live.jsonl', [trajectories[0]!, other]);
+    await putLines(store, layout.traces('desk', day), 'live.jsonl', [trajectories[0]!, unredacted, other]);
     expect(await collect('desk', { successes: 4, failures: 3 })).toMatchObject({ episodes: 8, ingested: 7, live: 8 });
   });
 

@@ -24,6 +24,8 @@ test('an agent.yaml is written once, and what its owner changes stays', async ()
     expect(path).toBe(join(home, 'diagnose', 'desk', 'agent.yaml'));
     const { spec } = readAgent(path);
     expect([spec.name, isPlayable(spec.environment)]).toEqual(['desk', false]);
+    // What was not counted when the owner agreed to the cost is not labelled.
+    expect(spec.collect.live.most).toBe(0);
     writeFileSync(path, readFileSync(path, 'utf8').replace('# analyst:', 'analyst:'));
     expect(await makeAgentFile(home, 'desk')).toBe(path);
     expect(readAgent(path).spec.analyst.pricePerMillionOutput).toBe(10);
