@@ -37,10 +37,11 @@ export async function requireAgreed(
   agentPath: string,
   terminal: Terminal,
 ): Promise<void> {
+  if (yes) return;
   const prices = `set analyst.pricePerMillionInput and analyst.pricePerMillionOutput in ${agentPath}`;
   if (maxUsd !== undefined && usd === null)
     throw notAgreed(`--max-usd ${maxUsd} cannot be compared without prices: ${prices}, or give --yes.`);
-  if (yes || (usd !== null && usd <= (maxUsd ?? FREE_USD))) return;
+  if (usd !== null && usd <= (maxUsd ?? FREE_USD)) return;
   const cost = usd === null ? `${whole(tokens)} tokens, of which no price is known` : `$${usd.toFixed(2)}`;
   const limit = usd === null ? '' : ` and more than $${maxUsd ?? FREE_USD}`;
   if (!terminal.isInteractive) {

@@ -24,6 +24,7 @@ test.each([
   [40, { maxUsd: 50 }],
   [40, { yes: true }],
   [null, { yes: true }],
+  [null, { yes: true, maxUsd: 5 }],
 ])('nobody is asked for %j dollars with %j', async (usd, flags) => {
   expect(await agree(usd, flags)).toEqual({ asked: '', refused: null });
 });
