@@ -46,6 +46,8 @@ export interface DiagnoseFlags extends Omit<IngestFlags, 'agent'> {
 export async function diagnoseCommand(context: Context, files: string[], flags: DiagnoseFlags): Promise<void> {
   const { agent: given, analyst } = flags;
   const name = given ?? agentOfFile(files[0] ?? '');
+  if (name === null)
+    throw new CliError(`--agent: has to be given, because ${files[0]} gives no name.`, { type: 'Cli.Usage' });
   if (!AGENT_NAME.test(name))
     throw new CliError(`--agent ${JSON.stringify(name)}: must be lower-case letters, digits and dashes.`, {
       type: 'Cli.Usage',

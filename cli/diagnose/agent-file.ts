@@ -5,11 +5,14 @@ import { AGENT_NAME } from '../../contracts/config/agent-name';
 import { CONVERSATIONS } from '../../contracts/config/environment-kinds';
 import { makePrivateFolder, replaceFile } from '../../store';
 
-/** The name of an agent that nobody named: the first file's, as far as a name may have its characters. */
-export function agentOfFile(file: string): string {
+/**
+ * The name of an agent that nobody named: the first file's, as far as a name may have its characters. Null: it gives
+ * none, and one for all such files would mix their agents.
+ */
+export function agentOfFile(file: string): string | null {
   const [words = ''] = basename(file).toLowerCase().split('.');
   const name = words.replace(/[^a-z0-9]+/g, '-').replace(/^[^a-z]+|-+$/g, '');
-  return AGENT_NAME.test(name) ? name : 'agent';
+  return AGENT_NAME.test(name) ? name : null;
 }
 
 /**

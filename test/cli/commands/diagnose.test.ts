@@ -106,6 +106,12 @@ test.each([
   expect(code).toBe(2);
 });
 
+test('a file whose name is no agent needs --agent: otherwise all such files were one agent', async () => {
+  const { code, stdout, stderr } = await diagnose(written('2026-11-29.jsonl', 30, 30));
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toMatch(/--agent: has to be given, because .*2026-11-29\.jsonl gives no name/);
+});
+
 test('an agent.yaml that somebody gave an environment that is played is refused', async () => {
   await diagnose(written('played.jsonl', 30, 30));
   const ranges = 'trainSeeds: { start: 0, count: 2 }, heldOutSeeds: { start: 9, count: 2 }';

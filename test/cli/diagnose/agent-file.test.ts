@@ -9,10 +9,10 @@ import { isPlayable } from '../../../contracts/config/environment-kinds';
 test.each([
   ['/data/Support Desk.2026.jsonl.gz', 'support-desk'],
   ['export', 'export'],
-  ['2026-11-29.jsonl', 'agent'],
+  ['2026-11-29.jsonl', null],
   ['/data/', 'data'],
-  ['…', 'agent'],
-  [`${'long'.repeat(30)}.jsonl`, 'agent'],
+  ['…', null],
+  [`${'long'.repeat(30)}.jsonl`, null],
 ])('the agent of %j is %j', (file, name) => {
   expect(agentOfFile(file)).toBe(name);
 });
