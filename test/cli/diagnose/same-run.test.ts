@@ -1,5 +1,6 @@
 // tier: unit
-import { runIdOf } from '../../../cli/diagnose/same-run';
+import type { Client } from '@temporalio/client';
+import { hasRun, runIdOf } from '../../../cli/diagnose/same-run';
 import { agentSpecSchema } from '../../../contracts/config/agent-spec';
 import { CONVERSATIONS } from '../../../contracts/config/environment-kinds';
 
@@ -21,4 +22,19 @@ test('the same conversations, outcomes, agent.yaml and analyst have the same run
     runIdOf(spec(), conversations, { model: 'n' }),
   ];
   expect(new Set([id, ...others]).size).toBe(5);
+});
+
+test.each([
+  ['RUNNING', null, true],
+  ['FAILED', null, false],
+  ['COMPLETED', null, true],
+  // `whet gc` removes reports.
+  ['COMPLETED', '/reports/that-were-removed', false],
+])('a run that is %s with the report %s is used: %s', async (name, reportDirectory, used) => {
+  const handle = {
+    describe: () => Promise.resolve({ status: { name } }),
+    result: () => Promise.resolve({ reportDirectory }),
+  };
+  const client = { workflow: { getHandle: () => handle } } as unknown as Client;
+  expect(await hasRun(client, 'run-desk-1')).toBe(used);
 });
