@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { AGENT_NAME } from '../../contracts/config/agent-name';
 import { pluralise } from '../../contracts/pluralise';
 import { projectRoot } from '../../contracts/project-root';
 import { tooFewConversations } from '../../contracts/too-few-conversations';
 import { layout, LocalStore } from '../../store';
 import { type Agent, readAgent } from '../agent';
+import { requireAgentName } from '../agent-name';
 import type { Context } from '../context';
 import { readIngestedOf, sizeOf } from '../conversations';
 import { agentOfFile, makeAgentFile } from '../diagnose/agent-file';
@@ -48,10 +48,7 @@ export async function diagnoseCommand(context: Context, files: string[], flags: 
   const name = given ?? agentOfFile(files[0] ?? '');
   if (name === null)
     throw new CliError(`--agent: has to be given, because ${files[0]} gives no name.`, { type: 'Cli.Usage' });
-  if (!AGENT_NAME.test(name))
-    throw new CliError(`--agent ${JSON.stringify(name)}: must be lower-case letters, digits and dashes.`, {
-      type: 'Cli.Usage',
-    });
+  requireAgentName(name);
   const analystOf = analyst === undefined ? undefined : recordedAnalyst(analyst);
   const lock = { purpose: 'diagnose', does: 'diagnoses conversations here' };
   await withHomeLock(context.settings, lock, context.out, () => diagnose(context, files, { name, analystOf, flags }));

@@ -1,7 +1,7 @@
-import { AGENT_NAME } from '../../contracts/config/agent-name';
 import { pluralise } from '../../contracts/pluralise';
 import { forget } from '../../ingest';
 import { LocalStore } from '../../store';
+import { requireAgentName } from '../agent-name';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 
@@ -15,8 +15,7 @@ export async function forgetCommand(
   { agent, conversation }: { agent: string; conversation: string },
 ): Promise<void> {
   const fail = (message: string) => new CliError(message, { exitCode: 2, type: 'Cli.Usage' });
-  if (!AGENT_NAME.test(agent))
-    throw fail(`--agent ${JSON.stringify(agent)}: must be lower-case letters, digits and dashes, 1 to 40 characters.`);
+  requireAgentName(agent);
   const gone = await forget(new LocalStore(settings.storeRoot), agent, conversation);
   if (gone.conversations + gone.outcomes === 0)
     throw fail(`--conversation ${JSON.stringify(conversation)}: ${agent} has no ingested conversation of this id.`);

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import type { ConversationFormat } from '../../contracts/artifacts/conversation';
 import { REDACTION_RULES, type RedactionRule } from '../../contracts/config/analyst-spec';
-import { AGENT_NAME } from '../../contracts/config/agent-name';
 import { pluralise } from '../../contracts/pluralise';
 import { createRedaction } from '../../contracts/redact-message';
 import { type FormatCounts, ingest, type IngestResult, type LeftOutFor, parsePassRule } from '../../ingest';
 import { isMissing, LocalStore } from '../../store';
+import { requireAgentName } from '../agent-name';
 import type { Context } from '../context';
 import { CliError } from '../errors';
 import { table } from '../output';
@@ -37,8 +37,7 @@ export async function ingestFiles(
   flags: IngestFlags,
 ): Promise<IngestResult> {
   const { agent, format = null, outcomes = null } = flags;
-  if (!AGENT_NAME.test(agent))
-    throw usage('--agent', agent, 'lower-case letters, digits and dashes, 1 to 40 characters');
+  requireAgentName(agent);
   const pass = flags.pass === undefined ? null : parsePassRule(flags.pass);
   if (flags.pass !== undefined && pass === null)
     throw usage('--pass', flags.pass, "a score with >=, <= or = and a value, as 'correctness>=0.7'");
