@@ -40,7 +40,7 @@ export function tooFewConversations(
     judged === 0
       ? 'The conversations of this agent have no outcomes.'
       : rare === 0
-        ? `There are no ${what} at all: check how outcomes are read.`
+        ? `There are no ${what} at all: say what passes with --pass, or give --outcomes.`
         : `By the share so far, that takes about ${Math.ceil(((least - rare) / (rare / judged)) * SPARE)} more ` +
           'conversations.';
   return `${found}: ${lacking} more. ${more}${rest}`;
