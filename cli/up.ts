@@ -54,8 +54,8 @@ export interface UpResult {
  * Starts the embedded services under a detached supervisor and waits until they work. Starts nothing if they are up for
  * the same agent.
  * @throws CliError in these cases: they are up for another agent, model seed or analyst; your own Temporal server
- *   does not answer; a port is taken; a needed analyst is missing; or a part cannot start (the message ends with the end
- *   of its log).
+ *   does not answer; a port is taken; a needed analyst is missing; or a part cannot start (the message ends with its
+ *   log).
  */
 export async function up(settings: Settings, out: Output, options: UpOptions): Promise<UpResult> {
   const started = await withUpLock(settings, out, async () => {
