@@ -37,16 +37,17 @@ export async function* readRecords(path: string): AsyncGenerator<InputRecord | I
   const begun: Buffer[] = [];
   let isDocument = false;
   // The first two lines tell which of the two it is.
+  const first = new FirstLines();
   for (let length = 0; ;) {
     const next = await pieces.next();
     if (next.done !== true) {
       begun.push(next.value);
       length += next.value.length;
+      first.read(next.value);
     }
-    const lines = firstLines(Buffer.concat(begun));
     const isEnough = next.done === true || length > LONGEST_RECORD;
-    if (!isEnough && lines.length < 2) continue;
-    isDocument = length > LONGEST_RECORD && lines.length === 0 ? true : opensDocument(lines);
+    if (!isEnough && first.lines.length < 2) continue;
+    isDocument = length > LONGEST_RECORD && first.lines.length === 0 ? true : opensDocument(first.lines);
     break;
   }
   async function* all() {
@@ -63,18 +64,29 @@ export async function* readRecords(path: string): AsyncGenerator<InputRecord | I
 const withoutMark = (piece: Buffer): Buffer =>
   piece[0] === 0xef && piece[1] === 0xbb && piece[2] === 0xbf ? piece.subarray(3) : piece;
 
-const firstByte = (text: Buffer): number => text.findIndex((byte) => byte > 32 && byte < 0x80);
+const isBlank = (byte: number | undefined): boolean => byte !== undefined && (byte <= 32 || byte >= 0x80);
 
-/** The first two lines that end in a line feed and have characters. */
-function firstLines(text: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
-  for (let from = Math.max(0, firstByte(text)); lines.length < 2;) {
-    const feed = text.indexOf(10, from);
-    if (feed === -1) break;
-    if (firstByte(text.subarray(from, feed)) !== -1) lines.push(text.subarray(from, feed));
-    from = feed + 1;
+const firstByte = (text: Buffer): number => text.findIndex((byte) => !isBlank(byte));
+
+/** The first two lines that end in a line feed and have characters, from where these begin. */
+class FirstLines {
+  readonly lines: Buffer[] = [];
+  /** What is read of a line that goes on. */
+  private begun: Buffer[] = [];
+
+  /** Reads on. Each byte is read once, as a file may begin with much white space. */
+  read(piece: Buffer): void {
+    for (let from = 0; this.lines.length < 2;) {
+      if (this.begun.length === 0) while (isBlank(piece[from])) from++;
+      if (from >= piece.length) return;
+      const feed = piece.indexOf(10, from);
+      this.begun.push(piece.subarray(from, feed === -1 ? piece.length : feed));
+      if (feed === -1) return;
+      this.lines.push(Buffer.concat(this.begun));
+      this.begun = [];
+      from = feed + 1;
+    }
   }
-  return lines;
 }
 
 /** Whether a document begins so. A line of JSON Lines that is cut may end like one, but the next is a value again. */

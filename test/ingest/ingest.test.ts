@@ -212,6 +212,11 @@ describe('files', () => {
     expect(read.trajectories.map(({ success }) => success).sort()).toEqual([false, true]);
   });
 
+  it('that begin with millions of spaces are read once', async () => {
+    const packed = gzipSync(`${' '.repeat(30_000_000)}${JSON.stringify(chat('a', 'hi', 'x'))}\n`);
+    expect((await run([file(packed, 'feeds.jsonl.gz')])).conversations.map(({ id }) => id)).toEqual(['a']);
+  });
+
   it('that are cut, packed and cut, or empty cost only what is gone', async () => {
     const lines = Array.from({ length: 2000 }, (_, i) => `${JSON.stringify(chat(`c${i}`, `${i} ${i * 7919}`, 'x'))}\n`);
     const packed = gzipSync(lines.join(''));
