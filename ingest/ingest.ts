@@ -181,7 +181,7 @@ function* newConversations(
 /** The conversations of a group; one that cannot be merged costs no other. */
 function mergedOrNone(group: readonly Fragment[], at: string, leaveOut: (reason: string) => void) {
   try {
-    return merged(group, at);
+    return merged(group, at, leaveOut);
   } catch (error) {
     leaveOut(`a conversation that ${faultOf(error)}`);
     return [];
