@@ -50,7 +50,7 @@ export const conversationSchema = z.strictObject({
 export type Conversation = z.infer<typeof conversationSchema>;
 
 /** Where an outcome may come from. What is later in this list counts more, whenever it was ingested. */
-export const OUTCOME_SOURCES = ['trace', 'rule', 'file'] as const;
+const OUTCOME_SOURCES = ['trace', 'rule', 'file'] as const;
 
 /** What came of a conversation. It is kept apart from it, because it is often known later. */
 export const outcomeSchema = z.strictObject({
