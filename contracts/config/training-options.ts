@@ -97,10 +97,7 @@ export const algorithmOptions = {
     .describe('Rollouts of a probe on other tasks; up to five times as many while these seem to be lost.'),
   probeMargin: fraction
     .default(0.05)
-    .describe(
-      'An adapter with which the other tasks lose a larger share, by more than chance, is not kept; three times as ' +
-        'much stops the training.',
-    ),
+    .describe('Training stops when the other tasks lose a larger share, by more than chance.'),
   probePatience: count
     .max(1000)
     .default(3)

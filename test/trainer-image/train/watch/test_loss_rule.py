@@ -30,23 +30,28 @@ def test_a_loss_is_beyond_margin_and_chance(pairs: Pairs, expected: bool) -> Non
 
 
 def test_a_probe_cannot_be_proved_to_lose_by_the_probe_before() -> None:
-    # A training of the venue desk: what the first ten iterations broke was mended by the twentieth.
-    before, mended = Pairs(120, 77, 91, 15), Pairs(12, 8, 9, 1)
+    # Probes of a training of the venue desk. One task of twelve must not end it.
+    before, latest = Pairs(120, 77, 91, 15), Pairs(12, 8, 9, 1)
     assert RULE.proves(before)
-    assert not RULE.proves(mended, before)
-    assert not RULE.stops(mended, before, is_last=False)
-    assert RULE.seems(mended, before)
-    worse = Pairs(120, 71, 91, 21)
-    assert RULE.stops(worse, worse, is_last=False)
+    assert not RULE.proves(latest, before)
+    assert not RULE.stops(latest, before, is_last=False)
+    assert RULE.seems(latest, before)
+    assert RULE.stops(before, before, is_last=False)
 
 
-def test_a_loss_of_less_than_three_margins_stops_at_the_end_only() -> None:
-    pairs = Pairs(120, 78, 91, 15)
-    assert RULE.proves(pairs)
-    assert not RULE.stops(pairs, pairs, is_last=False)
-    assert RULE.stops(pairs, pairs, is_last=True)
-    # All portions of the last probe show it, by less than the bound for repeated looks.
-    assert not RULE.proves(Pairs(120, 83, 91, 10)) and RULE.stops(Pairs(120, 83, 91, 10), Pairs(), is_last=True)
+def test_a_probe_after_one_that_seemed_to_lose_plays_as_many_tasks() -> None:
+    # A few tasks without a loss do not acquit: in the venue desk one adapter lost 1 of 24 tasks, and 12 of 96 others.
+    before, few = Pairs(120, 77, 91, 15), Pairs(24, 15, 16, 1)
+    assert RULE.needs_more(few, before)
+    assert not RULE.needs_more(Pairs(120, 91, 91, 0), before)
+    assert not RULE.needs_more(few, Pairs(24, 18, 18, 0))
+
+
+def test_all_portions_of_the_last_probe_decide() -> None:
+    pairs = Pairs(120, 83, 91, 10)
+    assert not RULE.proves(pairs)
+    assert RULE.stops(pairs, Pairs(), is_last=True)
+    assert not RULE.stops(pairs, Pairs(), is_last=False)
 
 
 def test_the_pairs_of_two_probes_are_added_while_no_task_counts_twice() -> None:
@@ -70,7 +75,7 @@ def stopped_at(rates: list[tuple[float, float]], draw: random.Random) -> int | N
             chances = [draw.random() for _ in range(PORTION)]
             pairs += pairs_of([(not one < lost, not lost <= one < lost + gained) for one in chances])
             is_last = number + 1 == RULE.probes
-            if not RULE.needs_more(pairs, before, is_last=is_last) or pairs.rollouts + PORTION > MOST:
+            if not RULE.needs_more(pairs, before) or pairs.rollouts + PORTION > MOST:
                 break
         if RULE.stops(pairs, before, is_last=is_last):
             return number
@@ -88,8 +93,8 @@ def stopped_at(rates: list[tuple[float, float]], draw: random.Random) -> int | N
         # What the first iterations break, later ones mend.
         ([(0.13, 0.02), *[(0.03, 0.03)] * 3], 0.0, 0.03),
         ([(0.23, 0.03), *[(0.03, 0.03)] * 3], 0.0, 0.06),
-        # A loss of 20 points, and of 30, mostly stops within two probes.
-        ([(0.23, 0.03)] * 2, 0.75, 1.0),
+        # A loss of 20 points, and of 30, is seen within two probes.
+        ([(0.23, 0.03)] * 2, 0.88, 1.0),
         ([(0.33, 0.03)] * 2, 0.96, 1.0),
         ([(0.23, 0.03)] * 4, 0.98, 1.0),
         ([(0.12, 0.02)] * 4, 0.6, 1.0),

@@ -130,7 +130,7 @@ def test_a_loss_of_other_tasks_stops_and_an_earlier_checkpoint_is_kept(
     watch = watch_of(tmp_path / "out")
     assert (watch["ended"], watch["kept"]) == ({"iteration": 6, "why": "loss"}, 2)
     # The kept checkpoint has proved itself on three further portions; the one after it could not.
-    assert [probe["others"]["rollouts"] for probe in watch["probes"]] == [6 + 18, 6 + 30, 6]
+    assert [probe["others"]["rollouts"] for probe in watch["probes"]] == [6 + 18, 6 + 12, 6]
     assert manifest_of(tmp_path / "out")["iterations"] == 6
     assert train(make_job(tiny_dir, tmp_path / "two", iterations=2))
     assert tree_sha256(tmp_path / "out" / "adapter") == tree_sha256(tmp_path / "two" / "adapter")

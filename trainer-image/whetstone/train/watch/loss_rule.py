@@ -19,11 +19,9 @@ FALSE_STOPS = 0.02
 # A probe plays further tasks while a loss beyond the margin has at least this evidence, in standard errors.
 SUSPICION = 0.6
 # Least evidence of the latest probe's own pairs, in standard errors. The probe before cannot speak for them alone:
-# what the first iterations break, later ones often mend.
+# what the first iterations break, later ones may mend.
 PERSISTENCE = 1.645
-# Before the last probe, only a loss of so many margins stops a training: smaller ones are often mended by its end. In
-# the venue desk one of 11 points at iteration 20 of 40 became 4.
-EARLY = 3.0
+NOTHING = Pairs()
 
 
 def loss_evidence(pairs: Pairs) -> float:
@@ -47,25 +45,26 @@ class LossRule:
     tasks: int
     """Number of other tasks. The pairs of two probes are added up only while no task counts twice."""
 
-    def proves(self, pairs: Pairs, before: Pairs = Pairs()) -> bool:  # noqa: B008 - it is frozen
+    def proves(self, pairs: Pairs, before: Pairs = NOTHING) -> bool:
         """Whether a loss beyond the margin is no chance, and the latest pairs show it by more than a few tasks."""
         bound = loss_bound(self.probes)
         return self._shows([pairs], PERSISTENCE) and self._shows(self._windows(pairs, before), bound)
 
-    def seems(self, pairs: Pairs, before: Pairs = Pairs()) -> bool:  # noqa: B008
+    def seems(self, pairs: Pairs, before: Pairs = NOTHING) -> bool:
         """Whether further tasks should tell: a loss beyond the margin that may be chance."""
         return self._shows(self._windows(pairs, before), SUSPICION)
 
     def stops(self, pairs: Pairs, before: Pairs, *, is_last: bool) -> bool:
-        """Whether the adapter is refused: two probes in a row lose much, or all tasks of the last one lose."""
+        """Whether the adapter is refused: two probes in a row lose, or all tasks of the last one do."""
         if is_last:
             return self.proves(pairs, before) or self._shows([pairs], PERSISTENCE)
-        return self.proves(pairs, before) and self.seems(before) and -pairs.gain > EARLY * self.margin
+        return self.proves(pairs, before) and self.seems(before)
 
-    def needs_more(self, pairs: Pairs, before: Pairs, *, is_last: bool) -> bool:
-        """Whether further tasks may change what the probe says."""
-        decided = self.proves(pairs, before) if is_last else self.stops(pairs, before, is_last=False)
-        return self.seems(pairs, before) and not decided
+    def needs_more(self, pairs: Pairs, before: Pairs) -> bool:
+        """Whether further tasks should tell: they may be lost, or a probe before that seemed to lose played as many."""
+        if self.proves(pairs, before):
+            return False
+        return self.seems(pairs, before) or (self.seems(before) and pairs.rollouts < before.rollouts)
 
     def _windows(self, pairs: Pairs, before: Pairs) -> list[Pairs]:
         both = before + pairs

@@ -55,11 +55,11 @@ class Watch:
 
     A probe plays some of the agent's train tasks with the current adapter, those that call for the capability and
     others apart, and compares each outcome with the base model's on the same task and sampling seed. The training ends
-    when the other tasks lose more than `probeMargin` at the last probe, or three times as much at two probes in a row
-    (what the first iterations break, later ones often mend), by more than chance, or when the target has stopped
-    gaining. Its result is the latest of the probed checkpoints that is not clearly worse than another one: rewards
-    rise in most trainings, so that choosing the best of noisy results would often choose too early. After a loss an
-    earlier checkpoint has to prove itself on further tasks.
+    when the other tasks lose more than `probeMargin`, by more than chance, at two probes in a row (what the first
+    iterations break, later ones may mend) or at the last one, or when the target has stopped gaining. Its result is
+    the latest of the probed checkpoints that is not clearly worse than another one: rewards rise in most trainings, so
+    that choosing the best of noisy results would often choose too early. After a loss an earlier checkpoint has to
+    prove itself on further tasks.
 
     A mixed adapter (`is_mixed`) may get every conversation. So its other tasks may lose as much as its target gains.
 
@@ -120,7 +120,7 @@ class Watch:
         try:
             with sampling():
                 called_for = self._play("calledFor", self._algorithm.probeCalledFor)
-                others = self._look_for_losses(is_last=iteration == self._algorithm.iterations)
+                others = self._look_for_losses()
             probe = Probe(iteration, sum(since) / len(since), called_for, others)
             self.probes.append(probe)
             self._adapters[iteration] = adapter_of(model)
@@ -157,14 +157,14 @@ class Watch:
         probes = -(-algorithm.iterations // max(1, algorithm.probeEvery))
         return LossRule(self._margin, probes, len(self._group("others")))
 
-    def _look_for_losses(self, *, is_last: bool) -> Pairs:
+    def _look_for_losses(self) -> Pairs:
         """The other tasks of a probe: one portion, and further ones while they seem to be lost."""
         before = self.probes[-1].others if self.probes else Pairs()
         portion = min(self._algorithm.probeOthers, len(self._group("others")))
         most, pairs = min(MOST_PORTIONS * portion, len(self._group("others"))), Pairs()
         while portion:
             pairs += self._play("others", portion)
-            if not self._rule.needs_more(pairs, before, is_last=is_last) or pairs.rollouts + portion > most:
+            if not self._rule.needs_more(pairs, before) or pairs.rollouts + portion > most:
                 break
         return pairs
 
