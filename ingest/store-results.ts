@@ -1,13 +1,10 @@
-import { hash } from 'node:crypto';
 import { type Conversation, countsMore, type Outcome, outcomeAmong } from '../contracts/artifacts/conversation';
 import { canonicalJson } from '../contracts/artifacts/trajectory-id';
 import { type ArtifactStore, ingestedConversations, ingestedOutcomes, putLines } from '../store';
+import { shortHash } from './short-hash';
 
 /** Characters after which an artifact ends, so that readers need not hold more. */
 const ARTIFACT_CHARACTERS = 8_000_000;
-
-/** A short name of a text, for sets of many. */
-const short = (text: string): string => hash('sha256', text, 'binary').slice(0, 12);
 
 type KnownOutcome = Pick<Outcome, 'at' | 'from' | 'success' | 'reward'> & { content: string };
 
@@ -38,7 +35,7 @@ export class Known {
 
   /** Whether a conversation is there in this version; afterwards it is. */
   addVersion({ at: _, ...conversation }: Conversation): boolean {
-    const version = short(canonicalJson(conversation));
+    const version = shortHash(canonicalJson(conversation));
     const isKnown = this.versions.has(version);
     this.versions.add(version);
     return isKnown;
@@ -54,7 +51,7 @@ export class Known {
     const content = contentOf(outcome);
     if (before !== undefined) {
       if (before.from !== from && countsMore(before, outcome)) return true;
-      if (from === 'trace' && this.replaced.has(short(`${conversation} ${content}`))) return true;
+      if (from === 'trace' && this.replaced.has(shortHash(`${conversation} ${content}`))) return true;
     }
     this.note(outcome);
     return before?.content === content;
@@ -66,12 +63,12 @@ export class Known {
     const before = this.outcomeOf(conversation);
     const isNew = before === undefined || countsMore(outcome, before);
     if (before?.from === from && from === 'trace' && before.content !== content)
-      this.replaced.add(short(`${conversation} ${isNew ? before.content : content}`));
-    if (isNew) this.outcomes.set(short(conversation), this.placeOf({ at, from, success, reward, content }));
+      this.replaced.add(shortHash(`${conversation} ${isNew ? before.content : content}`));
+    if (isNew) this.outcomes.set(shortHash(conversation), this.placeOf({ at, from, success, reward, content }));
   }
 
   private outcomeOf(name: string): KnownOutcome | undefined {
-    return this.contents[this.outcomes.get(short(name)) ?? -1];
+    return this.contents[this.outcomes.get(shortHash(name)) ?? -1];
   }
 
   private placeOf(outcome: KnownOutcome): number {

@@ -1,11 +1,9 @@
-import { hash } from 'node:crypto';
 import type { Conversation } from '../../contracts/artifacts/conversation';
 import { type ArtifactStore, ingestedConversations } from '../../store';
+import { shortHash } from '../short-hash';
 
 /** Names that are kept whole, as examples. */
 const NAMED = 1_000;
-
-const short = (name: string): string => hash('sha256', name, 'binary').slice(0, 12);
 
 /** Finds the outcomes that name no conversation, a few bytes for each. */
 export class Unmatched {
@@ -14,13 +12,13 @@ export class Unmatched {
 
   /** Notes what an outcome names. */
   add(name: string): void {
-    this.names.add(short(name));
+    this.names.add(shortHash(name));
     if (this.first.length < NAMED) this.first.push(name);
   }
 
   /** Takes out what names this conversation, which is stored or will be. */
   match({ id, aliases = [] }: Pick<Conversation, 'id' | 'aliases'>): void {
-    for (const name of [id, ...aliases]) this.names.delete(short(name));
+    for (const name of [id, ...aliases]) this.names.delete(shortHash(name));
   }
 
   /**
@@ -31,6 +29,6 @@ export class Unmatched {
     if (this.names.size > 0)
       for await (const { lines } of ingestedConversations(store, agent))
         for (const conversation of lines) if (conversation !== null) this.match(conversation);
-    return { count: this.names.size, examples: this.first.filter((name) => this.names.has(short(name))) };
+    return { count: this.names.size, examples: this.first.filter((name) => this.names.has(shortHash(name))) };
   }
 }

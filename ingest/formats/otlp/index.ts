@@ -37,8 +37,22 @@ export const otlp: Format = {
   },
 };
 
+interface Ids {
+  key: string;
+  trace: string | null;
+}
+
+/** What a span and an event of a log say alike. */
+const fragmentOf = ({ key, trace }: Ids, attributes: Attributes) => ({
+  format: 'otlp' as const,
+  key,
+  aliases: aliasesOf(key, [trace]),
+  ...(trace !== null && { trace: idOf(trace) }),
+  model: textIn(attributes, ...MODELS),
+});
+
 /** The ids of a conversation. Null: there is none. */
-function idsOf({ traceId }: Fields, attributes: Attributes): { key: string; trace: string | null } | null {
+function idsOf({ traceId }: Fields, attributes: Attributes): Ids | null {
   const trace = typeof traceId === 'string' && traceId !== '' ? traceId.toLowerCase() : null;
   const id = textIn(attributes, ...IDS) ?? trace;
   return id === null ? null : { key: idOf(id), trace };
@@ -59,11 +73,7 @@ function readSpan(span: Fields, sink: Sink): void {
   }
   if (ids === null) return sink.leaveOut('a span without a trace (traceId)');
   sink.fragment({
-    format: 'otlp',
-    key: ids.key,
-    aliases: aliasesOf(ids.key, [ids.trace]),
-    ...(ids.trace !== null && { trace: idOf(ids.trace) }),
-    model: textIn(attributes, ...MODELS),
+    ...fragmentOf(ids, attributes),
     startedAt: timeOf(span['startTimeUnixNano']),
     messages,
     leftOut: [...leftOut],
@@ -97,11 +107,7 @@ function readLog(log: Fields, sink: Sink): void {
     (isMessageEvent(name) ? spokenInEvent(name, attributes, fieldsOf(plainValue(log['body'])), leftOut) : []);
   if (ids === null || messages.length === 0) return;
   sink.fragment({
-    format: 'otlp',
-    key: ids.key,
-    aliases: aliasesOf(ids.key, [ids.trace]),
-    ...(ids.trace !== null && { trace: idOf(ids.trace) }),
-    model: textIn(attributes, ...MODELS),
+    ...fragmentOf(ids, attributes),
     startedAt: timeOf(log['timeUnixNano'] ?? log['observedTimeUnixNano']),
     messages,
     leftOut: [...leftOut],
