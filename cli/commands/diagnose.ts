@@ -84,9 +84,12 @@ async function diagnose(
   const last = await readLastCallSizes(store, name);
   const estimate = estimateRun(agent.spec, last, sizeOf(trajectories), 'identify');
   out.line();
-  out.line(
-    `diagnosing ${pluralise(trajectories.length, 'conversation')} of ${name}: all that are stored and have an outcome`,
-  );
+  const judged = counts.conversations - counts.withoutOutcome;
+  const which =
+    judged > trajectories.length
+      ? `those of the ${judged} with an outcome that began last (environment.most in ${agent.path})`
+      : 'all that are stored and have an outcome';
+  out.line(`diagnosing ${pluralise(trajectories.length, 'conversation')} of ${name}: ${which}`);
   out.line(analystOf === undefined ? costText(estimate) : 'The analyst replays recorded answers, which cost nothing.');
   if (analystOf === undefined) await requireAgreed(estimate, { yes, maxUsd }, agent.path, ownTerminal());
   const state = await runToEnd(context, agent, runId, analystOf);
