@@ -1,9 +1,10 @@
+import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { ConversationFormat } from '../../contracts/artifacts/conversation';
 import { REDACTION_RULES, type RedactionRule } from '../../contracts/config/analyst-spec';
 import { pluralise } from '../../contracts/pluralise';
 import { createRedaction } from '../../contracts/redact-message';
-import { type FormatCounts, ingest, type IngestResult, type LeftOutFor, parsePassRule } from '../../ingest';
+import { type FormatCounts, ingest, type IngestResult, type LeftOutFor, parsePassRule, InputFault } from '../../ingest';
 import { isMissing, LocalStore } from '../../store';
 import { requireAgentName } from '../agent-name';
 import type { Context } from '../context';
@@ -42,10 +43,15 @@ export async function ingestFiles(
   if (flags.pass !== undefined && pass === null)
     throw usage('--pass', flags.pass, "a score with >=, <= or = and a value, as 'correctness>=0.7'");
   const redact = createRedaction({ redact: rulesOf(flags.redact), redactPatterns: [] });
-  for (const file of [...files, ...(outcomes === null ? [] : [outcomes])]) await refuseMissing(file);
+  for (const file of files) await statOf(file);
+  if (outcomes !== null && !(await statOf(outcomes)).isFile()) throw usage('--outcomes', outcomes, 'a file');
   const result = await ingest(new LocalStore(settings.storeRoot), {
     ...{ agent, files, format, outcomes, pass, redact, now: Date.now() },
     onProgress: (records) => out.redraw([`${records} records read`]),
+  }).catch((error: unknown) => {
+    // Faults of other files are counted.
+    if (error instanceof InputFault) throw usage('--outcomes', outcomes ?? '', `readable: ${error.message}`);
+    throw error;
   });
   out.redraw([]);
   return result;
@@ -61,9 +67,10 @@ function rulesOf(text = ''): RedactionRule[] {
   return names as RedactionRule[];
 }
 
-async function refuseMissing(file: string): Promise<void> {
+/** @throws CliError (exit 2) for a path at which there is nothing. */
+async function statOf(file: string): Promise<Stats> {
   try {
-    await stat(file);
+    return await stat(file);
   } catch (error) {
     if (!isMissing(error)) throw error;
     throw new CliError(`${file}: there is no such file or folder.`, { exitCode: 2, type: 'Cli.Usage' });

@@ -1,6 +1,7 @@
 // integration: `whet ingest` and `whet forget` with files of other tools and a store of their own.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { forgetCommand } from '../../../cli/commands/forget';
 import { ingestCommand, type IngestFlags } from '../../../cli/commands/ingest';
 import { createOutput } from '../../../cli/output';
@@ -80,3 +81,20 @@ it('forgets one conversation, whatever its id, and leaves the others', async () 
   expect([counts, trajectories.length]).toEqual([{ conversations: 1, withoutOutcome: 0, unreadable: 0 }, 1]);
   await expect(forget('episode-1')).rejects.toMatchObject({ exitCode: 2 });
 });
+
+it.each([
+  ['a folder', () => folder, 'must be a file'],
+  ['a damaged .gz file', () => damagedFile(), 'must be readable: the .gz file is damaged'],
+])('refuses %s as --outcomes before anything is stored', async (_, outcomes, words) => {
+  await expect(ingest([log], { agent: 'outcomes', outcomes: outcomes() })).rejects.toMatchObject({
+    message: expect.stringContaining(words) as unknown,
+    exitCode: 2,
+  });
+  expect((await readIngested(store, 'outcomes')).counts.conversations).toBe(0);
+});
+
+function damagedFile(): string {
+  const path = join(folder, 'outcomes.csv.gz');
+  writeFileSync(path, gzipSync('id,outcome\nc1,pass\n'.repeat(1000)).subarray(0, 60));
+  return path;
+}
