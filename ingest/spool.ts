@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sha256 } from './fragment';
 
 /** Most characters that wait in memory before they are written to files. */
-const MOST_WAITING = 8_000_000;
+const MOST_WAITING = 2_000_000;
 /** Number of parts, each with a file. */
 const PARTS = 256;
 /** Most bytes of the values of one key, which are in memory together. */
